@@ -145,6 +145,9 @@ export const COALESCE_BATCH_MAX_ITEMS = 500;
 /** Rows one clean-up statement deletes. */
 export const RETENTION_BATCH_MAX_ROWS = 5_000;
 export const RETENTION_MAX_BATCHES = 1_000;
+/** Recordings whose removal is noted together, and failures in a row after which a sweep is given up. */
+export const RETENTION_STEP_ROWS = 100;
+export const RETENTION_FAILURES_MAX = 100;
 export const EVENT_RETENTION_DAYS = 30;
 export const EVENT_LIST_MAX_ITEMS = 1_000;
 /** Pages of EVENT_LIST_MAX_ITEMS events that one timeline shows. */
@@ -449,12 +452,6 @@ export const CHARGE_LEFT_AFTER_MS = 120_000;
 export const CHARGE_RETENTION_DAYS = 30;
 /** Expired references are destroyed no later than this after their time. */
 export const VAULT_SWEEP_MAX_MS = 30_000;
-
-// GET for audio.
-export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
-/** Bytes of a chunked body that are unpacked in one turn of the event loop: 2,700 chunks of one byte, 1 ms. */
-export const HTTP_BODY_TURN_MAX_BYTES = 16 * 1024;
-export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 
 // WebSocket Sessions (contract §2).
 export const WEBSOCKET_CONNECT_DEFAULT_SEC = 10;

@@ -15,6 +15,8 @@ export const SOURCE_HEAD_MAX_BYTES = 16 * 1024 * 1024;
 export const SOURCE_TAGS_MAX_BYTES = 64 * 1024 * 1024;
 /** A playlist as a source (M3U, PLS, HLS): its text, its entries, and playlists within playlists. */
 export const PLAYLIST_MAX_BYTES = 1024 * 1024;
+/** Lines of such a text: an HLS stream has fewer than ten for each of its segments. */
+export const PLAYLIST_LINES_MAX = 20_000;
 export const PLAYLIST_ENTRIES_MAX = 1_000;
 export const PLAYLIST_DEPTH_MAX = 3;
 /** Segments of an HLS stream that fail one after the other before it has failed. */
@@ -23,6 +25,8 @@ export const HLS_FAILURES_MAX = 3;
 export const HLS_LIVE_SEGMENTS = 3;
 /** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */
 export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
+/** Pieces in which such a source comes are joined up to this: a byte that is kept alone costs a hundred. */
+export const SOURCE_BLOCK_BYTES = 4 * 1024;
 /** So much of a head is read without asking whether there is room; what most sources take. */
 export const SOURCE_HEAD_FREE_BYTES = 64 * 1024;
 /** Sources of one playlist that are opened at once. */
@@ -37,8 +41,10 @@ export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
  * plays, less costs turns.
  */
 export const DECODE_STEP_BYTES = 4 * 1024;
-/** The longest step of a decoder. One that takes longer is stuck, and its thread is replaced. */
+/** The longest step of a decoder. A thread that answers nothing for so long is stuck, and is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
+/** The sound of one pass through a playlist that is repeated from memory, at most. */
+export const LOOP_KEPT_MS = 2_000;
 /** PCM fed ahead of what is heard. */
 export const PLAYER_AHEAD_MS = 2_000;
 /** Audio of a push that is read ahead of what is heard; the sender is held back at the sum (contract §3: 2 s). */
@@ -78,6 +84,17 @@ export const DECODE_STEP_MAX_SAMPLES = 16_000_000;
 export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
 /** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */
 export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
+
+/** The pause between two looks at `/etc/resolv.conf`. */
+export const NAME_SERVERS_LOOK_MS = 1_000;
+
+// GET for audio, over our own HTTP/1.
+export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
+/** Interim responses (1xx) before an answer. They may come 30,000 in one read, each with a head to be parsed. */
+export const HTTP_INTERIM_RESPONSES_MAX = 16;
+/** Bytes of a chunked body that are unpacked in one turn of the event loop: 2,700 chunks of one byte, 1 ms. */
+export const HTTP_BODY_TURN_MAX_BYTES = 16 * 1024;
+export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 
 // Recordings: where they are kept.
 /** Free on the disk of `DATA_DIR`; with less no recording begins. */

@@ -1,8 +1,8 @@
 /** Checks that need the running platform: its parts, its trunks, its webhooks, what it refused lately. */
-import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { SIP_RESOLVE_TIMEOUT_MS } from '../limits.ts';
+import { lookUp, lookUpServices } from '../outbound/lookup.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { mayUsePort } from '../outbound/screen.ts';
 import { parseUri } from '../sip/message/uri.ts';
@@ -98,8 +98,8 @@ export interface Names {
 }
 
 const SYSTEM_NAMES: Names = {
-  addresses: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
-  services: async (name) => (await resolveSrv(name)).map((record) => record.name),
+  addresses: async (name) => (await lookUp(name)).map(({ address }) => address),
+  services: async (name) => (await lookUpServices(name)).map((record) => record.name),
 };
 
 const UNANSWERED = { at: '', ok: false, sip_status: 0, rtt_ms: 0 };

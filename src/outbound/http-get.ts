@@ -4,7 +4,7 @@
  * followed by hand, each hop screened like the first.
  */
 import type { Socket } from 'node:net';
-import { HTTP_BODY_TURN_MAX_BYTES } from '../limits.ts';
+import { HTTP_BODY_TURN_MAX_BYTES, HTTP_INTERIM_RESPONSES_MAX } from '../limits.ts';
 import type { ConnectRequest } from './connect.ts';
 import {
   BodyReader,
@@ -155,12 +155,15 @@ class SocketBody implements IncomingBody {
   /** Reads to the end of the head, past interim responses. */
   async head(): Promise<ResponseHead> {
     let held = new Uint8Array(0);
-    for (;;) {
+    for (let interim = 0; ; ) {
       const end = headEnd(held);
       if (end !== undefined) {
         const head = parseHead(held.subarray(0, end));
         held = held.slice(end);
-        if (head.status < 200) continue;
+        if (head.status < 200) {
+          if (++interim > HTTP_INTERIM_RESPONSES_MAX) throw new MalformedResponse('interim responses that do not end');
+          continue;
+        }
         this.#framing = framingOf(head);
         this.#reader = new BodyReader(this.#framing);
         if (held.length > 0) this.#chunks.unshift(held);

@@ -1,15 +1,14 @@
 /** A name to one screened address. */
-import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { withTimeLimit } from '../bounds/time-limit.ts';
+import { lookUp } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 
 /** Resolves a name to all of its addresses. Injected in tests; the system's resolver otherwise. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
-export const systemResolver: Resolver = async (name) =>
-  (await lookup(name, { all: true, verbatim: true })).map((found) => found.address);
+export const systemResolver: Resolver = async (name) => (await lookUp(name)).map((found) => found.address);
 
 /**
  * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets). Every address the name has must be one

@@ -44,6 +44,8 @@ export interface RecordingStorage {
   open(recordingUuid: string): Promise<StoredFile | undefined>;
   /** Deletes it everywhere. No error where there is none; rejects where the store cannot be reached. */
   remove(recordingUuid: string): Promise<void>;
+  /** Tells the recordings that have a file here, one after the other; one may be told twice. */
+  names(): AsyncIterable<string>;
   load(): StorageLoad;
   /** Stops uploading, at a point from which the next start goes on. */
   close(): Promise<void>;

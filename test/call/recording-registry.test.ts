@@ -12,6 +12,7 @@ import { type Change, StoreUnavailable } from '../../src/database/journal/journa
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
+import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { beginWav, growWav } from '../recording-storage/wav.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -31,6 +32,8 @@ describe('the desk of recordings', () => {
   let desk: RecordingRegistry;
   let rows: Map<string, RecordingRow>;
   let events: Record<string, unknown>[];
+  /** What the rows tell of lengths, in milliseconds: null where a file was out of reach. */
+  const lengths = new Map<string, number | null>();
   let away = 0;
 
   const commit = async (change: Change): Promise<boolean> => {
@@ -40,6 +43,7 @@ describe('the desk of recordings', () => {
       else {
         const row = rows.get(each.ended.recordingUuid);
         if (row !== undefined) rows.set(row.recordingUuid, { ...row, endedAt: each.ended.endedAt });
+        lengths.set(each.ended.recordingUuid, each.ended.durationMs ?? null);
       }
     }
     events.push(...change.events.map(({ body }) => JSON.parse(body)));
@@ -61,23 +65,16 @@ describe('the desk of recordings', () => {
       ...of,
     });
 
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'recording-desk-'));
-    clock = new VirtualClock();
-    rows = new Map();
-    events = [];
-    away = 0;
-    const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
-    if (made === undefined) throw new Error('no storage');
-    storage = made;
-    desk = new RecordingRegistry({
-      storage,
-      volumeId: 'volume',
+  const deskOf = (place: RecordingStorage | undefined, volumeId = 'volume') =>
+    new RecordingRegistry({
+      storage: place,
+      volumeId,
       rows: {
         get: async (recordingUuid) => rows.get(recordingUuid),
         unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
-        unmended: async () => [],
-        mended: async () => {},
+        unmended: async () =>
+          [...rows.values()].filter(({ recordingUuid, endedAt }) => endedAt !== undefined && lengths.get(recordingUuid) === null),
+        mended: async (recordingUuid, durationMs) => void lengths.set(recordingUuid, durationMs),
         expired: async (before) =>
           [...rows.values()]
             .filter(({ endedAt, removedAt }) => removedAt === undefined && endedAt !== undefined && endedAt < before)
@@ -88,6 +85,7 @@ describe('the desk of recordings', () => {
             if (found !== undefined) rows.set(each, { ...found, removedAt: at });
           }
         },
+        removedOf: async (some) => some.filter((each) => rows.get(each)?.removedAt !== undefined),
       },
       sign: (recordingUuid, now) => ({ mediaUrl: `pull ${recordingUuid}`, liveUrl: 'live', expiresAt: now + 1_000 }),
       journal: { commit, wasStored: async () => false },
@@ -97,6 +95,17 @@ describe('the desk of recordings', () => {
       retentionMs: 30 * DAY_MS,
       session: () => undefined,
     });
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'recording-desk-'));
+    clock = new VirtualClock();
+    rows = new Map();
+    events = [];
+    away = 0;
+    const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
+    if (made === undefined) throw new Error('no storage');
+    storage = made;
+    desk = deskOf(storage);
   });
 
   afterEach(async () => {
@@ -165,5 +174,51 @@ describe('the desk of recordings', () => {
     expect(await desk.sweep()).toBe(1);
     expect(await desk.media('rec_old')).toEqual({ state: 'removed' });
     expect(['rec_old', 'rec_live', 'rec_young'].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+  });
+
+  test('removes the others where the store refuses to remove one, and notes what is removed where it goes away', async () => {
+    const remove = storage.remove;
+    let fault: ObjectError | undefined = new ObjectError('refused', 'AccessDenied', 403);
+    storage.remove = async (recordingUuid) => {
+      if (recordingUuid === 'rec_2' && fault !== undefined) throw fault;
+      await remove.call(storage, recordingUuid);
+    };
+    for (const each of ['rec_1', 'rec_2', 'rec_3']) row(each, { endedAt: clock.now() });
+    await clock.advance(31 * DAY_MS);
+    expect(await desk.sweep()).toBe(2);
+    const removed = () => [...rows.values()].filter(({ removedAt }) => removedAt !== undefined).map((each) => each.recordingUuid);
+    expect(removed()).toEqual(['rec_1', 'rec_3']);
+    fault = undefined;
+    expect(await desk.sweep()).toBe(1);
+    for (const each of ['rec_1', 'rec_2', 'rec_3']) row(each, { endedAt: 0 });
+    fault = new ObjectError('away', 'ECONNREFUSED');
+    await expect(desk.sweep()).rejects.toThrow('away');
+    expect(removed()).toEqual(['rec_1']);
+  });
+
+  test('removes the file of a recording that another node removed while this one was away', async () => {
+    row('rec_gone', { endedAt: 0, removedAt: clock.now() });
+    row('rec_kept', { endedAt: clock.now() });
+    for (const each of ['rec_gone', 'rec_kept', 'rec_unknown']) await leaveGrowing(storage.path(each), 8_000);
+    expect(await desk.sweep()).toBe(0);
+    expect(['rec_gone', 'rec_kept', 'rec_unknown'].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+  });
+
+  test('mends what a crash left growing when recording is on again, where it was off at the next start', async () => {
+    row('rec_cut');
+    await leaveGrowing(storage.path('rec_cut'), 16_000);
+    expect(await deskOf(undefined).recover()).toBe(1);
+    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_cut', duration: 0 }]);
+    expect(await desk.recover()).toBe(0);
+    expect(events).toHaveLength(1);
+    expect((await readFile(storage.path('rec_cut'))).readUInt32LE(40)).toBe(32_000);
+    expect(lengths.get('rec_cut')).toBe(2_000);
+  });
+
+  test('asks the node that recorded it where the object store is away, and tells of its own that it is', async () => {
+    row('rec_cut', { endedAt: 1 });
+    storage.open = () => Promise.reject(new ObjectError('away', 'ECONNREFUSED'));
+    expect(await deskOf(storage, 'another').media('rec_cut')).toEqual({ state: 'elsewhere', volumeId: 'volume' });
+    await expect(desk.media('rec_cut')).rejects.toThrow('away');
   });
 });

@@ -47,8 +47,8 @@ async function station(serve: (socket: Socket, connection: number) => void): Pro
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
 }
 
-async function tuned(url: string, reconnectMs: readonly number[] = [5, 5]): Promise<Call> {
-  const stream = new OpenStream({ outbound, url, reconnectMs });
+async function tuned(url: string, reconnectMs: readonly number[] = [5, 5], admissionMs?: number): Promise<Call> {
+  const stream = new OpenStream({ outbound, url, reconnectMs, ...(admissionMs === undefined ? {} : { admissionMs }) });
   expect(await stream.admit()).toBeUndefined();
   const call = await harness.call();
   call.leg.negotiate(call.peer.parameters());
@@ -102,6 +102,29 @@ describe('a live stream', () => {
     expect(connections).toBe(4);
     const heard = second.peer.heard.filter((packet) => !quiet(packet));
     expect(heard.length).toBeGreaterThanOrEqual(29);
+  });
+
+  test('that becomes a playlist of playlists without an end, or drips, has failed after some time and requests', async () => {
+    // Playlists of 400 playlists each: 64,000,000 requests, were they all followed.
+    const lists = Array.from({ length: 400 }, (_, each) => harness.url(`/list/${each}`)).join('\n');
+    const gone = Array.from({ length: 400 }, (_, each) => harness.url(`/gone/${each}`)).join('\n');
+    for (let each = 0; each < 400; each++) harness.files.set(`/list/${each}`, () => new Response(`#EXTM3U\n${gone}`));
+    for (const then of [`#EXTM3U\n${lists}`, undefined]) {
+      harness.requests.length = 0;
+      const url = await station((socket, connection) => {
+        socket.write('HTTP/1.0 200 OK\r\n\r\n');
+        if (connection === 0) socket.end(Buffer.concat([endless(), samples(500, 0.5)]));
+        else if (then !== undefined) socket.end(then);
+        else {
+          const drip = setInterval(() => socket.write(' '), 5);
+          socket.on('close', () => clearInterval(drip));
+        }
+      });
+      await using call = await tuned(url, [5], 200);
+      await call.notices.until(() => call.notices.of('playback.failed').length === 1);
+      expect(call.notices.of('playback.failed')).toMatchObject([{ reason: 'source_disconnected' }]);
+      expect(harness.requests.length).toBeLessThan(2_000);
+    }
   });
 
   test('that stalls is heard live again afterwards: what came late is left out', async () => {

@@ -57,6 +57,14 @@ describe('a media worker that is stuck', () => {
 });
 
 describe('a decoding thread that is stuck', () => {
+  test('that has much to do is not taken for stuck: only the step under way counts, not those that wait', async () => {
+    const decoders = new DecoderThread(silentLog, { script: fixture('slow-decoder.ts'), stepMaxMs: 300 });
+    const streams = await Promise.all(Array.from({ length: 30 }, () => decoders.open('wav', 8_000)));
+    const steps = await Promise.allSettled(streams.map((stream) => stream.push(new Uint8Array(1))));
+    expect(steps.filter(({ status }) => status === 'rejected')).toEqual([]);
+    await decoders.close();
+  });
+
   test('is replaced: the stream it hung in fails, the next one gets a new thread', async () => {
     const decoders = new DecoderThread(silentLog, { script: fixture('stuck-decoder.ts'), stepMaxMs: 1_000 });
     const stream = await decoders.open('mpeg', 8000);

@@ -120,6 +120,18 @@ describe('a GET for audio', () => {
     expect(await failure(never)).toBe('timeout');
   });
 
+  test('interim responses without an end are no answer, and hold nobody up', async () => {
+    const many = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(20_000);
+    const url = await answering((socket) => {
+      const more = () => {
+        while (!socket.destroyed && socket.write(many));
+      };
+      socket.on('drain', more);
+      more();
+    });
+    expect(await failure(ask(url))).toBe('invalid_response');
+  });
+
   test('a body that breaks off is an error, and so is a chunk that is none', async () => {
     for (const answer of [
       'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello',

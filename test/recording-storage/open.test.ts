@@ -179,6 +179,17 @@ describe('a recording that is removed', () => {
   });
 });
 
+test('the recordings that have a file here are told, in the spool and in the cache', async () => {
+  const storage = await place.storage(bucket.settings('r'), await place.folder());
+  const [here, there] = [nextUuid(), nextUuid()];
+  for (const each of [here, there]) await writeWav(storage.path(each), 1_000);
+  storage.finished(there);
+  await uploaded(storage);
+  const names: string[] = [];
+  for await (const name of storage.names()) names.push(name);
+  expect(names).toEqual([here, there]);
+});
+
 describe('the spool', () => {
   test('that is full lets no recording begin until there is room again', async () => {
     const limits = { spoolMaxBytes: 250_000 };

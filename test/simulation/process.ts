@@ -278,6 +278,7 @@ export class Process {
       finished: () => {},
       open: async () => undefined,
       remove: async () => {},
+      async *names() {},
       load: () => ({ waitingBytes: 0, waiting: 0 }),
       close: async () => {},
     };

@@ -11,6 +11,7 @@ export const noRecordings = new RecordingRegistry({
     unmended: async () => [],
     mended: async () => {},
     expired: async () => [],
+    removedOf: async () => [],
     removed: async () => {},
   },
   sign: () => ({ mediaUrl: '', liveUrl: '', expiresAt: 0 }),

@@ -9,7 +9,7 @@ import type { RecordingChange, RecordingRow } from '../../database/journal/recor
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
-import { RECORDING_MENDS_MAX, RETENTION_BATCH_MAX_ROWS, RETENTION_EVERY_SEC, RETENTION_MAX_BATCHES } from '../../limits.ts';
+import { RECORDING_MENDS_MAX, RETENTION_EVERY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../../machine/recording/recording.ts';
 import type { SessionState } from '../../machine/session/session.ts';
@@ -21,6 +21,7 @@ import { type Problem, problems } from '../../problem.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordings.ts';
 import { untilStored } from '../until-stored.ts';
+import { RecordingRetention, type RetentionRows } from './recording-retention.ts';
 
 const STORE_FULL_RETRY_SEC = 30;
 
@@ -39,13 +40,11 @@ export interface RecordingRegistryOptions {
   readonly files?: RecordingFiles | undefined;
   /** The memory that outlives the process; without it, what is not written yet is lost with the process. */
   readonly rings?: RecordingRings | undefined;
-  readonly rows: {
+  readonly rows: RetentionRows & {
     get(recordingUuid: string): Promise<RecordingRow | undefined>;
     unfinished(own: boolean): Promise<readonly RecordingRow[]>;
     unmended(volumeId: string): Promise<readonly RecordingRow[]>;
     mended(recordingUuid: string, durationMs: number): Promise<void>;
-    expired(before: number): Promise<readonly string[]>;
-    removed(recordingUuids: readonly string[], at: number): Promise<void>;
   };
   readonly sign: (recordingUuid: string, now: number) => RecordingLinks;
   readonly journal: Journal;
@@ -75,6 +74,7 @@ export class RecordingRegistry implements Recordings {
   /** When this process began, in ms since the epoch: its own recordings are younger. */
   readonly #madeAt: number;
   #cancelSweep = () => {};
+  #closed = false;
 
   constructor(options: RecordingRegistryOptions) {
     this.#options = options;
@@ -176,7 +176,7 @@ export class RecordingRegistry implements Recordings {
     if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
   }
 
-  /** Tells of the end, unless somebody has. `durationMs` undefined: its file is on a volume that is away. */
+  /** Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later. */
   async #end(row: RecordingRow, durationMs: number | undefined): Promise<void> {
     const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
     const { clock, journal } = this.#options;
@@ -202,7 +202,9 @@ export class RecordingRegistry implements Recordings {
     const left = await rows.unfinished(true);
     await this.#each(left, async (row) => this.#end(row, await this.#mend(row)));
     await this.#each(await rows.unmended(volumeId), async (row) => {
-      await rows.mended(row.recordingUuid, await this.#mend(row));
+      const durationMs = await this.#mend(row);
+      if (durationMs === undefined) return;
+      await rows.mended(row.recordingUuid, durationMs);
       this.#finished(row.recordingUuid);
     });
     // Rings of recordings that nobody knows any more are removed.
@@ -228,11 +230,14 @@ export class RecordingRegistry implements Recordings {
       await Promise.all(rows.slice(at, at + RECORDING_MENDS_MAX).map(work));
   }
 
-  /** Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none. */
-  async #mend({ recordingUuid }: RecordingRow): Promise<number> {
+  /**
+   * Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none, and undefined where
+   * recording is off: then it is mended when that is on again.
+   */
+  async #mend({ recordingUuid }: RecordingRow): Promise<number | undefined> {
     const { storage, rings, log, files = FILES } = this.#options;
     const path = storage?.path(recordingUuid);
-    if (path === undefined) return 0;
+    if (path === undefined) return undefined;
     const mended = await files.mend(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
     if (mended?.ringRefused !== undefined)
       log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
@@ -288,36 +293,32 @@ export class RecordingRegistry implements Recordings {
     if (row.removedAt !== undefined) return { state: 'removed' };
     const { volumeId } = row;
     const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
-    const file = isOthers && row.endedAt === undefined ? undefined : await storage.open(recordingUuid);
+    // Where the object store is away, the node that recorded it may still have the file.
+    const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid);
+    const file = await (isOthers ? found?.catch(() => undefined) : found);
     if (file !== undefined) return { state: 'finished', file };
     return isOthers ? { state: 'elsewhere', volumeId } : undefined;
   }
 
-  /** Removes what is past its retention, now and every hour. */
+  /** Removes what is past its retention, now and an hour after each sweep. */
   keepRetention(): void {
     const { clock, log } = this.#options;
-    this.#cancelSweep = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => this.keepRetention());
-    this.sweep().catch((error: unknown) => log.warn({ error: String(error) }, 'retention of recordings was put off'));
+    this.sweep()
+      .catch((error: unknown) => log.warn({ error: String(error) }, 'retention of recordings was put off'))
+      .finally(() => {
+        if (this.#closed) return;
+        this.#cancelSweep = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => this.keepRetention());
+      });
   }
 
-  /**
-   * Returns how many recordings were removed. Rejects where the store or the database is away; what was removed by then
-   * stays so.
-   */
+  /** Returns how many recordings were removed. Rejects as `RecordingRetention` does. */
   async sweep(): Promise<number> {
-    const { storage, rows, clock, retentionMs } = this.#options;
-    let gone = 0;
-    for (let batch = 0; storage !== undefined && batch < RETENTION_MAX_BATCHES; batch += 1) {
-      const expired = await rows.expired(clock.now() - retentionMs);
-      for (const recordingUuid of expired) await storage.remove(recordingUuid);
-      if (expired.length > 0) await rows.removed(expired, clock.now());
-      gone += expired.length;
-      if (expired.length < RETENTION_BATCH_MAX_ROWS) break;
-    }
-    return gone;
+    const { storage } = this.#options;
+    return storage === undefined ? 0 : await new RecordingRetention({ ...this.#options, storage }).sweep();
   }
 
   close(): void {
+    this.#closed = true;
     this.#cancelSweep();
   }
 }

@@ -2,9 +2,9 @@
  * Names in place of addresses in session descriptions (RFC 8866 §5.7): they are resolved, and screened, before the
  * description is used.
  */
-import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { SDP_RESOLVE_TIMEOUT_MS } from '../../limits.ts';
+import { lookUp } from '../../outbound/lookup.ts';
 import { type Addresses, parseDescription } from '../../sdp/description.ts';
 
 /** Names that one description may have us look up. */
@@ -31,7 +31,7 @@ export async function addressesOf(
   const timeUp = Promise.withResolvers<void>();
   const cancel = wait(SDP_RESOLVE_TIMEOUT_MS, timeUp.resolve);
   const all = names.map(async (name) => {
-    const addresses = await lookup(name, { all: true, family }).catch(() => []);
+    const addresses = await lookUp(name, family).catch(() => []);
     const usable = addresses.find(({ address }) => isReachable(address));
     if (usable !== undefined) found.set(name, usable.address);
   });

@@ -3,11 +3,11 @@
  * for SIP_RESOLVED_TTL_MS. Among SRV records of one priority the order is drawn by weight each time (RFC 2782).
  */
 import type { SrvRecord } from 'node:dns';
-import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
 import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS, SIP_TARGETS_MAX } from '../../limits.ts';
+import { lookUp, lookUpServices } from '../../outbound/lookup.ts';
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 import { lotOf } from '../draw.ts';
@@ -38,7 +38,7 @@ interface Names {
   services(name: string): Promise<readonly SrvRecord[]>;
 }
 
-const SYSTEM_NAMES: Names = { addresses: (name) => lookup(name, { all: true }), services: resolveSrv };
+const SYSTEM_NAMES: Names = { addresses: (name) => lookUp(name), services: lookUpServices };
 
 /** Sorts by priority, and draws the order among those of one priority by weight. */
 function drawn<T extends Pick<SrvRecord, 'priority' | 'weight'>>(records: readonly T[], random: () => number): readonly T[] {

@@ -20,6 +20,8 @@ export interface RecordingStore {
   /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
   expired(before: number): Promise<readonly string[]>;
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
+  /** Returns those of some recordings that were removed past their retention. */
+  removedOf(recordingUuids: readonly string[]): Promise<readonly string[]>;
 }
 
 /** Makes the store. `nodeId` names this process. */
@@ -80,6 +82,16 @@ export function recordingStore(database: Database, nodeId: string): RecordingSto
           .set({ removedAt: Math.floor(at) })
           .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNull(recordings.removedAt))),
       );
+    },
+    removedOf: async (recordingUuids) => {
+      if (recordingUuids.length === 0) return [];
+      const rows = await database.run((on) =>
+        on
+          .select({ recordingUuid: recordings.recordingUuid })
+          .from(recordings)
+          .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNotNull(recordings.removedAt))),
+      );
+      return rows.map((row) => row.recordingUuid);
     },
   };
 }

@@ -30,12 +30,15 @@ export interface DecodeStream {
 interface Waiting {
   readonly resolve: (decoded: Decoded) => void;
   readonly reject: (error: Error) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
 }
+
+/** Looks without an answer after which the thread is stuck. A process that was held itself looks once too often. */
+const LOOKS_MAX = 2;
 
 /**
  * The thread is started for the first stream. One that dies or is stuck takes its streams with it; the next stream gets
- * a new one.
+ * a new one. It is stuck when it answers nothing for `DECODE_STEP_MAX_MS` while something is asked: the steps of a
+ * thousand streams wait for each other, and none of them for that long.
  */
 export class DecoderThread {
   readonly #log: Log;
@@ -45,6 +48,9 @@ export class DecoderThread {
   #thread: Thread<DecodeRequest, DecodeAnswer> | undefined;
   #closing = false;
   #last = 0;
+  #watch: ReturnType<typeof setInterval> | undefined;
+  /** Looks since the last answer. */
+  #looks = 0;
 
   /** The options are for tests. */
   constructor(log: Log, options: { readonly script?: URL; readonly stepMaxMs?: number } = {}) {
@@ -97,16 +103,28 @@ export class DecoderThread {
   ): Promise<Decoded> {
     if (thread.gone) return Promise.reject(new Error('the decoding thread is gone'));
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => thread.terminate(), this.#stepMaxMs);
-      this.#waiting.set(request.stream, { resolve, reject, timer });
+      this.#waiting.set(request.stream, { resolve, reject });
+      this.#watchOver(thread);
       thread.post(request, request.type === 'push' ? [request.bytes.buffer] : []);
     });
+  }
+
+  #watchOver(thread: Thread<DecodeRequest, DecodeAnswer>): void {
+    if (this.#watch !== undefined) return;
+    this.#looks = 0;
+    this.#watch = setInterval(() => {
+      if (++this.#looks === LOOKS_MAX) thread.terminate();
+    }, this.#stepMaxMs / LOOKS_MAX);
   }
 
   #settle(stream: number): Waiting | undefined {
     const waiting = this.#waiting.get(stream);
     this.#waiting.delete(stream);
-    clearTimeout(waiting?.timer);
+    this.#looks = 0;
+    if (this.#waiting.size === 0) {
+      clearInterval(this.#watch);
+      this.#watch = undefined;
+    }
     return waiting;
   }
 }

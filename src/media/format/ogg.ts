@@ -12,6 +12,12 @@ import { oggCrc } from './crc.ts';
 
 const HEADER_BYTES = 27;
 const CAPTURE = [0x4f, 0x67, 0x67, 0x53];
+/**
+ * Bytes of pages that may turn out to be damaged: at most so many at once, and so many more for each byte that comes.
+ * Any five bytes may claim to begin a page of 64 KiB, whose checksum takes 0.1 ms.
+ */
+const DAMAGED_BYTES = 1024 * 1024;
+const DAMAGED_FOR_EACH = 4;
 
 /** The packets that end on one page. */
 export interface OggPackets {
@@ -41,6 +47,8 @@ export class OggReader {
   /** The beginning of a packet that goes on, on the next page; undefined while none does. */
   #part: Uint8Array[] | undefined;
   #partBytes = 0;
+  /** Bytes of damaged pages that may still be read; below 0 nothing is read any more. */
+  #damagedLeft = DAMAGED_BYTES;
 
   /** Makes a reader. `wanted` decides by the first packet of a logical stream whether that stream is read. */
   constructor(wanted: (firstPacket: Uint8Array) => boolean) {
@@ -49,14 +57,17 @@ export class OggReader {
 
   /** The packets that are whole with these bytes. */
   push(more: Uint8Array): OggPackets[] {
+    if (this.#damagedLeft < 0) return [];
+    this.#damagedLeft = Math.min(DAMAGED_BYTES, this.#damagedLeft + more.length * DAMAGED_FOR_EACH);
     const bytes = this.#rest.length === 0 ? more : new Uint8Array(Buffer.concat([this.#rest, more]));
     const found: OggPackets[] = [];
     let at = 0;
-    for (;;) {
+    while (this.#damagedLeft >= 0) {
       at = captureAt(bytes, at);
       const page = pageAt(bytes, at);
       if (page === 'more') break;
-      if (page === 'damaged') {
+      if ('damagedBytes' in page) {
+        this.#damagedLeft -= page.damagedBytes;
         at++;
         continue;
       }
@@ -109,18 +120,18 @@ function captureAt(bytes: Uint8Array, from: number): number {
   }
 }
 
-function pageAt(bytes: Uint8Array, at: number): Page | 'more' | 'damaged' {
+function pageAt(bytes: Uint8Array, at: number): Page | 'more' | { readonly damagedBytes: number } {
   const have = bytes.length - at;
   const segments = bytes[at + 26] ?? 0;
   if (have < HEADER_BYTES + segments || have < HEADER_BYTES) return 'more';
+  if (bytes[at + 4] !== 0) return { damagedBytes: 1 };
   const lacing = bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + segments);
   const body = at + HEADER_BYTES + segments;
   const size = HEADER_BYTES + segments + lacing.reduce((sum, value) => sum + value, 0);
-  if (bytes[at + 4] !== 0) return 'damaged';
   if (have < size) return 'more';
   const page = bytes.subarray(at, at + size);
   const view = new DataView(page.buffer, page.byteOffset, page.length);
-  if (view.getUint32(22, true) !== oggCrc(page)) return 'damaged';
+  if (view.getUint32(22, true) !== oggCrc(page)) return { damagedBytes: size };
   const flags = view.getUint8(5);
   return {
     bytes: size,

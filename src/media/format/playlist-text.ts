@@ -1,5 +1,5 @@
 /** Texts that name sources: M3U (RFC 8216 where it is HLS) and PLS. Pure. */
-import { PLAYLIST_ENTRIES_MAX } from '../../limits.ts';
+import { PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
 
 /** One media playlist of HLS. */
 export interface HlsMedia {
@@ -26,7 +26,9 @@ const TARGET_MAX_SEC = 60;
 
 /** Reads a playlist that was found at `base`. Entries that are no http(s) URL, file paths among them, are left out. */
 export function parsePlaylist(text: string, base: string): PlaylistText {
-  const lines = text.split(/\r\n|\r|\n/).map((line) => line.replace(/^\uFEFF/, '').trim());
+  const split = text.split(/\r\n|\r|\n/, PLAYLIST_LINES_MAX + 1);
+  if (split.length > PLAYLIST_LINES_MAX) return { type: 'too many entries' };
+  const lines = split.map((line) => line.replace(/^\uFEFF/, '').trim());
   const first = lines.find((line) => line !== '')?.toLowerCase() ?? '';
   if (first === '[playlist]')
     return entries(
@@ -48,21 +50,24 @@ function entries(names: readonly string[], base: string): PlaylistText {
 
 /** The variants, the cheapest first: a telephone hears no difference. One without video comes before one with it. */
 function variants(lines: readonly string[], base: string): PlaylistText {
-  const found: { readonly url: string; readonly cost: number }[] = [];
-  for (const [index, line] of lines.entries()) {
+  const found: { readonly name: string; readonly cost: number }[] = [];
+  // From the end, so that the name which follows a variant is known: a search from each variant is quadratic.
+  let name: string | undefined;
+  for (const line of lines.toReversed()) {
+    if (line !== '' && !line.startsWith('#')) name = line;
     if (!line.startsWith('#EXT-X-STREAM-INF:')) continue;
-    const name = lines.slice(index + 1).find((next) => next !== '' && !next.startsWith('#'));
-    const url = name === undefined ? undefined : httpUrl(name, base);
     const bandwidth = Number(/[:,]BANDWIDTH=(\d+)/.exec(line)?.[1] ?? 0);
     const video = /RESOLUTION=|CODECS="[^"]*(avc|hvc|hev|vp0?9|av01)/i.test(line);
-    if (url !== undefined) found.push({ url, cost: bandwidth + (video ? 1e12 : 0) });
+    if (name !== undefined) found.push({ name, cost: bandwidth + (video ? 1e12 : 0) });
   }
   const renditions = lines.flatMap((line) => {
-    const name = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
-    return name === undefined ? [] : (httpUrl(name, base) ?? []);
+    const uri = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
+    return uri ?? [];
   });
-  const urls = [...renditions, ...found.sort((a, b) => a.cost - b.cost).map(({ url }) => url)];
-  return urls.length > PLAYLIST_ENTRIES_MAX ? { type: 'too many entries' } : { type: 'variants', urls };
+  const cheapest = found.reverse().sort((a, b) => a.cost - b.cost);
+  const names = [...renditions, ...cheapest.map((variant) => variant.name)];
+  if (names.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
+  return { type: 'variants', urls: names.flatMap((each) => httpUrl(each, base) ?? []) };
 }
 
 function media(lines: readonly string[], base: string): PlaylistText {

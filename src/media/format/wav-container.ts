@@ -15,6 +15,8 @@ import { parseWavFormat, type WavFormat } from './wav-format.ts';
  */
 const ENDLESS_FROM_BYTES = 0x7fff_0000;
 const FORMAT_MAX_BYTES = 4_096;
+/** Parts before the sound. Files have some ten; 2,000,000 empty ones took 4 s to be looked through. */
+const PARTS_MAX = 10_000;
 /**
  * Parts that follow an empty data part. Anything else after a size of 0 is the sound of a writer that never came back
  * to name the size.
@@ -43,6 +45,7 @@ type Flavour = 'riff' | 'rifx' | 'w64';
 export class WavContainer {
   #state: 'head' | 'data' | 'ended' | 'unsupported' = 'head';
   #flavour: Flavour | undefined;
+  #parts = 0;
   #rest: Uint8Array = new Uint8Array(0);
   #skip = 0;
   /** The part that was skipped is of odd size: a byte of padding may follow, which some writers forget. */
@@ -95,7 +98,9 @@ export class WavContainer {
       if ((bytes[0] ?? 0) < 0x20) return 1;
     }
     if (this.#flavour === undefined) return this.#begin(bytes);
-    return this.#flavour === 'w64' ? this.#w64Part(bytes) : this.#part(bytes, this.#flavour === 'rifx');
+    const used = this.#flavour === 'w64' ? this.#w64Part(bytes) : this.#part(bytes, this.#flavour === 'rifx');
+    if (used > 0 && ++this.#parts > PARTS_MAX) return this.#refuse(bytes);
+    return used;
   }
 
   #begin(bytes: Uint8Array): number {

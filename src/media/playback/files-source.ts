@@ -3,10 +3,13 @@
  * whole, repeats included. What lies before the place is skipped by length where the length is known, and by counting
  * frames or samples where it is not.
  *
+ * A pass of `LOOP_KEPT_MS` or less is repeated from memory. Otherwise a decoder is opened for each source of each pass,
+ * and a file of one sample took a core.
+ *
  * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard;
  * it is told at the end.
  */
-import { PLAYER_AHEAD_MS } from '../../limits.ts';
+import { LOOP_KEPT_MS, PLAYER_AHEAD_MS } from '../../limits.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
 import { type AudioSource, SourceLost } from '../source/audio-source.ts';
@@ -21,6 +24,39 @@ interface Heard {
   readonly length: number;
   /** Why it broke off or gave nothing. */
   readonly failure: PcmFailed | undefined;
+}
+
+/** The sound of a pass, as long as it is short. */
+class KeptPass {
+  readonly #mostSamples: number;
+  readonly #pieces: Pcm[] = [];
+  #samples = 0;
+
+  constructor(mostSamples: number) {
+    this.#mostSamples = mostSamples;
+  }
+
+  /** Whether something was heard, and no more than is kept. */
+  get isWhole(): boolean {
+    return this.#samples > 0 && this.#samples <= this.#mostSamples;
+  }
+
+  get pcm(): Pcm {
+    const whole = new Int16Array(this.#samples);
+    let at = 0;
+    for (const piece of this.#pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+
+  /** Notes what is about to be heard, and returns it. */
+  keep(pcm: Pcm): Pcm {
+    this.#samples += pcm.length;
+    if (this.#samples <= this.#mostSamples) this.#pieces.push(pcm.slice());
+    return pcm;
+  }
 }
 
 export class FilesSource implements PcmSource {
@@ -46,13 +82,14 @@ export class FilesSource implements PcmSource {
     let failure: PcmFailed | undefined;
     for (let pass = 0; loop === 0 || pass < loop; pass++) {
       const began = position;
+      const kept = new KeptPass(loop === 1 || from > position ? 0 : (this.#terms.rateHz * LOOP_KEPT_MS) / 1000);
       for (const [index, source] of this.#sources.entries()) {
         const known = this.#lengths[index];
         if (known !== undefined && from >= position + known) {
           position += known;
           continue;
         }
-        const heard = yield* this.#opened(source, index, Math.max(0, from - position));
+        const heard = yield* this.#opened(source, index, Math.max(0, from - position), kept);
         if (reading !== this.#interruptions) return;
         failure ??= heard.failure;
         this.#lengths[index] = heard.failure === undefined ? heard.length : undefined;
@@ -60,6 +97,10 @@ export class FilesSource implements PcmSource {
       }
       const length = position - began;
       if (length === 0) break; // Nothing but empty files: there is no use in repeating them.
+      if (kept.isWhole) {
+        yield* this.#repeated(kept.pcm, loop === 0 ? Infinity : loop - pass - 1);
+        break;
+      }
       if (from >= position + length) {
         const left = loop === 0 ? Infinity : loop - pass - 1;
         const skipped = Math.min(left, Math.floor((from - position) / length));
@@ -75,12 +116,24 @@ export class FilesSource implements PcmSource {
     for (const source of this.#sources) source.interrupt();
   }
 
-  async *#opened(source: OpenedSource, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
-    return source instanceof SourceList ? yield* this.#list(source, index, skip) : yield* this.#source(source, index, skip);
+  /** What was heard of a whole pass, so many times more, in pieces that are not small. */
+  async *#repeated(pass: Pcm, times: number): AsyncGenerator<Pcm> {
+    const reading = this.#interruptions;
+    const most = Math.ceil((this.#terms.rateHz * this.pieceMs) / 1000 / pass.length);
+    const piece = new Int16Array(most * pass.length);
+    for (let copy = 0; copy < most; copy++) piece.set(pass, copy * pass.length);
+    for (let left = times; left > 0 && reading === this.#interruptions; left -= most)
+      yield piece.slice(0, Math.min(left, most) * pass.length);
+  }
+
+  async *#opened(source: OpenedSource, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
+    return source instanceof SourceList
+      ? yield* this.#list(source, index, skip, kept)
+      : yield* this.#source(source, index, skip, kept);
   }
 
   /** The sources a playlist names, as one: it has failed where none of them gives anything. */
-  async *#list(list: SourceList, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
+  async *#list(list: SourceList, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const reading = this.#interruptions;
     let length = 0;
     let failure: PcmFailed | undefined;
@@ -91,7 +144,7 @@ export class FilesSource implements PcmSource {
         failure ??= new PcmFailed('source_disconnected', index);
         continue;
       }
-      const heard = yield* this.#opened(source, index, Math.max(0, skip - length));
+      const heard = yield* this.#opened(source, index, Math.max(0, skip - length), kept);
       failure ??= heard.failure;
       length += heard.length;
     }
@@ -99,7 +152,7 @@ export class FilesSource implements PcmSource {
   }
 
   /** One source from `skip` samples on. Throws `PcmFailed` for what is our own failure. */
-  async *#source(source: AudioSource, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
+  async *#source(source: AudioSource, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const { decoders, rateHz } = this.#terms;
     let decoder: DecodeStream | undefined;
     let heard = 0;
@@ -108,12 +161,12 @@ export class FilesSource implements PcmSource {
         decoder ??= await decoders.open(source.kind, rateHz, skip);
         for await (const pcm of decodeSteps(decoder, chunk)) {
           heard += pcm.length;
-          yield pcm;
+          yield kept.keep(pcm);
         }
       }
       if (decoder === undefined) return { length: 0, failure: undefined };
       const { pcm, samples } = await decoder.end();
-      if (pcm.length > 0) yield pcm;
+      if (pcm.length > 0) yield kept.keep(pcm);
       return { length: samples, failure: undefined };
     } catch (error) {
       const length = heard === 0 ? 0 : skip + heard;

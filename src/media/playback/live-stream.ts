@@ -10,6 +10,7 @@ import {
   LIVE_SILENT_MAX_BYTES,
   PLAYER_AHEAD_MS,
   PLAYLIST_DEPTH_MAX,
+  PLAYLIST_ENTRIES_MAX,
   SOURCE_ADMISSION_MS,
 } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
@@ -45,14 +46,24 @@ interface Connection {
 interface LiveOptions {
   readonly outbound: AudioOutbound;
   readonly url: string;
-  /** This exists for tests. */
+  /** These exist for tests. */
   readonly reconnectMs?: readonly number[];
+  readonly admissionMs?: number;
+}
+
+/** A connection that is being made. */
+interface Attempt {
+  readonly signal: AbortSignal;
+  /** The number of entries that its playlists may still name. */
+  entries: number;
 }
 
 export class OpenStream extends Playable {
   readonly urls: readonly string[] = [];
   readonly #options: LiveOptions;
   readonly #abort = new AbortController();
+  /** Ends the connection that is being made, or was made last. */
+  #attempt: AbortController | undefined;
   #first: Connection | undefined;
 
   constructor(options: LiveOptions) {
@@ -62,20 +73,12 @@ export class OpenStream extends Playable {
 
   /** Resolves with why the stream is refused, or undefined when it is admitted. */
   async admit(): Promise<SourceRefused | undefined> {
-    const late = setTimeout(() => this.#abort.abort(), SOURCE_ADMISSION_MS);
     try {
       this.#first = await this.connect();
       return undefined;
     } catch (error) {
-      const detail = this.#abort.signal.aborted
-        ? ({ reason: 'timeout', retryable: true } as const)
-        : error instanceof Refusal
-          ? error.detail
-          : ({ reason: 'preparation_failed', retryable: true } as const);
       this.release();
-      return { refused: detail };
-    } finally {
-      clearTimeout(late);
+      return { refused: error instanceof Refusal ? error.detail : { reason: 'preparation_failed', retryable: true } };
     }
   }
 
@@ -95,16 +98,31 @@ export class OpenStream extends Playable {
 
   release(): void {
     this.#abort.abort();
+    this.#attempt?.abort();
     this.#first?.body.close();
     this.#first = undefined;
   }
 
   /**
-   * Makes a connection up to its first audio. A playlist is followed to the first of its entries that gives any.
-   * Rejects with `Refusal`.
+   * Makes a connection up to its first audio, in `SOURCE_ADMISSION_MS`. A playlist is followed to the first of its
+   * entries that gives any. Rejects with `Refusal`.
    */
-  async connect(url = this.#options.url, within: readonly string[] = []): Promise<Connection> {
-    const target = { outbound: this.#options.outbound, url, signal: this.#abort.signal };
+  async connect(): Promise<Connection> {
+    const attempt = new AbortController();
+    this.#attempt = attempt;
+    if (this.#abort.signal.aborted) attempt.abort();
+    const late = setTimeout(() => attempt.abort(), this.#options.admissionMs ?? SOURCE_ADMISSION_MS);
+    try {
+      return await this.#open(this.#options.url, [], { signal: attempt.signal, entries: PLAYLIST_ENTRIES_MAX });
+    } catch (error) {
+      throw attempt.signal.aborted ? new Refusal('timeout', true) : error;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  async #open(url: string, within: readonly string[], attempt: Attempt): Promise<Connection> {
+    const target = { outbound: this.#options.outbound, url, signal: attempt.signal };
     const download = await Download.open({ ...target, maxBytes: Infinity }, {});
     const { framing, headers } = download.response;
     const interval = icyInterval(headers);
@@ -120,26 +138,33 @@ export class OpenStream extends Playable {
       const found = await recognise(body.next);
       if (found.kind !== 'playlist') return { ...found, kind: found.kind, framing, body };
       const text = await readText(found.ended ? { ...body, next: async () => undefined } : body, found.head);
-      return await this.#follow(parsePlaylist(text, download.response.url), { ...target, url: download.response.url }, within);
+      return await this.#follow(
+        parsePlaylist(text, download.response.url),
+        { ...target, url: download.response.url },
+        within,
+        attempt,
+      );
     } catch (error) {
       body.close();
       throw error;
     }
   }
 
-  async #follow(list: PlaylistText, target: DownloadTarget, within: readonly string[]): Promise<Connection> {
+  async #follow(list: PlaylistText, target: DownloadTarget, within: readonly string[], attempt: Attempt): Promise<Connection> {
     if (list.type === 'media') return await segments(target, list);
     if (list.type === 'unsupported') throw new Refusal('unsupported', false, 200);
     if (list.type === 'too many entries' || within.length >= PLAYLIST_DEPTH_MAX) throw new Refusal('rejected', false, 200);
     const chain = [...within, target.url];
+    attempt.entries -= list.urls.length;
+    if (attempt.entries < 0) throw new Refusal('rejected', false, 200);
     if (list.urls.some((url) => chain.includes(url))) throw new Refusal('rejected', false, 200);
     let refusal: unknown = new Refusal('unsupported', false, 200);
     for (const [index, url] of list.urls.entries()) {
       try {
-        return await this.connect(url, chain);
+        return await this.#open(url, chain, attempt);
       } catch (error) {
         if (index === 0) refusal = error;
-        if (this.#abort.signal.aborted) break;
+        if (attempt.signal.aborted) break;
       }
     }
     throw refusal;

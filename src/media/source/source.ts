@@ -3,7 +3,7 @@
  * a large one the first keeps its connection (read only as fast as it is heard), and a later one is let go and fetched
  * again at its turn, because no server holds an idle connection for the minutes that the sources before it play.
  */
-import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
+import { SOURCE_BLOCK_BYTES, SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { type AudioSource, SourceLost } from './audio-source.ts';
@@ -217,6 +217,8 @@ export class Source implements AudioSource {
   }
 
   async #fill(first: boolean): Promise<void> {
+    const chunks = [...this.#chunks];
+    this.#chunks = chunks;
     while (!this.#complete && !this.#wanted && this.#heldBytes <= SOURCE_HELD_MAX_BYTES) {
       const download = this.#download;
       if (download === undefined) return;
@@ -226,7 +228,10 @@ export class Source implements AudioSource {
         this.#completed();
         return;
       }
-      this.#chunks = [...this.#chunks, chunk];
+      const last = chunks.at(-1);
+      // What is being read is not joined any more: its reader may be behind it.
+      if (last === undefined || this.#wanted || last.length + chunk.length > SOURCE_BLOCK_BYTES) chunks.push(chunk);
+      else chunks[chunks.length - 1] = new Uint8Array(Buffer.concat([last, chunk]));
       if (!this.#keep(chunk.length)) break;
     }
     if (this.#complete || this.#wanted || first) return;

@@ -21,6 +21,7 @@ export function fileStorage(folder: RecordingFolder, clock: Clock, limits: Stora
       // Left by a time when recordings went to an object store.
       await folder.remove(folder.ledger(recordingUuid));
     },
+    names: () => folder.names(),
     load: () => ({ waitingBytes: 0, waiting: 0 }),
     async close() {},
   };

@@ -2,10 +2,13 @@
  * The local folder of recordings: `DATA_DIR/recordings`, one WAV each, and beside it what is known of its upload; below
  * it their cache.
  */
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, opendir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissing } from './local-file.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** A file of a recording, here or in the cache. */
+const FILE = /^([A-Za-z0-9_-]{1,64})(?:\.[0-9a-f]{8})?\.wav$/;
 
 export class RecordingFolder {
   readonly path: string;
@@ -40,6 +43,22 @@ export class RecordingFolder {
   /** The folder in which recordings are kept that an object store has too. */
   get cache(): string {
     return join(this.path, 'cache');
+  }
+
+  /**
+   * Tells the recordings that have a file here, in the cache last: what is uploaded meanwhile goes from here to there.
+   */
+  async *names(): AsyncGenerator<string> {
+    for (const folder of [this.path, this.cache]) {
+      try {
+        for await (const entry of await opendir(folder)) {
+          const [, recordingUuid] = FILE.exec(entry.name) ?? [];
+          if (recordingUuid !== undefined) yield recordingUuid;
+        }
+      } catch (error) {
+        if (!isMissing(error)) throw error; // Only an object store has a cache.
+      }
+    }
   }
 
   /** No error where there is none. */

@@ -95,6 +95,10 @@ export class ObjectStorage implements RecordingStorage {
     await this.#queue.without(recordingUuid, (upload) => cache.without(recordingUuid, () => tried(clock, () => upload.remove())));
   }
 
+  names(): AsyncIterable<string> {
+    return this.#options.folder.names();
+  }
+
   load(): StorageLoad {
     let waiting = 0;
     let waitingBytes = 0;

@@ -1,5 +1,5 @@
 /** Files of another rate than the leg's follow each other as if they were one. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
@@ -78,4 +78,19 @@ describe('files at another rate than the leg’s', () => {
       looped.release();
     });
   }
+});
+
+test('A short playlist that is repeated is decoded once, and is the same from any place', async () => {
+  const opened = spyOn(decoders, 'open');
+  const [one, other] = [Float64Array.of(0.25, 0.5, -0.5), Float64Array.of(0.125, -0.25)];
+  const repeated = await playlist([wav(one, 8_000), wav(other, 8_000)], 5_000);
+  const whole = await repeated.from(0);
+  const pass = [...one, ...other].map((value) => Math.round(value * 32_767));
+  expect(whole).toEqual(Array.from({ length: 25_000 }, (_, at) => pass[at % 5] ?? 0));
+  for (const place of [1, 7, 12_503, 24_999]) expect(await repeated.from(place)).toEqual(whole.slice(place));
+  expect(await repeated.from(25_000)).toEqual([]);
+  // Twice for what is skipped in part, and twice for the pass after that, at each place.
+  expect(opened.mock.calls.length).toBeLessThan(24);
+  opened.mockRestore();
+  repeated.release();
 });

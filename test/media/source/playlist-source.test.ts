@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX } from '../../../src/limits.ts';
+import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { type Call, Harness } from '../harness.ts';
@@ -210,6 +210,33 @@ test('the text of a playlist names http(s) sources only, whatever its line ends'
     type: 'entries',
     urls: ['http://a.test/1'],
   });
+});
+
+test('the variants of a playlist are told the cheapest first, each with the name that follows it', () => {
+  const master = [
+    '#EXTM3U',
+    '#EXT-X-STREAM-INF:BANDWIDTH=900',
+    'dear.m3u8',
+    '#EXT-X-MEDIA:TYPE=AUDIO,URI="sound.m3u8"',
+    '#EXT-X-STREAM-INF:BANDWIDTH=100',
+    '#EXT-X-STREAM-INF:BANDWIDTH=500',
+    '# a comment',
+    'fair.m3u8',
+    '#EXT-X-STREAM-INF:BANDWIDTH=1',
+  ];
+  expect(parsePlaylist(master.join('\n'), 'https://radio.test/')).toEqual({
+    type: 'variants',
+    urls: ['sound', 'fair', 'fair', 'dear'].map((name) => `https://radio.test/${name}.m3u8`),
+  });
+});
+
+test('a playlist of nothing but variants, or of a million lines, is read at once', () => {
+  const variants = (count: number) => parsePlaylist(`#EXTM3U\n${'#EXT-X-STREAM-INF:\n'.repeat(count)}`, 'https://radio.test/');
+  const began = performance.now();
+  expect(variants(PLAYLIST_LINES_MAX - 2)).toEqual({ type: 'variants', urls: [] });
+  expect(variants(55_000)).toEqual({ type: 'too many entries' });
+  expect(parsePlaylist('\r'.repeat(1_000_000), 'https://radio.test/')).toEqual({ type: 'too many entries' });
+  expect(performance.now() - began).toBeLessThan(1_000); // A search from each variant took 3 s for the first alone.
 });
 
 test('a text of any kind is read without an error, and names nothing but http(s)', () => {
