@@ -21,6 +21,12 @@ export const PLAYLIST_ENTRIES_MAX = 1_000;
 export const PLAYLIST_DEPTH_MAX = 3;
 /** Segments of an HLS stream that fail one after the other before it has failed. */
 export const HLS_FAILURES_MAX = 3;
+/**
+ * The next segment is asked for after a pause where one has fewer bytes. They are heard for so short a time that
+ * thousands of them would be asked for as fast as their server answers. 64 bytes are a frame of MPEG audio.
+ */
+export const HLS_TINY_BYTES = 512;
+export const HLS_TINY_PAUSE_MS = 250;
 /** Segments before the end at which a live HLS stream begins (RFC 8216 §6.3.3). */
 export const HLS_LIVE_SEGMENTS = 3;
 /** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */

@@ -78,7 +78,7 @@ export class RecordingRetention {
     await remove();
   }
 
-  /** False: this one could not be removed, and others may. */
+  /** Removes one. Resolves with false when it could not be removed, as others may. */
   async #isRemoved(recordingUuid: string): Promise<boolean> {
     const { storage, log } = this.#options;
     try {

@@ -5,7 +5,7 @@
  * Segments of MPEG audio or AAC, by themselves or in a transport stream, are what the decoding thread reads; encrypted
  * and fragmented ones are refused.
  */
-import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, SOURCE_STALL_MS } from '../../limits.ts';
+import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, HLS_TINY_BYTES, HLS_TINY_PAUSE_MS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
 import { Download, type DownloadTarget } from './download.ts';
 import { Refusal } from './opening.ts';
@@ -17,6 +17,8 @@ export class HlsBody {
   /** Number of the next segment. */
   #next: number;
   #segment: Download | undefined;
+  /** The bytes that have come of the segment. */
+  #bytes = 0;
   #failures = 0;
   /** When a playlist last named a segment that is new. */
   #newAt = performance.now();
@@ -40,8 +42,11 @@ export class HlsBody {
         const chunk = await this.#segment?.next();
         if (chunk !== undefined) {
           this.#failures = 0;
+          this.#bytes += chunk.length;
           return chunk;
         }
+        if (this.#bytes === 0) throw new Refusal('invalid_response', false, 200);
+        if (this.#bytes < HLS_TINY_BYTES) await new Promise((resolve) => setTimeout(resolve, HLS_TINY_PAUSE_MS));
       } catch (error) {
         this.#failed(error);
       }
@@ -67,6 +72,7 @@ export class HlsBody {
         continue;
       }
       this.#next++;
+      this.#bytes = 0;
       try {
         this.#segment = await Download.open({ ...this.#target, url }, {});
         return true;

@@ -1,8 +1,11 @@
 /** Sources that are made to cost much: each is given up, and what is only damaged is not. */
 import { expect, test } from 'bun:test';
 import { OggReader, OggWriter } from '../../../src/media/format/ogg.ts';
+import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
+import { HlsBody } from '../../../src/media/source/hls.ts';
 import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { HLS_TINY_PAUSE_MS } from '../../../src/media-limits.ts';
 import type { GetResponse } from '../../../src/outbound/http-get.ts';
 import { tone } from '../sound.ts';
 import { wavFile } from './files.ts';
@@ -63,4 +66,45 @@ test('A source that comes byte by byte is held like any other', async () => {
   expect(Buffer.compare(Buffer.concat(pieces), file)).toBe(0);
   expect(pieces.length).toBeLessThan(40);
   source.release();
+});
+
+/** A stream of segments of so many bytes each, read to its end, and the times at which they were asked for. */
+async function segmentsOf(sizes: readonly number[]) {
+  const asked: number[] = [];
+  const outbound = {
+    async get({ url }: { readonly url: string }): Promise<GetResponse> {
+      asked.push(performance.now());
+      let left: Bytes | undefined = new Uint8Array(sizes[Number(new URL(url).pathname.slice(1))] ?? 0);
+      const body = {
+        async read() {
+          const bytes = left;
+          left = undefined;
+          return bytes?.length === 0 ? undefined : bytes;
+        },
+        close() {},
+      };
+      return { status: 200, headers: new Headers(), framing: 'length', url, body };
+    },
+  };
+  const media = parsePlaylist(
+    `#EXTM3U\n#EXT-X-TARGETDURATION:1\n${sizes.map((_, at) => `#EXTINF:1,\n${at}\n`).join('')}#EXT-X-ENDLIST\n`,
+    'http://source.test/index.m3u8',
+  );
+  if (media.type !== 'media') throw new Error('no media playlist');
+  const hls = new HlsBody({ outbound, url: 'http://source.test/index.m3u8', signal: new AbortController().signal }, media);
+  let bytes = 0;
+  for (let chunk = await hls.next(); chunk !== undefined; chunk = await hls.next()) bytes += chunk.length;
+  return { bytes, asked };
+}
+
+test('The segments of an HLS stream that hold next to nothing are not asked for as fast as they come', async () => {
+  const { bytes, asked } = await segmentsOf([4_000, 4_000, 9, 9, 9, 4_000, 4_000]);
+  expect(bytes).toBe(16_027);
+  const waits = asked.slice(1).map((at, before) => at - (asked[before] ?? 0));
+  expect(Math.min(...waits.slice(2, 5))).toBeGreaterThanOrEqual(HLS_TINY_PAUSE_MS - 1);
+});
+
+test('An HLS stream whose segments are empty has failed; one that is now and then is left out', async () => {
+  expect((await segmentsOf([4_000, 0, 4_000, 0, 0, 0, 4_000])).bytes).toBe(12_000);
+  await expect(segmentsOf([4_000, 0, 0, 0, 0, 4_000])).rejects.toThrow();
 });
