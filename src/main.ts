@@ -8,6 +8,8 @@ import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { loadConfig } from './settings/load.ts';
 
+const STOPS = ['SIGTERM', 'SIGINT'] as const;
+
 ignoreProxies(process.env);
 const config = settingsOrExit();
 const log = createLog(config.logLevel);
@@ -20,11 +22,10 @@ async function run(settings: Config): Promise<void> {
   const hasTerminal = process.stdin.isTTY;
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
+  const started = stoppableStart(opening);
   const { compose } = await import('./compose/compose.ts');
-  const platform = await compose(settings, log, listener, opening, () => draining).catch(async (error: unknown) => {
-    await giveUp(opening);
-    throw error;
-  });
+  const platform = await compose(settings, log, listener, opening, () => draining).catch(started.failed);
+  started.over();
   const stop = async (signal: string): Promise<void> => {
     if (draining) return;
     draining = true;
@@ -33,7 +34,7 @@ async function run(settings: Config): Promise<void> {
     log.info({}, 'stopped');
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  for (const signal of STOPS)
     process.on(signal, () => {
       if (draining && signal === 'SIGINT') process.exit(130);
       stop(signal).catch((error: unknown) => exit(String(error)));
@@ -47,6 +48,32 @@ async function run(settings: Config): Promise<void> {
   platform.sessions.sampleQuality();
   await welcome(platform);
   tellReady(platform, listener);
+}
+
+/**
+ * Ends the process at SIGTERM or SIGINT while it starts: as process 1 of a container it would not hear them, and else
+ * the embedded PostgreSQL would be left behind. `failed` takes the error of a start, and throws it again.
+ */
+function stoppableStart(opening: Opening): { failed(error: unknown): Promise<never>; over(): void } {
+  let isStopped = false;
+  const stop = () => {
+    if (isStopped) return;
+    isStopped = true;
+    log.info({}, 'stopped before the start was over');
+    giveUp(opening).finally(() => process.exit(0));
+  };
+  for (const signal of STOPS) process.on(signal, stop);
+  return {
+    async failed(error) {
+      // What a start meets whose database is closed under it is no news.
+      if (isStopped) await new Promise<never>(() => {});
+      await giveUp(opening);
+      throw error;
+    },
+    over() {
+      for (const signal of STOPS) process.off(signal, stop);
+    },
+  };
 }
 
 /** Ends what a start that failed had begun: the embedded PostgreSQL is no child of ours, and would live on. */

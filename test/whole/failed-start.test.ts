@@ -1,6 +1,6 @@
 /** What keeps the platform from starting is said in one line that names the setting, and nothing is left running. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -21,18 +21,20 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
+const environmentOf = (more: Readonly<Record<string, string>>) => ({
+  PATH: process.env.PATH ?? '',
+  HTTP_PORT: '0',
+  SIP_LISTEN: 'udp:127.0.0.1:0',
+  MEDIA_WORKERS: '1',
+  DATA_DIR: dataDir,
+  ...more,
+});
+
 /** What a start says on its standard error. */
 function refusal(environment: Readonly<Record<string, string>>): string {
   const { status, stderr } = spawnSync(process.execPath, ['--no-env-file', 'src/main.ts'], {
     cwd: ROOT,
-    env: {
-      PATH: process.env.PATH ?? '',
-      HTTP_PORT: '0',
-      SIP_LISTEN: 'udp:127.0.0.1:0',
-      MEDIA_WORKERS: '1',
-      DATA_DIR: dataDir,
-      ...environment,
-    },
+    env: environmentOf(environment),
     encoding: 'utf8',
     timeout: 30_000,
   });
@@ -66,6 +68,20 @@ describe('a start that fails', () => {
     },
     40_000,
   );
+
+  test('is stopped by SIGTERM before it is over, with its database', async () => {
+    const marker = join(dataDir, 'postgres/postmaster.pid');
+    const child = spawn(process.execPath, ['--no-env-file', 'src/main.ts'], {
+      cwd: ROOT,
+      env: environmentOf({}),
+      stdio: 'ignore',
+    });
+    const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal)));
+    while (!existsSync(marker) && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(existsSync(marker)).toBe(false);
+  }, 40_000);
 
   test('says that it was DATABASE_URL where the role there may not make tables', async () => {
     const database = await openTestStore();
