@@ -365,6 +365,7 @@ else:
     from sidetone import flask_webhook
     web = flask.Flask("test")
     web.post("/hook")(flask_webhook(os.environ["SECRET"], lambda event: seen.append(event["event"])))
+    web.post("/other")(flask_webhook(os.environ["SECRET"], lambda event: None))
     browser = web.test_client()
     assert browser.post("/hook", data=hook["body"], headers=hook["headers"]).status_code == 204
     assert browser.post("/hook", data="{}", headers=hook["headers"]).status_code == 401

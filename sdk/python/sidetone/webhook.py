@@ -5,12 +5,14 @@ import base64
 import binascii
 import hashlib
 import hmac
+import itertools
 import json
 import re
 import time
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
 _TOLERANCE_SEC = 5 * 60
+_VIEWS = itertools.count(1)
 
 Event = Dict[str, Any]
 Secrets = Union[str, Sequence[str]]
@@ -73,6 +75,8 @@ def flask_webhook(secrets: Secrets, on_event: Callable[[Event], None]) -> Callab
         on_event(event)
         return "", 204
 
+    # Flask names a view after its function, and takes each name once.
+    view.__name__ = f"sidetone_webhook_{next(_VIEWS)}"
     return view
 
 
