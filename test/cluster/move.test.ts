@@ -204,6 +204,33 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(caller.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
   }, 60_000);
 
+  test('with CALL_TAKEOVER over a trunk that only its own node may use stays there while that is stopped', async () => {
+    const edge = await cluster.add({ NODE_LABELS: 'edge' });
+    const index = cluster.nodes.indexOf(edge);
+    const all = [0, 1, 2];
+    const counts = async (of: number, name: string) =>
+      Number(
+        new RegExp(`^sidetone_${name} (\\d+)$`, 'm').exec(await (await fetch(`${node(of).platform.url}/metrics`)).text())?.[1],
+      );
+    const every = async (name: string, count: number) =>
+      (await Promise.all(all.map((of) => counts(of, name)))).every((each) => each === count);
+    await eventually(() => every('nodes_others', 3), 'the others to know it');
+    const carrier = { uri: 'sip:127.0.0.1:9', inbound_cidrs: ['127.0.0.0/8'] };
+    expect((await edge.platform.operator('PUT', '/trunks/carrier', { ...carrier, nodes: ['edge'] })).status).toBe(204);
+    const { caller, sessionUuid } = await call(index, 440);
+    edge.platform.signal('SIGSTOP');
+    await eventually(() => every('nodes_suspect', 1), 'the suspect');
+    // A node that may use its trunk has such a call within two beats.
+    await Bun.sleep(2_500);
+    edge.platform.signal('SIGCONT');
+    await eventually(() => every('nodes_suspect', 0), 'the node to be back');
+    expect(invites(caller)).toEqual([]);
+    expect((await edge.platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
+    expect(caller.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
+    expect((await node(0).platform.operator('PUT', '/trunks/carrier', carrier)).status).toBe(204);
+  }, 60_000);
+
   test('with CALL_TAKEOVER goes on in its Room at another within 5 s where its node is killed, and ends once', async () => {
     await limitTrunk(3);
     const { caller: a, sessionUuid: one } = await call(0, 440);

@@ -16,7 +16,9 @@ interface TakeoverOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly orphanTimeoutMs: number;
-  takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
+  takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
+  /** The trunks that this node may use. Calls over others are left to nodes that may, or to theirs when it is back. */
+  trunks(): readonly string[];
   /** Calls are being taken, until the returned function is called. */
   hold(): () => void;
   /** Tells all nodes which Sessions were taken, the one that they were taken from among them. */
@@ -56,8 +58,8 @@ export class Takeover {
 
   /** False: there are none left. */
   async #takeSome(nodeId: string): Promise<boolean> {
-    const { takeCalls, tell, log } = this.#options;
-    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX);
+    const { takeCalls, trunks, tell, log } = this.#options;
+    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX, trunks());
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));

@@ -36,8 +36,10 @@ const liveRoom = ({ tables }: Execution, roomId: string): RoomRecord | undefined
 /** The calls of a lost node that another may take, as many as are asked for, without those that are locked. */
 function keptCalls(execution: Execution): readonly SessionRecord[] {
   const from = textAt(execution, 2);
+  const trunks = new Set(listAt(execution, 4));
   return [...execution.tables.sessions.values()]
     .filter(({ node_id, ended_at, state }) => node_id === from && ended_at === null && state === 'answered')
+    .filter(({ trunk }) => trunks.has(trunk))
     .filter(
       ({ running, session_uuid }) =>
         running.includes('"call":') && !running.includes('"secure":') && !execution.isLocked(`session ${session_uuid}`),
