@@ -113,6 +113,9 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     // The owner's own commands work.
     expect((await api(0, 'DELETE', `/v1/sessions/${sessions[0]}`)).status).toBe(202);
     await receiver.event('session.ended', sessions[0]);
+    const ready = async () => await fetch(`${node(0).platform.url}/readyz`);
+    await eventually(async () => (await (await ready()).text()).includes('"nats":false'), 'the node to tell it');
+    expect((await ready()).status).toBe(200);
     node(0).nats.set('pass');
     const again = () => ask(1, 'POST', `/v1/sessions/${sessions[1]}/playback/stop`, {});
     await eventually(async () => (await again()).status !== 503, 'NATS to come back');
