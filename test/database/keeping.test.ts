@@ -282,6 +282,19 @@ test('a deleted Room is forgotten after a day', async () => {
   await later(25 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(1));
 });
 
+test('a process that ended is forgotten after 30 days, and nothing that it sends after that is stored', async () => {
+  const { nodes } = first.store;
+  const nodeId = newUuid();
+  const stopped = await openSecondStore(first, undefined, nodeId);
+  expect(await nodes.bury(nodeId, undefined)).toBe(true);
+  await later(29 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBe(0));
+  await later(31 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBeGreaterThan(0));
+  expect(await nodes.get(nodeId)).toBeUndefined();
+  expect((await nodes.get(nodes.nodeId))?.deadAt).toBeUndefined();
+  await expect(stopped.journal.commit({ session: sessionRow({ nodeId }), events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
+  await stopped.close();
+});
+
 test('a cookie that was logged out is forgotten when it would be over anyway', async () => {
   const { consoleCookies } = first.store;
   await consoleCookies.revoke('o.cookie', Date.now() + 12 * HOUR_MS);
