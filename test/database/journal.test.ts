@@ -289,6 +289,18 @@ describe('a node that was declared dead', () => {
     await second.close();
   });
 
+  test('by itself, as it stops, is not told so', async () => {
+    const nodeId = newUuid();
+    const second = await openSecondStore(first, undefined, nodeId);
+    const told: string[] = [];
+    second.nodes.onDead((by) => told.push(by));
+    await second.nodes.leave();
+    expect((await second.nodes.beat('{}')).find((row) => row.nodeId === nodeId)?.deadBy).toBe(nodeId);
+    await expect(second.journal.commit({ session: sessionRow({ nodeId }), events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(told).toEqual([]);
+    await second.close();
+  });
+
   test('loses every race of an end against a takeover, or wins it, and never both', async () => {
     for (let round = 0; round < 30; round++) {
       const nodeId = newUuid();
