@@ -85,6 +85,12 @@ describe.skipIf(!natsInstalled)('A call', () => {
     return longest;
   };
 
+  /** A reading of the metrics of a node. */
+  const counts = async (of: number, name: string) =>
+    Number(
+      new RegExp(`^sidetone_${name} (\\d+)$`, 'm').exec(await (await fetch(`${node(of).platform.url}/metrics`)).text())?.[1],
+    );
+
   const follows = async ({ answered, ear }: RawCaller, since: number) => {
     await eventually(() => answered.some((each) => each.startsWith('INVITE')), 'the re-INVITE');
     const before = ear.packets.length;
@@ -178,9 +184,12 @@ describe.skipIf(!natsInstalled)('A call', () => {
     await drain(0, 'move');
     await eventually(() => invites(caller).length === 1, 'the first re-INVITE');
     await undrain(0);
-    const has = async (index: number) => ((await at(index)).load.sessions ?? 0) > 0;
-    await eventually(async () => (await has(1)) !== (await has(2)), 'one node to have it');
-    const index = (await has(1)) ? 1 : 2;
+    const live = async () => await Promise.all([0, 1, 2].map((of) => counts(of, 'sessions')));
+    await eventually(
+      async () => (await live()).filter((each) => each === 1).length === 1 && (await live())[0] === 0,
+      'one node to have it',
+    );
+    const index = (await live()).indexOf(1);
     const others = [0, 1, 2].filter((each) => each !== index);
     const { node_id: nodeId } = await at(index);
     // They answer the far end, and cannot take the row.
@@ -249,14 +258,29 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(caller.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
   }, 60_000);
 
+  test('with CALL_TAKEOVER goes on where its node is stopped in the middle of a hand-over', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    // The answer of the node that the far end has followed to is still on its way then.
+    node(0).nats.set({ delayMs: 100 });
+    await drain(0, 'move');
+    await caller.until(() => invites(caller).length === 1, 'the re-INVITE');
+    node(0).platform.signal('SIGSTOP');
+    await eventually(() => invites(caller).length > 1, 'the re-INVITE of the takeover');
+    expect(invites(caller).filter((each) => !each.endsWith(' 200'))).toEqual([]);
+    const before = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length > before + 10, 'audio');
+    node(0).nats.set('pass');
+    node(0).platform.signal('SIGCONT');
+    await undrain(0);
+    expect(await caller.ask('BYE')).toBe(200);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
+    expect(caller.answered.filter((each) => each.startsWith('BYE'))).toEqual([]);
+  }, 60_000);
+
   test('with CALL_TAKEOVER over a trunk that only its own node may use stays there while that is stopped', async () => {
     const edge = await cluster.add({ NODE_LABELS: 'edge' });
     const index = cluster.nodes.indexOf(edge);
     const all = [0, 1, 2];
-    const counts = async (of: number, name: string) =>
-      Number(
-        new RegExp(`^sidetone_${name} (\\d+)$`, 'm').exec(await (await fetch(`${node(of).platform.url}/metrics`)).text())?.[1],
-      );
     const every = async (name: string, count: number) =>
       (await Promise.all(all.map((of) => counts(of, name)))).every((each) => each === count);
     await eventually(() => every('nodes_others', 3), 'the others to know it');
