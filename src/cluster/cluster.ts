@@ -258,6 +258,7 @@ export class Cluster {
   stop(): void {
     this.#stopped = true;
     this.#cancelReload();
+    this.#quota?.stop();
     this.#members?.stop();
   }
 

@@ -266,13 +266,17 @@ function takenCallsOf({ store, clock, sessions, rooms }: ClusterParts, cluster: 
 }
 
 /** What goes on with the calls of lost nodes. */
-function takeoverOf({ settings, store, clock, log, sessions, carrier }: ClusterParts, cluster: Cluster): Takeover {
+function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks }: ClusterParts, cluster: Cluster): Takeover {
   return new Takeover({
     dialer: carrier,
     clock,
     log,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
+    trunks: () =>
+      trunks()
+        .filter((trunk) => isPinnedTo(trunk.settings, settings.node.labels))
+        .map(({ name }) => name),
     hold: () => sessions.adoption.holdAll(),
     tell: (taken) => cluster.tellTaken(taken),
     goOn: (state, leg, epoch) => sessions.goOn(state, leg, epoch, ''),

@@ -323,7 +323,12 @@ function openHttp(
     sentPath: sentMediaPath,
     followed: followRecording,
     draining,
-    ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
+    ready: async () => ({
+      database: await store.ready(),
+      media: media.ready(),
+      sip: carrier.ready(),
+      ...(cluster && { nats: cluster.readings().connected }),
+    }),
     carrier,
     browserCalls: cluster?.browserCalls(browsers, store.sessions.owner) ?? browsers,
     onTrunksChanged: trunksChanged,

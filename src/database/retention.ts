@@ -1,7 +1,7 @@
 /**
  * Retention: idempotency keys and deleted Rooms are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`,
- * events, messages and charges after 30 days, removed recordings after a year. Rows go in small batches, so that no
- * call waits.
+ * events, messages, charges and processes that ended after 30 days, removed recordings after a year. Rows go in small
+ * batches, so that no call waits.
  */
 import { and, asc, eq, inArray, isNotNull, lt, ne, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
@@ -18,7 +18,18 @@ import {
 import { timelinesOf } from './call/calls.ts';
 import type { Database } from './driver/database.ts';
 import { charges, paymentReferences } from './payment-schema.ts';
-import { events, idempotency, messages, recordings, revokedConsoleCookies, rooms, sessions, timelines } from './schema.ts';
+import {
+  events,
+  idempotency,
+  messages,
+  nodeBeats,
+  nodes,
+  recordings,
+  revokedConsoleCookies,
+  rooms,
+  sessions,
+  timelines,
+} from './schema.ts';
 
 export interface Forgotten {
   readonly sessions: number;
@@ -30,6 +41,7 @@ export interface Forgotten {
   readonly recordings: number;
   readonly rooms: number;
   readonly cookies: number;
+  readonly nodes: number;
 }
 
 /** Deletes a batch of what is older than `before`. Returns how many rows went. */
@@ -53,6 +65,28 @@ const ended: Batch = (on, before) =>
       )
       .returning({ id: sessions.sessionUuid });
     if (past.length > 0) await inside.delete(timelines).where(timelinesOf(past.map(({ id }) => id)));
+    return past;
+  });
+
+/** Processes that ended long ago: each start makes one. Their calls and Rooms are others' by now, or over. */
+const deadNodes: Batch = (on, before) =>
+  on.transaction(async (inside) => {
+    const past = await inside
+      .delete(nodes)
+      .where(
+        inArray(
+          nodes.nodeId,
+          inside
+            .select({ id: nodes.nodeId })
+            .from(nodes)
+            .where(lt(nodes.deadAt, before))
+            .orderBy(asc(nodes.deadAt))
+            .limit(RETENTION_BATCH_MAX_ROWS),
+        ),
+      )
+      .returning({ id: nodes.nodeId });
+    const ids = past.map(({ id }) => id);
+    if (past.length > 0) await inside.delete(nodeBeats).where(inArray(nodeBeats.nodeId, ids));
     return past;
   });
 
@@ -138,5 +172,6 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
     messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
     cookies: await sweep(revokedCookies, 0),
+    nodes: await sweep(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
   };
 }

@@ -57,7 +57,7 @@ export interface Store {
   readonly leases: LeaseStore;
   /** The application was changed on another node: what is kept of it is forgotten. */
   appChanged(appUuid: string): void;
-  /** Tells whether the database answers. Never rejects. */
+  /** Tells whether the database answers, and takes writes. Never rejects. */
   ready(): Promise<boolean>;
   load(): JournalLoad;
   /** Deletes what is past its retention; also done by itself every hour. */
@@ -97,6 +97,9 @@ export async function openStore(
 ): Promise<Store> {
   return await storeOn(await openDatabase(settings, log, lock), settings, { log, clock, nodeId, lock });
 }
+
+/** A row, unless the server takes no writes. */
+const WRITABLE = "SELECT 1 WHERE current_setting('transaction_read_only') = 'off'";
 
 /** The process that uses a store. */
 export interface StoreUser {
@@ -156,8 +159,8 @@ export async function storeOn(
     leases,
     appChanged: apps.changedElsewhere,
     ready: () =>
-      database.query('SELECT 1').then(
-        () => true,
+      database.query(WRITABLE).then(
+        (rows) => rows.length > 0,
         () => false,
       ),
     load: () => journal.load(),

@@ -38,6 +38,14 @@ interface ToldApp {
   readonly webhook_disabled: boolean;
 }
 
+interface ToldNode {
+  readonly http_host: string;
+  readonly http_port: number;
+  readonly version: string;
+  readonly dead_at: string | null;
+  readonly suspect: boolean;
+}
+
 interface ToldRefusal {
   readonly at: string;
   readonly source: string;
@@ -122,7 +130,7 @@ export async function platformChecks(
   const farEnds = resolved.flatMap(({ addresses }) => addresses);
   const receivers = await webhooks(api, outbound);
   const checks = [
-    await readiness(api),
+    ...(await readiness(api)),
     clock(receivers.apart),
     ...(trunks.length === 0
       ? [warning('trunks', 'there is no trunk', 'bin/sidetone trunks set NAME --uri sip:HOST --cidr CIDR')]
@@ -134,9 +142,31 @@ export async function platformChecks(
   return { checks, farEnds };
 }
 
-async function readiness(api: OperatorApi): Promise<Check> {
+async function readiness(api: OperatorApi): Promise<readonly Check[]> {
+  const { status: _status, nats, ...parts } = await api.get('/readyz');
+  return [partsCheck(parts), ...(nats === undefined ? [] : [natsCheck(nats === true), await nodesCheck(api)])];
+}
+
+function natsCheck(isConnected: boolean): Check {
+  const name = 'nats';
+  if (isConnected) return ok(name, 'is reached');
+  const found = 'is not reached: commands for calls of other nodes are answered with 503';
+  return fault(name, found, 'See that nats-server runs, and that NATS_URL of this node leads there');
+}
+
+/** The nodes of the cluster, as the one that is asked sees them. */
+async function nodesCheck(api: OperatorApi): Promise<Check> {
+  const name = 'nodes';
+  const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === null);
+  const silent = nodes.filter(({ suspect }) => suspect).map((node) => `${node.http_host}:${node.http_port}`);
+  const versions = [...new Set(nodes.map(({ version }) => version))].join(', ');
+  if (silent.length === 0) return ok(name, `${nodes.length} give signs of life (version ${versions})`);
+  const found = `${silent.join(', ')} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
+  return warning(name, found, 'See whether they run and reach PostgreSQL and NATS; the others declare them dead before long');
+}
+
+function partsCheck(parts: Readonly<Record<string, unknown>>): Check {
   const name = 'platform';
-  const { status: _status, ...parts } = await api.get('/readyz');
   const down = Object.entries(parts)
     .filter(([, isUp]) => isUp === false)
     .map(([part]) => part);

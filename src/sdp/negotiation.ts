@@ -125,6 +125,13 @@ export class Negotiation {
     return { sessionId: this.#options.sessionId, version: this.#version };
   }
 
+  /** Our offer after another node has described the session once: its version is higher than that one's. */
+  offerAgain(): Uint8Array {
+    this.#version++;
+    this.#described = '';
+    return this.offer();
+  }
+
   /** Holds the far end, or no longer, from our next description on (RFC 3264 §8.4). */
   hold(on: boolean): void {
     this.#holding = on;

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
-import { L16_PROTOCOL, type RoomPeers } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
-import { STATEMENT_MAX_MS } from '../../src/limits.ts';
+import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
@@ -18,7 +18,7 @@ import { quietSession } from './quiet-session.ts';
  * the database is away, none is carried out.
  */
 type Fate = 'unanswered' | 'away' | { readonly lateMs: number };
-type Statement = 'settle' | 'release' | 'members';
+type Statement = 'settle' | 'release' | 'members' | 'where';
 
 /** Two nodes on the same rows of Rooms, with nothing but Rooms. */
 class Pair {
@@ -33,6 +33,8 @@ class Pair {
   readonly members: { readonly sessionUuid: string; readonly nodeId: string }[] = [];
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
+  /** What a node answers to the question of another one. */
+  replies: (request: SeatRequest) => SeatReply | undefined = () => undefined;
   /** Media workers that can open a Room. */
   hasWorker = true;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
@@ -51,6 +53,22 @@ class Pair {
   async made(): Promise<string> {
     const made = await this.first.create({ voice_activity_events: false }, this.context());
     return isProblem(made) ? '' : String(made.body.room_id);
+  }
+
+  /** Asks the first node, as a third one does. */
+  async askFirst(request: SeatRequest): Promise<SeatReply | undefined> {
+    return await this.#nodes.get('first')?.answer(request, 'third');
+  }
+
+  /** A Session of a node that has joined a Room. */
+  memberOf(roomId: string, nodeId: string): SessionActor {
+    const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+    const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+    const journal = { commit: async () => true, wasStored: async () => false };
+    const state = { ...inbound(about, this.clock.now()), membership: joined };
+    const actor = quietSession(state, journal, this.clock, nodeId);
+    this.actors.set('member', actor);
+    return actor;
   }
 
   /** A call of the second node asks for the Room, which nobody is in. */
@@ -98,7 +116,7 @@ class Pair {
       unmake: async (roomId) => void rows.delete(roomId),
       list: async () => [],
       seize: async () => undefined,
-      where: async (roomId) => rows.get(roomId),
+      where: async (roomId) => this.#carriedOut('where', () => rows.get(roomId)),
       members: () => this.#carriedOut('members', () => this.members),
     };
   }
@@ -125,7 +143,7 @@ class Pair {
       homes: this.#homes(nodeId),
       peers: {
         pipeHost: '',
-        ask: async () => undefined,
+        ask: async (_, request) => this.replies(request),
         reach: async () => 'answers',
         isDead: () => false,
         protocol: () => L16_PROTOCOL,
@@ -177,6 +195,52 @@ test('A Room that another node has by its row is let go by the one that was not 
   await pair.first.letGoTaken();
   await pair.advance(10);
   expect(pair.first.size).toBe(0);
+});
+
+test('A Room that another node has taken is left for it, also when the database did not tell at first where it is.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'first');
+  pair.first.find(roomId)?.take('member');
+  pair.first.find(roomId)?.confirm('member', false);
+  const row = pair.rows.get(roomId);
+  if (row === undefined) throw new Error('not made');
+  pair.rows.set(roomId, { ...row, nodeId: 'second', epoch: row.epoch + 1 });
+  pair.fates.set('where', 'away');
+  await pair.first.letGoTaken();
+  await pair.advance(1_000);
+  expect(await pair.first.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 503 });
+  pair.fates.clear();
+  await pair.advance(2_000);
+  expect([pair.first.size, pair.first.span?.has('member', roomId), actor.state.membership?.roomId]).toEqual([0, true, roomId]);
+});
+
+test('A call that goes on at another node stays in its Room, also when the database does not tell at first where it is.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'second');
+  pair.fates.set('where', 'away');
+  const followed = pair.second.span?.follow(actor);
+  await pair.advance(1_000);
+  expect(actor.state.membership?.roomId).toBe(roomId);
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await followed;
+  expect([pair.second.span?.has('member', roomId), actor.state.membership?.roomId]).toEqual([true, roomId]);
+});
+
+test('A member whose node has lost its seat keeps its place until the database tells whether it has left.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const about = { roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, reserved: false };
+  expect(await pair.askFirst({ type: 'take', ...about })).toMatchObject({ type: 'taken' });
+  pair.replies = (request) => (request.type === 'check' ? { type: 'absent', links: ['l'] } : undefined);
+  pair.fates.set('members', 'away');
+  await pair.advance(2 * SEAT_CHECK_MS);
+  expect(pair.first.find(roomId)?.places).toEqual(['far']);
+  pair.fates.clear();
+  await pair.advance(2 * SEAT_CHECK_MS);
+  expect(pair.first.find(roomId)?.places).toEqual([]);
 });
 
 test('A Room that was given up has left its node, also when the database did not answer.', async () => {

@@ -107,12 +107,19 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
 
   test('is 503 while NATS is away, does nothing later, and works when NATS is back', async () => {
     const sessions = await call(0, 5);
+    const [elsewhere = ''] = await call(1);
     node(0).nats.set('blackhole');
     const answers = await Promise.all(sessions.map((sessionUuid) => ask(1, 'DELETE', `/v1/sessions/${sessionUuid}`)));
     for (const { status, headers } of answers) expect([status, headers.get('retry-after')]).toEqual([503, '2']);
     // The owner's own commands work.
     expect((await api(0, 'DELETE', `/v1/sessions/${sessions[0]}`)).status).toBe(202);
     await receiver.event('session.ended', sessions[0]);
+    const ready = async () => await fetch(`${node(0).platform.url}/readyz`);
+    await eventually(async () => (await (await ready()).text()).includes('"nats":false'), 'the node to tell it');
+    expect((await ready()).status).toBe(200);
+    // That it reaches nobody says nothing of the others.
+    expect((await ask(0, 'DELETE', `/v1/sessions/${elsewhere}`)).status).toBe(503);
+    expect(JSON.stringify((await node(0).platform.operator('GET', '/nodes')).body)).not.toContain('"suspect":true');
     node(0).nats.set('pass');
     const again = () => ask(1, 'POST', `/v1/sessions/${sessions[1]}/playback/stop`, {});
     await eventually(async () => (await again()).status !== 503, 'NATS to come back');

@@ -85,6 +85,12 @@ describe.skipIf(!natsInstalled)('A call', () => {
     return longest;
   };
 
+  /** A reading of the metrics of a node. */
+  const counts = async (of: number, name: string) =>
+    Number(
+      new RegExp(`^sidetone_${name} (\\d+)$`, 'm').exec(await (await fetch(`${node(of).platform.url}/metrics`)).text())?.[1],
+    );
+
   const follows = async ({ answered, ear }: RawCaller, since: number) => {
     await eventually(() => answered.some((each) => each.startsWith('INVITE')), 'the re-INVITE');
     const before = ear.packets.length;
@@ -173,6 +179,54 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(receiver.badSignatures).toBe(0);
   }, 90_000);
 
+  test('that moved before is taken back where its next node fails after the far end has followed', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    await drain(0, 'move');
+    await eventually(() => invites(caller).length === 1, 'the first re-INVITE');
+    await undrain(0);
+    const live = async () => await Promise.all([0, 1, 2].map((of) => counts(of, 'sessions')));
+    await eventually(
+      async () => (await live()).filter((each) => each === 1).length === 1 && (await live())[0] === 0,
+      'one node to have it',
+    );
+    const index = (await live()).indexOf(1);
+    const others = [0, 1, 2].filter((each) => each !== index);
+    const { node_id: nodeId } = await at(index);
+    // They answer the far end, and cannot take the row.
+    for (const each of others) node(each).postgres.set('blackhole');
+    expect((await node(index).platform.operator('POST', `/nodes/${nodeId}/drain`, { mode: 'move' })).status).toBe(202);
+    await eventually(() => invites(caller).length >= 3, 'the re-INVITE of its own node');
+    for (const each of others) node(each).postgres.set('pass');
+    expect((await node(index).platform.operator('POST', `/nodes/${nodeId}/undrain`, {})).status).toBe(202);
+    const hears = async () => {
+      const before = caller.ear.packets.length;
+      await caller.ear.until(() => caller.ear.packets.length > before + 10, 'audio');
+    };
+    await hears();
+
+    // What is stored of it has its last numbers: with CALL_TAKEOVER it goes on where this node is stopped, too.
+    for (const [order, event] of [
+      ['hold', 'session.held'],
+      ['unhold', 'session.resumed'],
+    ] as const) {
+      expect((await node(index).platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/${order}`)).status).toBe(202);
+      await receiver.event(event, sessionUuid);
+    }
+    const known = invites(caller).length;
+    node(index).platform.signal('SIGSTOP');
+    await eventually(() => invites(caller).length > known, 'the re-INVITE of another node');
+    await hears();
+    expect(invites(caller).filter((each) => !each.endsWith(' 200'))).toEqual([]);
+    // A far end may take a description for an old one whose version has not risen (RFC 3264 §8).
+    const versions = caller.heard.flatMap((message) => /^INVITE [\s\S]*^o=- \d+ (\d+)/m.exec(message)?.[1] ?? []).map(Number);
+    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
+    expect(versions.length).toBe(invites(caller).length);
+    node(index).platform.signal('SIGCONT');
+    const end = () => node(index === 1 ? 2 : 1).platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+    await eventually(async () => (await end()).status === 202, 'the end');
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
+  }, 60_000);
+
   test('of such a node waits while something is played to it, and goes when that is over', async () => {
     const { caller, sessionUuid } = await call(0, 440);
     const url = `http://127.0.0.1:${media.port}/tone.wav`;
@@ -202,6 +256,48 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect((await node(0).platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
     expect(caller.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
+  }, 60_000);
+
+  test('with CALL_TAKEOVER goes on where its node is stopped in the middle of a hand-over', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    // The answer of the node that the far end has followed to is still on its way then.
+    node(0).nats.set({ delayMs: 100 });
+    await drain(0, 'move');
+    await caller.until(() => invites(caller).length === 1, 'the re-INVITE');
+    node(0).platform.signal('SIGSTOP');
+    await eventually(() => invites(caller).length > 1, 'the re-INVITE of the takeover');
+    expect(invites(caller).filter((each) => !each.endsWith(' 200'))).toEqual([]);
+    const before = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length > before + 10, 'audio');
+    node(0).nats.set('pass');
+    node(0).platform.signal('SIGCONT');
+    await undrain(0);
+    expect(await caller.ask('BYE')).toBe(200);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
+    expect(caller.answered.filter((each) => each.startsWith('BYE'))).toEqual([]);
+  }, 60_000);
+
+  test('with CALL_TAKEOVER over a trunk that only its own node may use stays there while that is stopped', async () => {
+    const edge = await cluster.add({ NODE_LABELS: 'edge' });
+    const index = cluster.nodes.indexOf(edge);
+    const all = [0, 1, 2];
+    const every = async (name: string, count: number) =>
+      (await Promise.all(all.map((of) => counts(of, name)))).every((each) => each === count);
+    await eventually(() => every('nodes_others', 3), 'the others to know it');
+    const carrier = { uri: 'sip:127.0.0.1:9', inbound_cidrs: ['127.0.0.0/8'] };
+    expect((await edge.platform.operator('PUT', '/trunks/carrier', { ...carrier, nodes: ['edge'] })).status).toBe(204);
+    const { caller, sessionUuid } = await call(index, 440);
+    edge.platform.signal('SIGSTOP');
+    await eventually(() => every('nodes_suspect', 1), 'the suspect');
+    // A node that may use its trunk has such a call within two beats.
+    await Bun.sleep(2_500);
+    edge.platform.signal('SIGCONT');
+    await eventually(() => every('nodes_suspect', 0), 'the node to be back');
+    expect(invites(caller)).toEqual([]);
+    expect((await edge.platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
+    expect(caller.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
+    expect((await node(0).platform.operator('PUT', '/trunks/carrier', carrier)).status).toBe(204);
   }, 60_000);
 
   test('with CALL_TAKEOVER goes on in its Room at another within 5 s where its node is killed, and ends once', async () => {

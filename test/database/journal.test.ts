@@ -237,6 +237,25 @@ describe('reading Sessions', () => {
   });
 });
 
+describe('the calls of a node that is lost', () => {
+  test('are taken by a node that may use their trunks, as many as it asks for, and no others', async () => {
+    const nodeId = newUuid();
+    const lost = await openSecondStore(first, undefined, nodeId);
+    const running = JSON.stringify({ call: '{}' });
+    const call = (trunk: string, createdAt: number) =>
+      sessionRow({ nodeId, trunk, createdAt, state: 'answered', answered: true, running });
+    const [east, west, other] = [call('east', 1), call('west', 2), call('other', 3)];
+    for (const session of [east, west, other, call('east', 4)]) await lost.journal.commit({ session, events: [] });
+    const take = async (most: number, ...trunks: string[]) =>
+      (await first.store.sessions.takeCalls(nodeId, most, trunks)).map(({ sessionUuid }) => sessionUuid);
+    expect(await take(50)).toEqual([]);
+    expect(await take(1, 'east')).toEqual([east.sessionUuid]);
+    expect(await take(50, 'west', 'north')).toEqual([west.sessionUuid]);
+    expect(await first.store.sessions.owner(other.appUuid, other.sessionUuid)).toBe(nodeId);
+    await lost.close();
+  });
+});
+
 describe('a node that was declared dead', () => {
   test('leaves its Sessions to another, and stores nothing of them any more', async () => {
     const nodeId = newUuid();
@@ -267,6 +286,18 @@ describe('a node that was declared dead', () => {
     const late = { events: [eventOf('app', rows[0]?.sessionUuid ?? '', 2, 'session.held')] };
     await expect(second.journal.commit(late)).rejects.toBeInstanceOf(StoreUnavailable);
     for (const { sessionUuid } of rows) expect(await eventsOf(sessionUuid)).toEqual([]);
+    await second.close();
+  });
+
+  test('by itself, as it stops, is not told so', async () => {
+    const nodeId = newUuid();
+    const second = await openSecondStore(first, undefined, nodeId);
+    const told: string[] = [];
+    second.nodes.onDead((by) => told.push(by));
+    await second.nodes.leave();
+    expect((await second.nodes.beat('{}')).find((row) => row.nodeId === nodeId)?.deadBy).toBe(nodeId);
+    await expect(second.journal.commit({ session: sessionRow({ nodeId }), events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(told).toEqual([]);
     await second.close();
   });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { KeyMarks } from '../../src/database/idempotency/key-marks.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -27,14 +28,36 @@ const later = async (ms: number, check: () => Promise<void>) => {
   });
 };
 
+interface Opened {
+  readonly store: Store;
+  /** Has the check look at the keys when so many milliseconds have passed. */
+  readonly later: typeof later;
+  readonly close: () => Promise<void>;
+}
+
 /** Marks are in memory where a process has its database for itself, and rows where several share it. */
-const STORES: readonly [string, () => Promise<{ readonly store: Store; readonly close: () => Promise<void> }>][] = [
-  ['of a process with a database of its own', async () => ({ store: first.store, close: async () => {} })],
+const STORES: readonly [string, () => Promise<Opened>][] = [
+  ['of a process with a database of its own', async () => ({ store: first.store, later, close: async () => {} })],
   [
     'of processes that share a database',
     async () => {
       const store = await openSecondStore(first, clock);
-      return { store, close: () => store.close() };
+      const sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres' });
+      // The database's clock judges them: instead of it, the rows are moved.
+      const age = (ms: number) =>
+        sql`UPDATE idempotency SET created_at = created_at - ${ms}::bigint, lease_until = lease_until - ${ms}::bigint`;
+      return {
+        store,
+        later: async (ms, check) => {
+          await age(ms);
+          await check();
+          await age(-ms);
+        },
+        close: async () => {
+          await sql.end();
+          await store.close();
+        },
+      };
     },
   ],
 ];
@@ -44,10 +67,11 @@ const keyed = () => ({ appUuid: 'app', key: newUuid(), fingerprint: 'f' });
 describe.each(STORES)('an idempotency key %s', (_, open) => {
   let idempotency: Store['idempotency'];
   let close: () => Promise<void>;
+  let later: Opened['later'];
   beforeAll(async () => {
     const opened = await open();
     idempotency = opened.store.idempotency;
-    close = opened.close;
+    ({ close, later } = opened);
   });
   afterAll(() => close());
 
@@ -100,6 +124,14 @@ describe.each(STORES)('an idempotency key %s', (_, open) => {
 });
 
 describe('an idempotency key', () => {
+  test('that one node marked is in flight for another whose clock is two minutes ahead, too', async () => {
+    const ahead = await openSecondStore(first, { ...wall, now: () => wall.now() + 120_000 }, 'node-ahead');
+    const behind = await openSecondStore(first, undefined, 'node-behind');
+    const key = keyed();
+    expect((await behind.idempotency.begin(key)).state).toBe('fresh');
+    expect((await ahead.idempotency.begin(key)).state).toBe('in_flight');
+    await Promise.all([ahead.close(), behind.close()]);
+  });
   test('that a process left in flight is free for its successor at once; one that was answered is not', async () => {
     const crashed = await openSecondStore(first, undefined, 'node-before');
     const [left, answered] = [keyed(), keyed()];
@@ -248,6 +280,19 @@ test('a deleted Room is forgotten after a day', async () => {
   await journal.commit({ room: { ...room, deleting: true, deletedAt: Date.now() }, events: [] });
   await later(23 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(0));
   await later(25 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(1));
+});
+
+test('a process that ended is forgotten after 30 days, and nothing that it sends after that is stored', async () => {
+  const { nodes } = first.store;
+  const nodeId = newUuid();
+  const stopped = await openSecondStore(first, undefined, nodeId);
+  expect(await nodes.bury(nodeId, undefined)).toBe(true);
+  await later(29 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBe(0));
+  await later(31 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBeGreaterThan(0));
+  expect(await nodes.get(nodeId)).toBeUndefined();
+  expect((await nodes.get(nodes.nodeId))?.deadAt).toBeUndefined();
+  await expect(stopped.journal.commit({ session: sessionRow({ nodeId }), events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
+  await stopped.close();
 });
 
 test('a cookie that was logged out is forgotten when it would be over anyway', async () => {

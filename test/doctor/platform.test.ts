@@ -18,10 +18,13 @@ async function examined(told: {
   readonly answers?: Readonly<Record<string, number>>;
   readonly apps?: readonly object[];
   readonly names?: Names;
+  readonly nats?: boolean;
+  readonly nodes?: readonly object[];
 }) {
-  const { trunks = [], answers = {}, apps = [], names = namesOf({}) } = told;
+  const { trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [] } = told;
   const bodies: Readonly<Record<string, () => object>> = {
-    '/readyz': () => ({ status: 'ok' }),
+    '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
+    '/operator/v1/nodes': () => ({ nodes }),
     '/operator/v1/apps': () => ({ apps }),
     '/operator/v1/refusals': () => ({ refusals: [] }),
     '/operator/v1/trunks': () => ({
@@ -94,4 +97,21 @@ test('a webhook at a port of another protocol is told to move, not to be allowed
   const app = { app_uuid: 'app_1', name: 'sip', webhook_url: 'http://127.0.0.1:5060/', webhook_disabled: false };
   const { check } = await examined({ apps: [app] });
   expect(check('webhook:sip')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('listen on another port') });
+});
+
+test('a node without NATS is a fault, and another node without a sign of life a warning', async () => {
+  const node = { http_host: '10.0.0.1', http_port: 8080, version: '1.0.0', dead_at: null, suspect: false };
+  const silent = { ...node, http_host: '10.0.0.2', suspect: true };
+  const dead = { ...silent, http_host: '10.0.0.3', dead_at: '2026-01-01T00:00:00.000Z' };
+  const alone = await examined({});
+  expect([alone.check('nats'), alone.check('nodes')]).toEqual([undefined, undefined]);
+  const well = await examined({ nats: true, nodes: [node, dead] });
+  expect([well.check('nats')?.status, well.check('nodes')]).toEqual([
+    'ok',
+    expect.objectContaining({ status: 'ok', found: '1 give signs of life (version 1.0.0)' }),
+  ]);
+  const cut = await examined({ nats: false, nodes: [node, silent, dead] });
+  expect(cut.check('nats')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('NATS_URL') });
+  expect(cut.check('nodes')).toMatchObject({ status: 'warning', found: expect.stringContaining('10.0.0.2:8080 of 2') });
+  expect(cut.check('platform')).toMatchObject({ status: 'ok' });
 });

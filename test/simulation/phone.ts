@@ -3,7 +3,9 @@
  * it does and which node it hears, and a `Phone` is the leg of one node. A node that goes on with the call asks the
  * phone to follow, as a re-INVITE would: a phone obeys whoever asks with the highest number (RFC 3261 §12.2.2).
  */
+
 import type { LegHandOver, LegSignal, LegSnapshot, LegTransfers, ResumedLeg } from '../../src/call/ports/leg.ts';
+import type { TrunkRow } from '../../src/database/trunk/trunks.ts';
 import { MOVE_CSEQ_STEP } from '../../src/limits.ts';
 import type { LegEnd } from '../../src/notice/signal.ts';
 import { FarEnd, type FarEndWorld, hungUp } from './far-end.ts';
@@ -133,6 +135,20 @@ export class Line {
   }
 }
 
+/** The trunk of all phones. */
+export const TRUNK: TrunkRow = {
+  name: 'trunk',
+  uri: 'sip:192.0.2.1',
+  username: undefined,
+  password: undefined,
+  register: false,
+  inboundCidrs: [],
+  maxChannels: undefined,
+  codecs: undefined,
+  settings: {},
+  tlsKey: undefined,
+};
+
 /** The leg of one node to a phone. */
 export class Phone extends FarEnd {
   readonly #line: Line;
@@ -170,7 +186,7 @@ export class Phone extends FarEnd {
 
   get transfers(): LegTransfers {
     return {
-      trunk: 'trunk',
+      trunk: TRUNK.name,
       permits: () => true,
       replacement: () => (this.isUp && !this.isOver ? '<sip:far@end.invalid?Replaces=1>' : undefined),
       transfer: () => this.#transfer(),
@@ -188,7 +204,7 @@ export class Phone extends FarEnd {
     const ends = { localTag: 'l', remoteTag: 'r', local: '', remote: '', target: '', routes: [] };
     const peer = { transport: 'udp', host: 'carrier.invalid', port: 5060 } as const;
     const call = { direction: will.direction, dialog: { callId, ...ends, ...numbers }, peer, farAllowsUpdate: false };
-    return { trunk: 'trunk', call, origin: { sessionId: 1, version: 1 } };
+    return { trunk: TRUNK.name, call, origin: { sessionId: 1, version: 1 } };
   }
 
   #reclaim(): void {

@@ -21,7 +21,7 @@ import { Bot, type BotWill } from './far-end.ts';
 import type { Faults } from './faults.ts';
 import { SimulatedMedia } from './media.ts';
 import type { Network } from './network.ts';
-import { Line, type Lines, Phone, type PhoneWill } from './phone.ts';
+import { Line, type Lines, Phone, type PhoneWill, TRUNK } from './phone.ts';
 import type { Pipes } from './pipe.ts';
 import type { Providers } from './providers.ts';
 import type { Random } from './random.ts';
@@ -189,7 +189,7 @@ export class Process {
         this.kill();
         this.#world.onExit(this);
       },
-      trunks: () => [],
+      trunks: () => [TRUNK],
       reloadTrunks: async () => {},
     };
     return await connectCluster(parts, (operation, until) => app().perform(operation, until));

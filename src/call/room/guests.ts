@@ -8,6 +8,7 @@ import type { JoinOptions, MediaEngine, MediaNotice, MediaPipe, RoomMember } fro
 import { problems } from '../../problem.ts';
 import type { RoomNews } from '../ports/leg.ts';
 import type { RoomPeers, SeatName, SeatNote, SeatReply, SeatRequest } from '../ports/room-peers.ts';
+import { untilStored } from '../until-stored.ts';
 import type { RoomActor } from './room-actor.ts';
 import { SeatLink } from './seat-link.ts';
 
@@ -193,9 +194,11 @@ export class Guests {
    * comes to the seat by another link, maybe from another node, or tells its end.
    */
   async #lost(room: RoomActor, guest: Guest): Promise<void> {
+    const { clock, membersByRow } = this.#options;
     const { sessionUuid } = guest;
-    const rows = await this.#options.membersByRow(room.state.roomId).catch(() => []);
-    if (this.#guests.get(room)?.get(sessionUuid) !== guest) return;
+    const isHere = () => this.#guests.get(room)?.get(sessionUuid) === guest;
+    const rows = await untilStored(clock, () => membersByRow(room.state.roomId), isHere);
+    if (rows === undefined || !isHere()) return;
     const row = rows.find((each) => each.sessionUuid === sessionUuid);
     if (row === undefined) this.#remove(room, guest);
     else this.#await(room, sessionUuid, row.nodeId);

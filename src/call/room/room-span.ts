@@ -337,9 +337,13 @@ export class RoomSpan implements SeatsAway {
 
   /** A Room of this node was taken by another, which took this one for dead. Its members here follow it. */
   async taken(room: RoomActor): Promise<void> {
+    const { homes, clock, find } = this.#options;
     const { roomId } = room.state;
-    const home = await this.#options.homes.where(roomId).catch(() => undefined);
-    if (this.#options.find(roomId) !== room) return;
+    const isHere = () => find(roomId) === room;
+    // Until the database tells where it is, its members here stay in it.
+    room.isLeaving = true;
+    const home = await untilStored(clock, () => homes.where(roomId), isHere);
+    if (!isHere()) return;
     if (home === undefined || home.nodeId === null || home.nodeId === this.#options.nodeId) this.#close(room);
     else this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
   }
@@ -373,15 +377,19 @@ export class RoomSpan implements SeatsAway {
 
   /** A Session of another node goes on at this one: so does its seat. */
   async follow(actor: SessionActor): Promise<void> {
+    const { homes, clock, find, session } = this.#options;
     const { membership, sessionUuid, appUuid, type } = actor.state;
     if (membership === undefined) return;
     const { roomId } = membership;
-    const room = this.#options.find(roomId);
+    const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
+    const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
+    const home = await untilStored(clock, look, isIn);
+    if (!isIn()) return;
+    const room = find(roomId);
     if (room !== undefined) {
       await this.#seat(room, actor);
       return;
     }
-    const home = await this.#options.homes.where(roomId).catch(() => undefined);
     if (home === undefined || home.nodeId === null) {
       actor.signal({ type: 'room_closed', roomId });
       return;

@@ -87,7 +87,8 @@ export class Mover {
     const near = membership === undefined ? [] : [membership.roomId];
     const nodeId = await peers.place(appUuid, snapshot.trunk, near).catch(() => undefined);
     if (nodeId === undefined) return false;
-    const ahead = MOVE_CSEQ_STEP * (actor.epoch + 1);
+    // The snapshot has the numbers of now: one step is beyond what this node sends until then, and below `reclaim`.
+    const ahead = MOVE_CSEQ_STEP;
     const prepared = await peers.ask(nodeId, { type: 'prepare', sessionUuid, snapshot, ahead });
     const given = prepared?.type === 'prepared' && (await actor.handOver((state) => this.#commit(nodeId, actor, state)));
     if (given) {
@@ -118,7 +119,7 @@ export class Mover {
 
   async #answer(request: MoveRequest, from: string, until: number): Promise<MoveReply> {
     const { sessionUuid } = request;
-    if (request.type === 'prepare') return await this.#prepare(request);
+    if (request.type === 'prepare') return await this.#prepare(request, until);
     const prepared = this.#prepared.get(sessionUuid);
     this.#prepared.delete(sessionUuid);
     prepared?.cancel();
@@ -147,8 +148,10 @@ export class Mover {
     }
   }
 
-  async #prepare({ sessionUuid, snapshot, ahead }: Extract<MoveRequest, { type: 'prepare' }>): Promise<MoveReply> {
+  async #prepare({ sessionUuid, snapshot, ahead }: Extract<MoveRequest, { type: 'prepare' }>, until: number): Promise<MoveReply> {
     const { dialer, clock } = this.#options;
+    // Whoever asked has given it up, and the far end back to itself: it would follow this node to nobody.
+    if (clock.now() >= until) return refused('it came too late');
     if (dialer.resume === undefined || this.#prepared.has(sessionUuid)) return refused('it cannot be taken now');
     const leg = await dialer.resume(snapshot, ahead, MOVE_PREPARED_MS);
     if ('failed' in leg) return refused(leg.failed, leg.asked);

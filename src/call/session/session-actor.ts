@@ -152,6 +152,12 @@ export class SessionActor {
   /** Has the far end come back from a node that gave up. */
   reclaim(): void {
     this.#leg?.handOver?.reclaim();
+    this.storeCall();
+  }
+
+  /** The numbers of the dialog have made a leap: they are stored, where another node may go on with the call. */
+  storeCall(): void {
+    if (this.#environment.keepsCalls) this.#mailbox.signal({ type: 'deadline' });
   }
 
   /**
@@ -335,10 +341,10 @@ export class SessionActor {
     };
   }
 
-  /** What another node needs to go on with the call, as it was at the answer. */
+  /** What another node needs to go on with the call, as it is now: its numbers and addresses may have changed. */
   #kept({ phase, terms }: SessionState): string | undefined {
     if (!this.#environment.keepsCalls || phase !== 'answered') return undefined;
-    const leg = this.#keptCall === undefined ? this.#leg?.handOver?.kept() : undefined;
+    const leg = this.#leg?.handOver?.kept();
     if (leg !== undefined) this.#keptCall = JSON.stringify({ leg, maxDurationMs: terms.maxDurationMs });
     return this.#keptCall;
   }

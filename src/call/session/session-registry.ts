@@ -436,6 +436,7 @@ export class SessionRegistry implements Sessions {
     this.#actors.set(state.sessionUuid, actor);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen((signal) => actor.signal(signal));
+    actor.storeCall();
     await this.#rooms?.span?.follow(actor);
   }
 

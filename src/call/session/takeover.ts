@@ -11,12 +11,22 @@ import { runningOf } from '../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../machine/session/session.ts';
 import type { Dialer, LegSnapshot, ResumedLeg } from '../ports/leg.ts';
 
+/**
+ * What a lost node may have used since its row was written, for each node that has had the call since: the numbers of a
+ * hand-over under way (MOVE_CSEQ_STEP), those of taking the far end back (twice as many), and its own requests.
+ */
+const TAKEOVER_CSEQ_STEP = 4 * MOVE_CSEQ_STEP;
+/** The same of the versions of its description. */
+const TAKEOVER_VERSIONS = 3;
+
 interface TakeoverOptions {
   readonly dialer: Pick<Dialer, 'resume'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly orphanTimeoutMs: number;
-  takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
+  takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
+  /** The trunks that this node may use. Calls over others are left to nodes that may, or to theirs when it is back. */
+  trunks(): readonly string[];
   /** Calls are being taken, until the returned function is called. */
   hold(): () => void;
   /** Tells all nodes which Sessions were taken, the one that they were taken from among them. */
@@ -56,8 +66,8 @@ export class Takeover {
 
   /** Takes over some of the calls. Resolves with false when there are none left. */
   async #takeSome(nodeId: string): Promise<boolean> {
-    const { takeCalls, tell, log } = this.#options;
-    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX);
+    const { takeCalls, trunks, tell, log } = this.#options;
+    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX, trunks());
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));
@@ -68,8 +78,10 @@ export class Takeover {
   async #goOn(row: SessionRow): Promise<void> {
     const { dialer, clock, log, orphanTimeoutMs, goOn, orphan } = this.#options;
     const running = runningOf(row.running);
-    const { leg: snapshot, maxDurationMs }: Kept = JSON.parse(running.call ?? '{}');
-    const leg = await dialer.resume?.(snapshot, MOVE_CSEQ_STEP * row.epoch, MOVE_PREPARED_MS).catch(() => undefined);
+    const { leg: stored, maxDurationMs }: Kept = JSON.parse(running.call ?? '{}');
+    const version = stored.origin.version + TAKEOVER_VERSIONS * row.epoch;
+    const snapshot = { ...stored, origin: { ...stored.origin, version } };
+    const leg = await dialer.resume?.(snapshot, TAKEOVER_CSEQ_STEP * row.epoch, MOVE_PREPARED_MS).catch(() => undefined);
     if (leg === undefined || 'failed' in leg) {
       log.warn({ session_uuid: row.sessionUuid, why: leg?.failed ?? 'no carrier' }, 'a call could not be taken over');
       orphan(row);

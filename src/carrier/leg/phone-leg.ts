@@ -350,7 +350,7 @@ export abstract class PhoneLeg implements Leg {
     const negotiation = this.#negotiation;
     if (this.over || call === undefined || negotiation === undefined) return;
     call.skip(RECLAIM_NUMBERS);
-    this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
+    this.options.driver.run((now) => call.offer(() => negotiation.offerAgain(), now));
   }
 
   async quality(): Promise<CallQuality | undefined> {

@@ -125,7 +125,7 @@ export class PeerCommands implements Peers {
     if (members.isSuspect(nodeId)) return { outcome: 'not_delivered' };
     const timeoutMs = isSlow ? NODE_SLOW_COMMAND_TIMEOUT_MS : NODE_COMMAND_TIMEOUT_MS;
     const result = await bus.ask(nodeId, 'cmd', { operation }, timeoutMs, timeoutMs - NODE_COMMAND_MARGIN_MS);
-    if (result.outcome === 'not_delivered') members.isAway(nodeId);
+    if (result.outcome === 'not_delivered' && bus.connected) members.isAway(nodeId);
     if (result.outcome !== 'answered') return result;
     return isReply(result.body) ? result.body : { outcome: 'unknown' };
   }

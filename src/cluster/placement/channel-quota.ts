@@ -2,7 +2,8 @@
  * `max_channels` of a trunk over all nodes. One node, found by rendezvous hashing, knows how many channels each node
  * holds, and grants no more than there are. When a node comes or goes the home may be another one: it grants nothing
  * until all nodes have seen the change, and asks them all what they hold. A home that does not answer grants nothing
- * either, until it is back or buried: a carrier's limit is not to be passed.
+ * either, until it is back or buried: a carrier's limit is not to be passed. It may have heard a question all the same,
+ * or not have heard that channels were given back, so it is told what this node holds until it has answered.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
@@ -25,8 +26,8 @@ interface Ledger {
 }
 
 export interface ChannelQuotaOptions {
-  readonly bus: Bus;
-  readonly members: Members;
+  readonly bus: Pick<Bus, 'ask' | 'answer'>;
+  readonly members: Pick<Members, 'rows' | 'changedAt' | 'get'>;
   readonly nodeId: string;
   readonly clock: Clock;
   /** The channels of a trunk that this node holds. */
@@ -36,7 +37,13 @@ export interface ChannelQuotaOptions {
 export class ChannelQuota {
   readonly #options: ChannelQuotaOptions;
   readonly #ledgers = new Map<string, Ledger>();
+  /** The trunks of which the home may believe something else than this node holds, each with its `max`. */
+  readonly #untold = new Map<string, number>();
+  /** Questions under way, by trunk. */
+  readonly #asking = new Map<string, number>();
   #turn = 0;
+  #isTelling = false;
+  #stopped = false;
 
   constructor(options: ChannelQuotaOptions) {
     this.#options = options;
@@ -51,17 +58,53 @@ export class ChannelQuota {
    * holds already (`current`), and that where nobody answers.
    */
   async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
-    const { nodeId, bus } = this.#options;
     const wish = { trunk, max, channels, current: Math.min(current, channels), turn: ++this.#turn };
-    const home = homeOf(trunk, this.#up());
-    if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
-    const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
-    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : wish.current;
+    this.#asking.set(trunk, (this.#asking.get(trunk) ?? 0) + 1);
+    try {
+      const granted = await this.#ask(wish);
+      if (granted === undefined) this.#untold.set(trunk, max);
+      else this.#untold.delete(trunk);
+      return granted ?? wish.current;
+    } finally {
+      const left = (this.#asking.get(trunk) ?? 1) - 1;
+      if (left > 0) this.#asking.set(trunk, left);
+      else this.#asking.delete(trunk);
+      if (this.#untold.size > 0 && !this.#isTelling) void this.#tell();
+    }
   }
 
   /** Forgets trunks that no longer exist. */
   keep(names: ReadonlySet<string>): void {
-    for (const trunk of this.#ledgers.keys()) if (!names.has(trunk)) this.#ledgers.delete(trunk);
+    for (const each of [this.#ledgers, this.#untold]) for (const trunk of each.keys()) if (!names.has(trunk)) each.delete(trunk);
+  }
+
+  /** Asks nothing by itself any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** The result is undefined where the home has not answered. */
+  async #ask(wish: Wish): Promise<number | undefined> {
+    const { nodeId, bus } = this.#options;
+    const home = homeOf(wish.trunk, this.#up());
+    if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
+    const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : undefined;
+  }
+
+  /** Tells the homes what this node holds, each second, as long as one of them has not answered. */
+  async #tell(): Promise<void> {
+    const { clock, held } = this.#options;
+    this.#isTelling = true;
+    while (this.#untold.size > 0 && !this.#stopped) {
+      await sleep(clock, NODE_BEAT_MS);
+      for (const [trunk, max] of [...this.#untold]) {
+        // The answer to a question that is under way may let this node hold more than it does now.
+        if (this.#stopped || this.#asking.has(trunk) || !this.#untold.has(trunk)) continue;
+        await this.hold(trunk, max, held(trunk), held(trunk));
+      }
+    }
+    this.#isTelling = false;
   }
 
   /** All nodes that were not declared dead: the same in every node's eyes, suspects included. */

@@ -40,10 +40,10 @@ export interface SessionStore {
    */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
   /**
-   * Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. A call in
-   * which a card is keyed in stays: its keys would be told.
+   * Takes calls of a node that is lost over any of those trunks, as many at most, which were stored so that another
+   * node can go on. A call in which a card is keyed in stays: its keys would be told.
    */
-  takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
+  takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
   /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */
   adopt(): Promise<readonly SessionRow[]>;
   /** The live Sessions that are this node's by their rows. */
@@ -74,7 +74,7 @@ const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
 const MINE = `SELECT ${COLUMNS} FROM sessions WHERE node_id = $1 AND ended_at IS NULL`;
 const TAKE_CALLS = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid IN (
     SELECT session_uuid FROM sessions WHERE node_id = $2 AND ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0
-      AND position('"secure":' IN running) = 0
+      AND position('"secure":' IN running) = 0 AND trunk IN (SELECT json_array_elements_text($4::text::json))
     ORDER BY created_at LIMIT $3::int FOR UPDATE SKIP LOCKED)
   AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE) RETURNING ${COLUMNS}`;
 const TAKE = `UPDATE sessions SET node_id = $1, epoch = $4::int + 1
@@ -123,7 +123,8 @@ export function sessionStore(database: Database, nodeId: string, now: () => numb
       return row === undefined || row.endedAt !== undefined ? undefined : row.nodeId;
     },
     take: async (sessionUuid, from, epoch) => (await database.query(TAKE, [nodeId, sessionUuid, from, epoch])).length > 0,
-    takeCalls: async (from, most) => (await database.query(TAKE_CALLS, [nodeId, from, most])).map(sessionRow),
+    takeCalls: async (from, most, trunks) =>
+      (await database.query(TAKE_CALLS, [nodeId, from, most, JSON.stringify(trunks)])).map(sessionRow),
     mine: async () => (await database.query(MINE, [nodeId])).map(sessionRow),
     adopt: async () => (await database.query(ADOPT, [nodeId])).map(sessionRow).sort((a, b) => a.createdAt - b.createdAt),
   };

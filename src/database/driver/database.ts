@@ -24,6 +24,11 @@ export interface Connection extends Queryable {
    * it. A connection that is lost is made again, and the lock taken again as soon as it is free.
    */
   lock(key: number, shared: boolean): Promise<boolean>;
+  /**
+   * Gives up the connections to servers that take no writes: the next ones go where the address leads then. Absent
+   * where the driver's service sees to that.
+   */
+  leave?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,9 +47,12 @@ const TRANSIENT = /^(08|53|57|40|25006|58)/;
 /** The SQLSTATE of an error the server reported, wherever a driver or Drizzle put it. */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error);
   return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : sqlState(error.cause);
 }
+
+/** The server takes no writes: it is a standby, or was made read-only. */
+export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
 /** The error as the store's callers know it. */
 export function asUnavailable(error: unknown): unknown {
@@ -53,15 +61,20 @@ export function asUnavailable(error: unknown): unknown {
   if (state !== undefined && !TRANSIENT.test(state)) return error;
   // The server never answered where there is no SQLSTATE: refused, reset, no such socket, not resolved, closed.
   const away = state !== undefined || looksLikeConnection(error);
-  return away ? new StoreUnavailable('the database is away', { cause: error }) : error;
+  if (!away) return error;
+  const why = isReadOnly(error) ? 'it takes no writes, as a standby' : (state ?? codeOf(error));
+  return new StoreUnavailable(`the database is away${why === '' ? '' : ` (${why})`}`, { cause: error });
 }
+
+/** The code of a driver's or the system's error, `""` where it has none. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
 const CONNECTION_CODES = /^(E[A-Z]{3,}|ERR_SOCKET.*|CONNECT(ION)?_.*|FAILED_TO_OPEN_SOCKET)$/;
 
 function looksLikeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return true;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (CONNECTION_CODES.test(code)) return true;
+  if (CONNECTION_CODES.test(codeOf(error))) return true;
   if (/connection|socket|websocket|terminat/i.test(error.message)) return true;
   return error.cause instanceof Error && looksLikeConnection(error.cause);
 }

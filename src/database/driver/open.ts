@@ -11,7 +11,7 @@ import { startError } from '../../start-error.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
-import { asUnavailable, type Connection, type Database, sqlState } from './database.ts';
+import { asUnavailable, type Connection, type Database, isReadOnly, sqlState } from './database.ts';
 import { migrate } from './migrate.ts';
 import { openPostgres } from './postgres.ts';
 
@@ -49,6 +49,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     if (!away && refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
     throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
+  const inTime = bounded(connection);
   return {
     drizzle: connection.drizzle,
     shared: embedded === undefined,
@@ -67,6 +68,9 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
   const { openNeon } = await import('./neon.ts');
   return openNeon(url);
 }
+
+/** The connections to a server that takes no writes are given up so often at most. */
+const STANDBY_LEAVE_SPACING_MS = 2_000;
 
 /** A connection that was not made in time, or that the server or the system closed while it was made. */
 const BUSY = new Set(['CONNECT_TIMEOUT', 'CONNECTION_CLOSED']);
@@ -133,15 +137,27 @@ WHERE datname = current_database() AND usename = current_user
 /**
  * A query that fails because the database is away, or does not answer in time, is `StoreUnavailable`; any other error
  * (a constraint, a bug) stays what it is. Every wait is bounded: drivers queue while they reconnect, callers do not.
+ *
+ * After a failover the connections may lead to the old server, which lives on as a standby, while DATABASE_URL leads to
+ * the new one: a server that takes no writes is left.
  */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await withTimeLimit(answer, QUERY_MAX_MS, () => {
-      throw new StoreUnavailable('the database did not answer in time');
-    });
-  } catch (error) {
-    throw asUnavailable(error);
-  }
+function bounded({ leave }: Pick<Connection, 'leave'>): <T>(answer: Promise<T>) => Promise<T> {
+  let leftAt = -Infinity;
+  const leaveStandby = () => {
+    if (performance.now() - leftAt < STANDBY_LEAVE_SPACING_MS) return;
+    leftAt = performance.now();
+    void leave?.();
+  };
+  return async (answer) => {
+    try {
+      return await withTimeLimit(answer, QUERY_MAX_MS, () => {
+        throw new StoreUnavailable('the database did not answer in time');
+      });
+    } catch (error) {
+      if (isReadOnly(error)) leaveStandby();
+      throw asUnavailable(error);
+    }
+  };
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

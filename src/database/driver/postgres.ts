@@ -40,6 +40,10 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
       held ??= lockConnection(target, key, shared);
       return await held.take();
     },
+    // The server closes the connections, and the driver makes them anew.
+    async leave() {
+      await Promise.all([...ordered, client].map((each) => each.unsafe(LEAVE).catch(() => {})));
+    },
     async close() {
       await held?.end();
       await Promise.all([...ordered, client].map((each) => each.end({ timeout: 2 })));
@@ -49,6 +53,11 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
 
 /** The name of this process's connections at the server. Each process has its own. */
 const APPLICATION_NAME = `sidetone ${newUuid()}`;
+
+/** Ends the connections of this process at a server that takes no writes, the one that asks last. */
+const LEAVE = `SELECT pg_terminate_backend(pid) FROM (
+  SELECT pid FROM pg_stat_activity WHERE application_name = current_setting('application_name') AND usename = current_user
+    AND current_setting('transaction_read_only') = 'on' ORDER BY pid = pg_backend_pid()) AS ours`;
 
 /** `more`: options of postgres.js beside ours. */
 function connect(target: PostgresTarget, max: number, more: object = {}): postgres.Sql {

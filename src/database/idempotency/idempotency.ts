@@ -41,14 +41,17 @@ export interface IdempotencyStore {
 }
 
 const ASKED = `json_to_recordset($1::text::json) AS asked (app_uuid text, key text, fingerprint text)`;
+/** The database's clock judges the lease: those of two nodes may differ by more than it lasts. */
+const CLOCK = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 const BEGIN = `
 WITH marked AS (
   INSERT INTO idempotency AS i (app_uuid, key, fingerprint, lease_until, node_id, created_at)
-  SELECT app_uuid, key, fingerprint, $3::bigint, $5, $2::bigint FROM ${ASKED}
+  SELECT app_uuid, key, fingerprint, ${CLOCK} + ${IDEMPOTENCY_LEASE_SEC * 1000}, $2, ${CLOCK} FROM ${ASKED}
   ON CONFLICT (app_uuid, key) DO UPDATE SET
     fingerprint = excluded.fingerprint, status = NULL, body = NULL, lease_until = excluded.lease_until, node_id = excluded.node_id,
     created_at = excluded.created_at
-  WHERE i.created_at < $4::bigint OR (i.status IS NULL AND i.lease_until < $2::bigint AND i.fingerprint = excluded.fingerprint)
+  WHERE i.created_at < ${CLOCK} - ${IDEMPOTENCY_KEPT_SEC * 1000}
+    OR (i.status IS NULL AND i.lease_until < ${CLOCK} AND i.fingerprint = excluded.fingerprint)
   RETURNING app_uuid, key
 )
 SELECT asked.app_uuid, asked.key, (asked.app_uuid, asked.key) IN (SELECT app_uuid, key FROM marked) AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
@@ -68,7 +71,7 @@ export const idempotencyStore = (
   now: () => number,
   marks: KeyMarks | undefined,
 ): IdempotencyStore => ({
-  ...(marks === undefined ? markedInRows(database, nodeId, now) : markedInMemory(database, marks, now)),
+  ...(marks === undefined ? markedInRows(database, nodeId) : markedInMemory(database, marks, now)),
   async releaseLeft(of) {
     const rows = await database.query(RELEASE_LEFT, [of]);
     return rows.length;
@@ -114,22 +117,15 @@ function markedInMemory(database: Database, marks: KeyMarks, now: () => number):
   };
 }
 
-function markedInRows(database: Database, nodeId: string, now: () => number): KeysOfOne {
+function markedInRows(database: Database, nodeId: string): KeysOfOne {
   const nameOf = (each: KeyedRequest): string => `${each.appUuid} ${each.key}`;
   const begin = coalesce<KeyedRequest, KeyState>({
     distinct: nameOf,
     load: async (requests) => {
-      const at = Math.floor(now());
       const asked = [...requests]
         .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
         .map((each) => ({ app_uuid: each.appUuid, key: each.key, fingerprint: each.fingerprint }));
-      const rows = await database.query(BEGIN, [
-        JSON.stringify(asked),
-        at,
-        at + IDEMPOTENCY_LEASE_SEC * 1000,
-        at - IDEMPOTENCY_KEPT_SEC * 1000,
-        nodeId,
-      ]);
+      const rows = await database.query(BEGIN, [JSON.stringify(asked), nodeId]);
       const states = new Map(rows.map((row) => [`${row.app_uuid} ${row.key}`, keyState(row)]));
       return requests.map((each) => states.get(nameOf(each)) ?? { state: 'in_flight' });
     },

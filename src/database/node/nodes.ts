@@ -121,7 +121,11 @@ export function nodeStore(database: Database, nodeId: string): NodeStore & OwnDe
     },
     bury: async (which, beat) => (await database.query(BURY, [nodeId, which, beat ?? null])).length > 0,
     buryOthers: async () => void (await database.query(BURY_OTHERS, [nodeId])),
-    leave: async () => void (await database.query(BURY, [nodeId, nodeId, null])),
+    async leave() {
+      // A beat or a flush that is under way would tell of it.
+      isDead = true;
+      await database.query(BURY, [nodeId, nodeId, null]);
+    },
     drain: async (which, sec, mode) => (await database.query(DRAIN, [which, sec ?? null, mode])).length > 0,
     undrain: async (which) => (await database.query(UNDRAIN, [which])).length > 0,
     async fact(name, value) {

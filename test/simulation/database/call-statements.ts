@@ -1,4 +1,5 @@
 /** Sessions, Rooms and Idempotency-Keys. */
+import { IDEMPOTENCY_LEASE_SEC } from '../../../src/limits.ts';
 import type { Execution, Statement } from './statement.ts';
 import { listAt, NONE, numberAt, numberOrNullAt, ONE, read, step, textAt, textOrNullAt, write } from './statement.ts';
 import type { IdempotencyRecord, RoomRecord, SessionRecord, Tables } from './tables.ts';
@@ -35,8 +36,10 @@ const liveRoom = ({ tables }: Execution, roomId: string): RoomRecord | undefined
 /** The calls of a lost node that another may take, as many as are asked for, without those that are locked. */
 function keptCalls(execution: Execution): readonly SessionRecord[] {
   const from = textAt(execution, 2);
+  const trunks = new Set(listAt(execution, 4));
   return [...execution.tables.sessions.values()]
     .filter(({ node_id, ended_at, state }) => node_id === from && ended_at === null && state === 'answered')
+    .filter(({ trunk }) => trunks.has(trunk))
     .filter(
       ({ running, session_uuid }) =>
         running.includes('"call":') && !running.includes('"secure":') && !execution.isLocked(`session ${session_uuid}`),
@@ -216,21 +219,21 @@ const keyStatements: readonly Statement[] = [
     const asked = listAt<Asked>(execution, 1);
     // What is told of a key that was not marked is read in the statement's snapshot.
     const seen = new Map(asked.map((each) => [keyOf(each), tables.idempotency.get(keyOf(each))]));
-    const now = numberAt(execution, 2);
+    const { now } = execution;
     return () =>
       asked.map((each) => {
         const known = tables.idempotency.get(keyOf(each));
         const isOpen =
           known === undefined ||
-          known.created_at < numberAt(execution, 4) ||
+          known.created_at < now - KEPT_MS ||
           (known.status === null && known.lease_until < now && known.fingerprint === each.fingerprint);
         if (isOpen)
           tables.idempotency.set(keyOf(each), {
             ...each,
             status: null,
             body: null,
-            lease_until: numberAt(execution, 3),
-            node_id: textAt(execution, 5),
+            lease_until: now + IDEMPOTENCY_LEASE_SEC * 1000,
+            node_id: textAt(execution, 2),
             created_at: now,
           });
         const before = seen.get(keyOf(each));

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'bun:test';
+import { ChannelQuota, type ChannelQuotaOptions } from '../../src/cluster/placement/channel-quota.ts';
+import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
+import type { NodeRow } from '../../src/database/node/nodes.ts';
+import { NODE_BEAT_MS } from '../../src/limits.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+const row = (nodeId: string): NodeRow => ({
+  nodeId,
+  labels: [],
+  load: '{}',
+  volumeId: '',
+  host: '',
+  httpPort: 0,
+  rtpHost: '',
+  sipContact: '',
+  version: '',
+  protocol: 1,
+  startedAt: 0,
+  drainingAt: undefined,
+  drainSec: undefined,
+  drainMode: 'wait',
+  deadAt: undefined,
+  deadBy: '',
+  beat: 0,
+});
+
+type Answer = Parameters<ChannelQuotaOptions['bus']['answer']>[1];
+
+/** Three nodes that have seen each other long ago, and the messages between them. */
+class Nodes {
+  readonly clock = new VirtualClock();
+  readonly quotas = new Map<string, ChannelQuota>();
+  readonly held = new Map<string, number>();
+  /** What becomes of a question: it is not heard, or only its answer is lost. */
+  lost: 'nothing' | 'questions' | 'answers' = 'nothing';
+
+  constructor() {
+    const nodeIds = ['a', 'b', 'c'];
+    const rows = nodeIds.map(row);
+    const answers = new Map<string, Answer>();
+    for (const nodeId of nodeIds) {
+      const quota = new ChannelQuota({
+        bus: {
+          answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
+          ask: async (to, kind, body) => {
+            if (this.lost === 'questions') return { outcome: 'not_delivered' };
+            const answered = await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId);
+            return this.lost === 'answers' ? { outcome: 'unknown' } : { outcome: 'answered', body: answered };
+          },
+        },
+        members: { rows, changedAt: this.clock.now() - 60_000, get: (id) => rows.find((each) => each.nodeId === id) },
+        nodeId,
+        clock: this.clock,
+        held: () => this.held.get(nodeId) ?? 0,
+      });
+      this.quotas.set(nodeId, quota);
+    }
+  }
+
+  /** The node asks to hold so many of one channel, and holds what it gets. */
+  async hold(nodeId: string, channels: number): Promise<number> {
+    const granted = (await this.quotas.get(nodeId)?.hold('narrow', 1, channels, Math.min(channels, this.heldBy(nodeId)))) ?? 0;
+    this.held.set(nodeId, granted);
+    return granted;
+  }
+
+  heldBy(nodeId: string): number {
+    return this.held.get(nodeId) ?? 0;
+  }
+}
+
+describe('a channel of a trunk that the nodes share', () => {
+  const [home = '', ...ids] = ['a', 'b', 'c'].sort((a) => (a === homeOf('narrow', ['a', 'b', 'c']) ? -1 : 1));
+  const [near = '', far = ''] = ids;
+
+  test('that was given back while NATS was away is free for the other nodes when it is back', async () => {
+    const nodes = new Nodes();
+    expect([await nodes.hold(near, 1), await nodes.hold(far, 1), await nodes.hold(home, 1)]).toEqual([1, 0, 0]);
+    nodes.lost = 'questions';
+    expect(await nodes.hold(near, 0)).toBe(0);
+    await nodes.clock.advance(5 * NODE_BEAT_MS);
+    nodes.lost = 'nothing';
+    await nodes.clock.advance(NODE_BEAT_MS);
+    await settle();
+    expect([await nodes.hold(far, 1), await nodes.hold(home, 1)]).toEqual([1, 0]);
+  });
+
+  test('that was granted by an answer which was lost is free for the other nodes', async () => {
+    const nodes = new Nodes();
+    nodes.lost = 'answers';
+    expect(await nodes.hold(near, 1)).toBe(0);
+    nodes.lost = 'nothing';
+    expect(await nodes.hold(far, 1)).toBe(0);
+    await nodes.clock.advance(NODE_BEAT_MS);
+    await settle();
+    expect(await nodes.hold(far, 1)).toBe(1);
+  });
+
+  test('is told until it is known, and no longer', async () => {
+    const nodes = new Nodes();
+    nodes.lost = 'questions';
+    await nodes.hold(near, 0);
+    expect(nodes.clock.armed).toBe(1);
+    nodes.lost = 'nothing';
+    await nodes.clock.advance(NODE_BEAT_MS);
+    await settle();
+    expect(nodes.clock.armed).toBe(0);
+  });
+});
