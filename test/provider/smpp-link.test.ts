@@ -120,6 +120,41 @@ describe('a link that is let go', () => {
     expect(smsc.binds).toBe(2);
   });
 
+  test('answers what it was given before it is unbound, and is given nothing more', async () => {
+    await ready();
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    smsc.answersAfter = promise;
+    const parts = gateway.submit({
+      messageUuid: 'aa',
+      from: '+15550001',
+      to: '+15550002',
+      text: 'x'.repeat(200),
+      parts: [0, 1],
+    });
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const letGo = gateway.rest();
+    // What the gateway wrote before its answer to this has been read.
+    await smsc
+      .deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') })
+      .catch(() => {});
+    expect(smsc.unbinds).toBe(0);
+    answer();
+    expect((await parts).map(({ outcome }) => outcome.outcome)).toEqual(['accepted', 'later']);
+    await letGo;
+    expect([smsc.attempts, smsc.unbinds]).toEqual([1, 1]);
+  });
+
+  test('that leaves a submission unanswered is waited for no longer than five seconds', async () => {
+    await ready();
+    smsc.misbehave = () => 'ignore';
+    const lost = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const letGo = gateway.rest();
+    await clock.advance(5_000);
+    await letGo;
+    expect([await lost, smsc.unbinds]).toEqual([{ outcome: 'unknown' }, 1]);
+  });
+
   test('while it waits to connect again does not do so', async () => {
     await ready();
     const lost = nextLoss();
