@@ -107,14 +107,18 @@ export class SmppGateway implements SmsGateway {
     }
   }
 
-  /** Waits for the turn of one part: they leave evenly, at most `ratePerSec` a second. */
+  /**
+   * Waits for the turn of one part: they leave evenly, at most `ratePerSec` a second, and none during a pause, also
+   * where the ones before it of its message have left.
+   */
   async #turn(): Promise<void> {
     const { ratePerSec } = this.#settings;
-    if (ratePerSec === undefined) return;
-    const now = this.#clock.now();
-    const at = Math.max(now, this.#nextTurnAt);
-    this.#nextTurnAt = at + 1000 / ratePerSec;
-    if (at > now) await sleep(this.#clock, at - now);
+    do {
+      const now = this.#clock.now();
+      const at = Math.max(now, this.#pausedUntil, this.#nextTurnAt);
+      if (ratePerSec !== undefined) this.#nextTurnAt = at + 1000 / ratePerSec;
+      if (at > now) await sleep(this.#clock, at - now);
+    } while (this.#clock.now() < this.#pausedUntil);
   }
 
   #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {
