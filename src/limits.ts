@@ -76,6 +76,8 @@ export const MCP_LIST_MAX_ITEMS = 50;
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;
+/** A stop waits so long for a database that is away to take an outcome of a charge or a short message. */
+export const STORE_LAST_OUTCOME_MS = 10_000;
 /**
  * Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20
  * commands/s.

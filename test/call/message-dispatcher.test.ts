@@ -157,3 +157,24 @@ test('A text that looks like a receipt counts only from the number that the mess
   expect(row()?.status).toBe('delivered');
   await dispatcher.close();
 });
+
+test('A stop waits ten seconds for a database that is away to take an outcome, not for ever', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, row } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  answers.change = 'away';
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  await clock.advance(60_000);
+  let isClosed = false;
+  const closed = dispatcher.close().then(() => {
+    isClosed = true;
+  });
+  await clock.advance(9_000);
+  expect([isClosed, row()?.status]).toEqual([false, 'sending']);
+  await clock.advance(4_000);
+  expect(isClosed).toBe(true);
+  await closed;
+});

@@ -16,6 +16,7 @@ import {
   RECEIPT_LOOKUPS_MAX,
   RECEIPTS_PENDING_MAX,
   STATEMENT_MAX_MS,
+  STORE_LAST_OUTCOME_MS,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
@@ -79,7 +80,8 @@ export class MessageDispatcher implements Messages {
   #receipts = 0;
   #lookForHeldAt = 0;
   #started = false;
-  #closed = false;
+  /** When the stop was asked for, in ms since the epoch. */
+  #closedAt: number | undefined;
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: DispatcherOptions) {
@@ -90,7 +92,7 @@ export class MessageDispatcher implements Messages {
   async start(): Promise<void> {
     const { gateway } = this.#options;
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
     await this.#resumeReceipts();
@@ -102,7 +104,7 @@ export class MessageDispatcher implements Messages {
    * carrier, which may permit one bind.
    */
   async rest(): Promise<void> {
-    if (!this.#started || this.#closed) return;
+    if (!this.#started || this.#isClosed) return;
     this.#started = false;
     await this.#pumping;
     this.#cancelTimer?.();
@@ -114,6 +116,10 @@ export class MessageDispatcher implements Messages {
   async #resumeReceipts(): Promise<void> {
     const own = this.#options.gateway?.ownReceipts;
     if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
+  }
+
+  get #isClosed(): boolean {
+    return this.#closedAt !== undefined;
   }
 
   /** Another node took a message: it is looked for. */
@@ -175,7 +181,7 @@ export class MessageDispatcher implements Messages {
 
   /** Submits nothing more, and waits for what is with the gateway: the gateway's own timeouts bound it. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closedAt = this.#options.clock.now();
     this.#cancelTimer?.();
     await this.#pumping;
     await this.#options.gateway?.close();
@@ -183,7 +189,7 @@ export class MessageDispatcher implements Messages {
   }
 
   #wake(): void {
-    if (!this.#started || this.#closed || this.#options.gateway === undefined) return;
+    if (!this.#started || this.#isClosed || this.#options.gateway === undefined) return;
     this.#again = true;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;
@@ -197,7 +203,7 @@ export class MessageDispatcher implements Messages {
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     try {
       await this.#giveBack(clock.now());
-      while (this.#again && !this.#closed) {
+      while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
         const free = gateway.window - this.#atGateway.size;
@@ -221,7 +227,7 @@ export class MessageDispatcher implements Messages {
       sleepMs = FAULT_PAUSE_MS;
     }
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#closed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
+    this.#cancelTimer = this.#isClosed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
   }
 
   async #claim(now: number, most: number): Promise<readonly MessageState[]> {
@@ -295,11 +301,18 @@ export class MessageDispatcher implements Messages {
     this.#early.set(normalId(receipt.smscId), { receipt, candidates, until: now + EARLY_RECEIPT_WAIT_MS });
   }
 
-  #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
-    return untilStored(this.#options.clock, async () => {
-      const now = this.#options.clock.now();
-      await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, attempts, now));
-    });
+  async #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
+    const { store, clock, log } = this.#options;
+    const began = clock.now();
+    const change = async (): Promise<true> => {
+      const now = clock.now();
+      await store.change(messageUuid, now, (state) => submitted(state, outcomes, attempts, now));
+      return true;
+    };
+    // A database that is away does not hold up a stop: the outcome is told as unknown after the next start.
+    const mayGoOn = () => this.#closedAt === undefined || clock.now() < Math.max(began, this.#closedAt) + STORE_LAST_OUTCOME_MS;
+    if ((await untilStored(clock, change, mayGoOn)) === undefined)
+      log.error({ message_uuid: messageUuid }, 'the database did not take the outcome of a message before the stop');
   }
 
   async #giveUpHeld(until: number): Promise<void> {
