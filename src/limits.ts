@@ -1,5 +1,6 @@
 /** Every bound of the platform that is not an environment variable, with its unit at the end of the name. */
 export * from './media-limits.ts';
+export * from './message-limits.ts';
 export * from './sip-limits.ts';
 
 // Interface, Limits.
@@ -75,6 +76,8 @@ export const MCP_LIST_MAX_ITEMS = 50;
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;
+/** A stop waits so long for a database that is away to take an outcome of a charge or a short message. */
+export const STORE_LAST_OUTCOME_MS = 10_000;
 /**
  * Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20
  * commands/s.
@@ -386,39 +389,6 @@ export const TRUNK_PEM_MAX_CHARS = 65_536;
 // DTMF collection (contract §3).
 export const COLLECT_DIGITS_MAX = 128;
 export const COLLECT_TIMEOUT_MAX_MS = 600_000;
-
-// Messages (contract §7).
-export const MESSAGE_TEXT_MAX_CHARS = 1_600;
-/** Messages of one application that wait to be submitted; past it a POST is 503 with `Retry-After`. */
-export const MESSAGES_WAITING_MAX = 10_000;
-export const MESSAGE_RETENTION_DAYS = 30;
-/** What is due is looked for this often without a wake-up. A process with a database for itself does it less often. */
-export const MESSAGE_POLL_MS = 5_000;
-export const MESSAGE_LONE_POLL_MS = 30_000;
-/**
- * A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it
- * counts as nobody's.
- */
-export const RECEIPT_LOOKUPS_MAX = 5;
-export const RECEIPT_LOOKUP_WAIT_MS = 200;
-/** Receipts being looked up; past it the SMSC is asked to send them again. */
-export const RECEIPTS_PENDING_MAX = 1_000;
-
-// SMPP 3.4.
-export const SMPP_PDU_MAX_BYTES = 16 * 1024;
-export const SMPP_CONNECT_TIMEOUT_MS = 10_000;
-/** SMPP 3.4 §7.2, response_timer. */
-export const SMPP_RESPONSE_TIMEOUT_MS = 20_000;
-/** SMPP 3.4 §7.2, enquire_link_timer. */
-export const SMPP_ENQUIRE_LINK_MS = 30_000;
-export const SMPP_WINDOW_DEFAULT = 10;
-export const SMPP_WINDOW_MAX = 100;
-export const SMPP_RATE_MAX_PER_SEC = 10_000;
-export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
-/** PDUs of an SMSC that are taken in one turn of the event loop; the rest waits, and its socket is not read. */
-export const SMPP_TURN_MAX_PDUS = 32;
-/** Bytes waiting to be written to an SMSC; past it the connection is given up. */
-export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 
 // Rooms (interface, Limits; contract §4).
 /** A Room playback whose start is not confirmed within this has failed. */

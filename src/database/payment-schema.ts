@@ -55,6 +55,8 @@ export const charges = pgTable(
     terminalNumber: text('terminal_number').notNull(),
     clientState: text('client_state').notNull(),
     traceparent: text('traceparent').notNull(),
+    /** The process that attempts it; empty in rows of an earlier release. */
+    nodeId: text('node_id').notNull().default(''),
     createdAt: ms('created_at').notNull(),
     completedAt: ms('completed_at'),
   },

@@ -149,7 +149,7 @@ export async function storeOn(
     events: eventLog(database, onEvents),
     tail,
     messages: messageStore(database, isShared, kept, onEvents),
-    payments: paymentStore(database, settings.masterKey, kept, onEvents),
+    payments: paymentStore({ database, masterKey: settings.masterKey, kept, nodeId, shared: isShared, onEvents }),
     recordings: recordingStore(database, nodeId),
     outbox,
     idempotency: idempotencyStore(database, nodeId, now, marks),

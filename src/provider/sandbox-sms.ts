@@ -18,7 +18,8 @@ export function sandboxSms(clock: Clock): SmsGateway {
   const deliver = (part: OpenPart, afterMs: number): void => {
     clock.at(clock.now() + afterMs, () => {
       if (closed) return;
-      const receipt = { smscId: part.smscId, state: 'delivered', error: '', recipient: part.to.replace('+', '') } as const;
+      const about = { smscId: part.smscId, recipient: part.to.replace('+', ''), isMarked: true };
+      const receipt = { ...about, state: 'delivered', error: '' } as const;
       listener?.onReceipt(receipt).catch(() => deliver(part, RETRY_MS));
     });
   };

@@ -5,7 +5,7 @@
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { SMPP_RECONNECT_MS } from '../limits.ts';
+import { SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { receiptOf } from '../machine/message/receipt.ts';
@@ -39,6 +39,8 @@ export class SmppGateway implements SmsGateway {
   #pausedUntil = 0;
   /** When the next part may be submitted, in ms since the epoch. */
   #nextTurnAt = 0;
+  /** Submissions that the SMSC has not answered. */
+  readonly #unanswered = new Set<Promise<Pdu>>();
   #cancelReconnect: (() => void) | undefined;
   #cancelPause: (() => void) | undefined;
 
@@ -81,7 +83,7 @@ export class SmppGateway implements SmsGateway {
     const connection = this.#connection;
     if (connection === undefined || !this.#bound) return { outcome: 'later' };
     try {
-      const response = await connection.request('submit_sm', this.#submitSm(submission, part));
+      const response = await this.#response(connection.request('submit_sm', this.#submitSm(submission, part)));
       const status = response.command_status;
       if (isThrottled(status)) this.#pause();
       if (status !== 0) return refusalOf(status);
@@ -95,14 +97,28 @@ export class SmppGateway implements SmsGateway {
     }
   }
 
-  /** Waits for the turn of one part: they leave evenly, at most `ratePerSec` a second. */
+  /** The response to a submission, which is known to be under way until it comes. */
+  async #response(request: Promise<Pdu>): Promise<Pdu> {
+    this.#unanswered.add(request);
+    try {
+      return await request;
+    } finally {
+      this.#unanswered.delete(request);
+    }
+  }
+
+  /**
+   * Waits for the turn of one part: they leave evenly, at most `ratePerSec` a second, and none during a pause, also
+   * where the ones before it of its message have left.
+   */
   async #turn(): Promise<void> {
     const { ratePerSec } = this.#settings;
-    if (ratePerSec === undefined) return;
-    const now = this.#clock.now();
-    const at = Math.max(now, this.#nextTurnAt);
-    this.#nextTurnAt = at + 1000 / ratePerSec;
-    if (at > now) await sleep(this.#clock, at - now);
+    do {
+      const now = this.#clock.now();
+      const at = Math.max(now, this.#pausedUntil, this.#nextTurnAt);
+      if (ratePerSec !== undefined) this.#nextTurnAt = at + 1000 / ratePerSec;
+      if (at > now) await sleep(this.#clock, at - now);
+    } while (this.#clock.now() < this.#pausedUntil);
   }
 
   #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {
@@ -194,6 +210,7 @@ export class SmppGateway implements SmsGateway {
       text: textOf(pdu.short_message) || textOf(pdu.message_payload),
       receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
       messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
+      esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
       sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
     });
     if (receipt === undefined || this.#listener === undefined) {
@@ -206,6 +223,10 @@ export class SmppGateway implements SmsGateway {
     );
   }
 
+  /**
+   * Submits nothing more, waits for the responses that are under way, and unbinds. A submission whose response is not
+   * waited for would be told as failed although the SMSC may have it.
+   */
   async rest(): Promise<void> {
     this.#resting = true;
     this.#cancelReconnect?.();
@@ -216,6 +237,8 @@ export class SmppGateway implements SmsGateway {
     this.#bound = false;
     if (connection === undefined) return;
     if (wasBound) {
+      const answered = Promise.allSettled([...this.#unanswered]).then(() => {});
+      await withTimeLimit(answered, SMPP_LAST_RESPONSES_MS, () => {}, this.#clock);
       const unbound = connection.request('unbind', {}).then(
         () => {},
         () => {},

@@ -1,7 +1,7 @@
 /** The carriers of short messages and charges, from `SMS_PROVIDER`, `PAYMENT_PROVIDER` and `NEDARIM_*`. */
 import type { Config } from '../config.ts';
 import { SMPP_RATE_MAX_PER_SEC, SMPP_WINDOW_DEFAULT, SMPP_WINDOW_MAX } from '../limits.ts';
-import { type Environment, SettingError, text, url, word } from './value.ts';
+import { type Environment, isLoopback, SettingError, text, url, word } from './value.ts';
 
 const SMPP_PORT = 2775;
 const SMPP_SHAPE = 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT';
@@ -69,10 +69,21 @@ export function paymentProvider(env: Environment): Config['paymentProvider'] {
   if (kind !== 'nedarim_plus') return { kind };
   const given = text(env, 'NEDARIM_API_VALID');
   if (given === undefined) throw new SettingError('NEDARIM_API_VALID', 'a value, because PAYMENT_PROVIDER is nedarim_plus');
-  const base = url(env, 'NEDARIM_URL', ['https:', 'http:']) ?? NEDARIM_URL;
+  const base = nedarimUrl(env);
   const clientName = text(env, 'NEDARIM_CLIENT_NAME') ?? 'Sidetone';
   if (clientName.length > 50) throw new SettingError('NEDARIM_CLIENT_NAME', 'at most 50 characters');
   return { kind, url: base.replace(/\/+$/, ''), apiValid: apiValid(given), clientName };
+}
+
+/** Card numbers go there, so it is encrypted, unless they stay on this machine. The path of the service is appended. */
+function nedarimUrl(env: Environment): string {
+  const base = url(env, 'NEDARIM_URL', ['https:', 'http:']) ?? NEDARIM_URL;
+  const { protocol, hostname, username, password, search, hash } = new URL(base);
+  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1')))
+    throw new SettingError('NEDARIM_URL', 'a URL starting with https://, because card numbers are sent to it');
+  if (username !== '' || password !== '' || search !== '' || hash !== '')
+    throw new SettingError('NEDARIM_URL', 'a URL without userinfo, query and fragment');
+  return base;
 }
 
 function apiValid(given: string): ReadonlyMap<string, string> {

@@ -11,8 +11,8 @@ const REQUEST = {
   ...{ provider: 'fake', terminalNumber: '1', installments: 1 },
 };
 
-/** A desk whose database takes charges and does not answer. */
-function desk(isStored: boolean) {
+/** A desk whose database takes a charge and is away from then on. Unless it is heard, its answer is lost. */
+function desk(isStored: boolean, isHeard = false) {
   const clock = new VirtualClock();
   const told: Record<string, unknown>[] = [];
   const attempts: string[] = [];
@@ -27,6 +27,7 @@ function desk(isStored: boolean) {
     cardBrand: async () => undefined,
     admit: async () => {
       database.isAway = true;
+      if (isHeard) return { card: new Uint8Array(16), cvv: new Uint8Array(3), brand: 'visa', last4: '1111' };
       throw new StoreUnavailable('no answer');
     },
     wasAdmitted: async () => work(isStored),
@@ -77,4 +78,34 @@ test('A charge that was refused and is not stored is told nothing of, and not at
   await settle();
   await clock.advance(10_000);
   expect([told, attempts, dispatcher.attempting]).toEqual([[], [], 0]);
+});
+
+test('A stop waits ten seconds for a database that is away, not for ever', async () => {
+  for (const isHeard of [true, false]) {
+    const { clock, told, attempts, charge, dispatcher } = desk(true, isHeard);
+    await charge().catch(() => {});
+    await clock.advance(60_000);
+    expect([attempts.length, dispatcher.attempting, told]).toEqual([isHeard ? 1 : 0, 1, []]);
+    let isClosed = false;
+    const closed = dispatcher.close().then(() => {
+      isClosed = true;
+    });
+    await clock.advance(9_000);
+    expect(isClosed).toBe(false);
+    await clock.advance(4_000);
+    expect(isClosed).toBe(true);
+    await closed;
+  }
+});
+
+test('An outcome that the database takes during a stop is told', async () => {
+  const { clock, told, database, charge, dispatcher } = desk(true, true);
+  await charge();
+  await settle();
+  const closed = dispatcher.close();
+  await clock.advance(5_000);
+  database.isAway = false;
+  await clock.advance(3_000);
+  await closed;
+  expect(told).toMatchObject([{ status: 'declined', operation_uuid: 'operation' }]);
 });

@@ -3,8 +3,9 @@ import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts'
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { MessageStore } from '../../src/database/messages.ts';
 import { silentLog } from '../../src/log.ts';
-import type { SmsGateway, Submitted } from '../../src/machine/message/gateway.ts';
+import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
+import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /** How the database answers: it does, it takes a change without an answer, or it is away. */
@@ -35,14 +36,23 @@ function queue(clock: VirtualClock, answers: Answers) {
     get: async () => row,
     list: async () => [],
     latest: async () => [],
-    findParts: async () => [],
+    findParts: async (ids) =>
+      row?.parts.flatMap(({ smscId }, part) =>
+        row !== undefined && ids.includes(smscId)
+          ? [{ messageUuid: row.messageUuid, part, smscId, to: row.to, open: row.status !== 'delivered' }]
+          : [],
+      ) ?? [],
     openParts: async () => [],
   };
   const submissions: ((outcome: readonly Submitted[]) => void)[] = [];
   const held: ('started' | 'rested')[] = [];
+  let listener: SmsListener | undefined;
   const gateway: SmsGateway = {
     partsOf: (segments) => segments,
-    start: () => void held.push('started'),
+    start: (to) => {
+      listener = to;
+      held.push('started');
+    },
     rest: async () => void held.push('rested'),
     ready: () => true,
     window: 10,
@@ -50,16 +60,19 @@ function queue(clock: VirtualClock, answers: Answers) {
     close: async () => {},
   };
   const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
-  return { dispatcher, submissions, held, row: () => row };
+  const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
+    listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
+  return { dispatcher, submissions, held, receipt, row: () => row };
 }
+
+const CONTEXT = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
 
 test('A message is not submitted again while it is with the gateway, when the outcome of the attempt before is stored late', async () => {
   const clock = new VirtualClock();
   const answers: Answers = { claim: 'away', change: 'yes' };
   const { dispatcher, submissions, row } = queue(clock, answers);
   await dispatcher.start();
-  const context = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
-  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, context);
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
   // For a while after that claim, what is taken without a process that knows of it is given back.
   answers.claim = 'yes';
@@ -85,9 +98,8 @@ test('A node that leaves the submitting to another waits for what is with the ga
   const clock = new VirtualClock();
   const { dispatcher, submissions, held, row } = queue(clock, { claim: 'yes', change: 'yes' });
   await dispatcher.start();
-  const context = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
   const request = { from: '+15550001', to: '+15550100', text: 'Hello' };
-  await dispatcher.send(request, context);
+  await dispatcher.send(request, CONTEXT);
   await settle();
   const rested = dispatcher.rest();
   await settle();
@@ -96,7 +108,7 @@ test('A node that leaves the submitting to another waits for what is with the ga
   await rested;
   expect(row()).toMatchObject({ stage: 'settled', status: 'sent' });
   expect(held).toEqual(['started', 'rested']);
-  await dispatcher.send(request, context);
+  await dispatcher.send(request, CONTEXT);
   dispatcher.look();
   await clock.advance(60_000);
   expect([submissions.length, row()?.stage]).toEqual([1, 'waiting']);
@@ -105,4 +117,64 @@ test('A node that leaves the submitting to another waits for what is with the ga
   expect([submissions.length, held]).toEqual([2, ['started', 'rested', 'started']]);
   submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'another-id' } }]);
   await dispatcher.close();
+});
+
+test('A receipt of the first part that comes while the last ones are still being submitted is not lost', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, receipt, row } = queue(clock, { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'x'.repeat(400) }, CONTEXT);
+  await settle();
+  // The parts of a long message leave a second apart where the carrier takes one a second.
+  const early = receipt('1');
+  await settle();
+  await clock.advance(1_000);
+  await early;
+  await clock.advance(1_000);
+  submissions[0]?.([0, 1, 2].map((part) => ({ part, outcome: { outcome: 'accepted', smscId: String(part + 1) } })));
+  await settle();
+  expect(row()).toMatchObject({ status: 'sent', parts: [{ delivered: true }, { delivered: false }, { delivered: false }] });
+  await receipt('2');
+  await receipt('3');
+  expect(row()?.status).toBe('delivered');
+  await dispatcher.close();
+});
+
+test('A text that looks like a receipt counts only from the number that the message went to', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, receipt, row } = queue(clock, { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  await settle();
+  const forged = receipt('1', { state: 'rejected', recipient: '15559999', isMarked: false });
+  await settle();
+  await clock.advance(1_000);
+  await forged;
+  expect(row()?.status).toBe('sent');
+  await receipt('1', { isMarked: false });
+  expect(row()?.status).toBe('delivered');
+  await dispatcher.close();
+});
+
+test('A stop waits ten seconds for a database that is away to take an outcome, not for ever', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, row } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  answers.change = 'away';
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  await clock.advance(60_000);
+  let isClosed = false;
+  const closed = dispatcher.close().then(() => {
+    isClosed = true;
+  });
+  await clock.advance(9_000);
+  expect([isClosed, row()?.status]).toEqual([false, 'sending']);
+  await clock.advance(4_000);
+  expect(isClosed).toBe(true);
+  await closed;
 });

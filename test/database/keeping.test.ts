@@ -62,6 +62,29 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
   ],
 ];
 
+const message = (): MessageState => ({
+  messageUuid: newUuid(),
+  appUuid: 'app',
+  operationUuid: newUuid(),
+  from: '+15550001',
+  to: '+15550002',
+  text: 'hello',
+  encoding: 'gsm7',
+  segments: 1,
+  status: 'queued',
+  errorCode: '',
+  errorMessage: '',
+  createdAt: clock.now(),
+  updatedAt: clock.now(),
+  sentAt: undefined,
+  deliveredAt: undefined,
+  parts: [{ smscId: '', delivered: false }],
+  stage: 'waiting',
+  dueAt: clock.now(),
+  attempts: 0,
+  traceparent: '',
+});
+
 const keyed = () => ({ appUuid: 'app', key: newUuid(), fingerprint: 'f' });
 
 describe.each(STORES)('an idempotency key %s', (_, open) => {
@@ -144,6 +167,24 @@ describe('an idempotency key', () => {
     expect((await idempotency.begin(left)).state).toBe('fresh');
     expect((await idempotency.begin(answered)).state).toBe('replay');
   });
+  test('of a node that was taken for dead has one effect, also when that node comes back and goes on', async () => {
+    const paused = await openSecondStore(first, undefined, 'node-paused');
+    const other = await openSecondStore(first, undefined, 'node-other');
+    const key = keyed();
+    const answer = { appUuid: key.appUuid, key: key.key, status: 202, body: {} };
+    expect((await paused.idempotency.begin(key)).state).toBe('fresh');
+    expect(await other.idempotency.releaseLeft('node-paused')).toBe(1);
+    const late = message();
+    await expect(paused.messages.insert(late, answer)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect((await other.idempotency.begin(key)).state).toBe('fresh');
+    const sent = message();
+    expect(await other.messages.insert(sent, answer)).toBe(true);
+    await expect(paused.messages.insert(late, answer)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await other.messages.get('app', late.messageUuid)).toBeUndefined();
+    expect((await other.messages.get('app', sent.messageUuid))?.status).toBe('queued');
+    await paused.close();
+    await other.close();
+  });
   test('is marked by one of two nodes that ask at once', async () => {
     const [one, two] = [await openSecondStore(first), await openSecondStore(first)];
     for (let round = 0; round < 20; round += 1) {
@@ -159,29 +200,6 @@ describe('an idempotency key', () => {
 
 describe('marks in memory', () => {
   const none = async () => undefined;
-  const message: MessageState = {
-    messageUuid: newUuid(),
-    appUuid: 'app',
-    operationUuid: newUuid(),
-    from: '+15550001',
-    to: '+15550002',
-    text: 'hello',
-    encoding: 'gsm7',
-    segments: 1,
-    status: 'queued',
-    errorCode: '',
-    errorMessage: '',
-    createdAt: clock.now(),
-    updatedAt: clock.now(),
-    sentAt: undefined,
-    deliveredAt: undefined,
-    parts: [{ smscId: '', delivered: false }],
-    stage: 'waiting',
-    dueAt: clock.now(),
-    attempts: 0,
-    traceparent: '',
-  };
-
   test('are at most 100,000; one whose look-up fails is gone, and one that was left is forgotten in time', async () => {
     let now = 0;
     const marks = new KeyMarks(() => now);
@@ -205,8 +223,9 @@ describe('marks in memory', () => {
     await before.idempotency.finish(key, 202, '{"first":1}');
     await before.close();
     const answer = { appUuid: key.appUuid, key: key.key, status: 202, body: { second: 1 } };
-    await expect(messages.insert(message, answer)).rejects.toBeInstanceOf(StoreUnavailable);
-    expect(await messages.get('app', message.messageUuid)).toBeUndefined();
+    const second = message();
+    await expect(messages.insert(second, answer)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await messages.get('app', second.messageUuid)).toBeUndefined();
     await idempotency.release(key);
     expect(await idempotency.begin(key)).toEqual({ state: 'replay', status: 202, body: '{"first":1}' });
   });

@@ -223,7 +223,7 @@ function dialect(make: (options: DialectOptions) => { text(text: string): boolea
 }
 
 function readReceipt(text: string): string {
-  const receipt = receiptOf({ text, receiptedMessageId: undefined, messageState: undefined, sourceAddress: '1' });
+  const receipt = receiptOf({ text, receiptedMessageId: undefined, messageState: undefined, esmClass: 0, sourceAddress: '1' });
   return `${receipt?.state} ${idCandidates(receipt?.smscId ?? text).length}`;
 }
 

@@ -342,6 +342,8 @@ describe('the tools that act', () => {
     expect([dialled.said, dialled.records.status]).toEqual(['Admitted; what becomes of it is told by events.', 'in_progress']);
     const again = await use(client, 'dial', { from: '+15550100', to: '+15550101', idempotency_key: 'once' });
     expect(again.records).toEqual(dialled.records);
+    const unkept = await use(client, 'dial', { from: '+15550100', to: '+15550101', idempotency_key: 'звонок ✓' });
+    expect(unkept.said).toStartWith('400 invalid_request: idempotency_key: must be 1 to 255 printable ASCII characters');
     expect((await use(client, 'dial', { from: '+15550999', to: '+15550101' })).said).toBe(
       '403 forbidden: Caller ID is not permitted for this application',
     );

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { SMPP_RESPONSE_TIMEOUT_MS } from '../../src/limits.ts';
 import type { PartOutcome } from '../../src/machine/message/gateway.ts';
 import { claim, interrupted, type MessageState, QUEUED_MAX_MS, received, submitted } from '../../src/machine/message/message.ts';
 import type { ReceiptState } from '../../src/machine/message/receipt.ts';
@@ -28,7 +29,7 @@ const queued = (parts = 1): MessageState => ({
   attempts: 0,
   traceparent: '',
 });
-const receipt = (state: ReceiptState, error = '') => ({ smscId: '1', state, error, recipient: '' });
+const receipt = (state: ReceiptState, error = '') => ({ smscId: '1', state, error, recipient: '', isMarked: true });
 const accepted = (part: number) => ({ part, outcome: { outcome: 'accepted', smscId: `id${part}` } as const });
 const names = (step: { events: readonly object[] }) => step.events.map((event) => ('status' in event ? event.status : undefined));
 const sent = (parts = 1) =>
@@ -81,6 +82,12 @@ describe('a short message', () => {
 
   test('that waited for a day is given up', () => {
     expect(claim(queued(), NOW + QUEUED_MAX_MS).state).toMatchObject({ status: 'failed', errorCode: 'expired' });
+  });
+
+  test('of many parts may be with the gateway for as long as their responses may take', () => {
+    const { state } = claim(queued(49), NOW);
+    expect(state.dueAt - NOW).toBeGreaterThan(49 * SMPP_RESPONSE_TIMEOUT_MS);
+    expect(claim(queued(1), NOW).state.dueAt - NOW).toBe(300_000);
   });
 
   test('remembers a receipt that overtook the last response', () => {

@@ -6,6 +6,7 @@ const fields = (text: string, more: object = {}) => ({
   text,
   receiptedMessageId: undefined,
   messageState: undefined,
+  esmClass: 4,
   sourceAddress: '972500000001',
   ...more,
 });
@@ -13,7 +14,21 @@ const TEXT = 'id:0a1F sub:001 dlvrd:001 submit date:2611201200 done date:2611201
 
 describe('a delivery receipt', () => {
   test('is read from the text of appendix B', () => {
-    expect(receiptOf(fields(TEXT))).toEqual({ smscId: '0a1F', state: 'delivered', error: '', recipient: '972500000001' });
+    expect(receiptOf(fields(TEXT))).toEqual({
+      smscId: '0a1F',
+      state: 'delivered',
+      error: '',
+      recipient: '972500000001',
+      isMarked: true,
+    });
+  });
+
+  test('is marked as one by its esm_class or by its TLV, which no text of a person has', () => {
+    expect(receiptOf(fields(TEXT, { esmClass: 0 }))?.isMarked).toBe(false);
+    expect(receiptOf(fields(TEXT, { esmClass: 0x40 }))?.isMarked).toBe(false);
+    expect(receiptOf(fields(TEXT, { esmClass: 0x44 }))?.isMarked).toBe(true);
+    expect(receiptOf(fields(TEXT, { esmClass: 0, receiptedMessageId: '77' }))?.isMarked).toBe(true);
+    expect(receiptOf(fields(TEXT, { esmClass: 0, receiptedMessageId: '' }))).toMatchObject({ smscId: '0a1F', isMarked: false });
   });
 
   test('is read from the TLVs where there are any, whatever the text says', () => {

@@ -97,6 +97,19 @@ describe('a Session that collects securely', () => {
     expect(names(press(done, '5', NOW + 1_000))).toEqual(['dtmf.received']);
   });
 
+  test('is not told of a key that was held since before its end, however long that is', () => {
+    const typed = press(begun({ maxAttempts: 1 }), GOOD.slice(0, -1)).at(-1)?.state ?? answered;
+    const due = NOW + 5_000;
+    const late = step(typed, { type: 'deadline' }, due);
+    expect(names([late])).toEqual(['payment.card.collected']);
+    const held = (durationMs: number): SessionInput => ({
+      type: 'leg.media',
+      notice: { type: 'digit', digit: '1', durationMs, method: 'rfc4733' },
+    });
+    expect(names([step(late.state, held(1_000), due + 900)])).toEqual([]);
+    expect(names([step(late.state, held(100), due + 900)])).toEqual(['dtmf.received']);
+  });
+
   test('keeps keys quiet for as long as they go on, and longer where it was cancelled', () => {
     const after = (state: SessionState, ...times: number[]) => {
       let last = state;
@@ -107,7 +120,7 @@ describe('a Session that collects securely', () => {
       });
     };
     const collected = press(begun(), `${GOOD}#`).at(-1)?.state ?? answered;
-    expect(after(collected, 400, 800, 1_200, 1_750)).toEqual([0, 0, 0, 1]);
+    expect(after(collected, 400, 800, 1_200, 1_850)).toEqual([0, 0, 0, 1]);
     const cancelled = order(begun(), { type: 'cancel_payment', kind: 'card' }).state;
     expect(after(cancelled, 2_500, 5_400, 8_500)).toEqual([0, 0, 1]);
   });

@@ -104,6 +104,27 @@ describe('the link to an SMSC', () => {
   });
 });
 
+describe('an SMSC that throttles', () => {
+  test('is sent no further part of a long message either for half a second', async () => {
+    await ready();
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    smsc.answersAfter = promise;
+    smsc.misbehave = (attempt) => (attempt === 2 ? { status: 0x58 } : undefined);
+    const addressed = { messageUuid: 'aa', from: '+15550001', to: '+15550002' };
+    const long = gateway.submit({ ...addressed, text: 'x'.repeat(200), parts: [0, 1] });
+    await smsc.until(() => smsc.attempts === 1, 'the first part');
+    expect(await submit()).toEqual({ outcome: 'later' });
+    answer();
+    // What the gateway wrote before its answer to this has been read.
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    expect(smsc.attempts).toBe(2);
+    await clock.advance(500);
+    expect((await long).map(({ outcome }) => outcome.outcome)).toEqual(['accepted', 'accepted']);
+    expect(smsc.attempts).toBe(3);
+  });
+});
+
 describe('a link that is let go', () => {
   test('is unbound, so that another may bind, and bound again by the next start, once', async () => {
     smsc.permitsOneBind = true;
@@ -118,6 +139,41 @@ describe('a link that is let go', () => {
     await ready();
     expect(await submit()).toMatchObject({ outcome: 'accepted' });
     expect(smsc.binds).toBe(2);
+  });
+
+  test('answers what it was given before it is unbound, and is given nothing more', async () => {
+    await ready();
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    smsc.answersAfter = promise;
+    const parts = gateway.submit({
+      messageUuid: 'aa',
+      from: '+15550001',
+      to: '+15550002',
+      text: 'x'.repeat(200),
+      parts: [0, 1],
+    });
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const letGo = gateway.rest();
+    // What the gateway wrote before its answer to this has been read.
+    await smsc
+      .deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') })
+      .catch(() => {});
+    expect(smsc.unbinds).toBe(0);
+    answer();
+    expect((await parts).map(({ outcome }) => outcome.outcome)).toEqual(['accepted', 'later']);
+    await letGo;
+    expect([smsc.attempts, smsc.unbinds]).toEqual([1, 1]);
+  });
+
+  test('that leaves a submission unanswered is waited for no longer than five seconds', async () => {
+    await ready();
+    smsc.misbehave = () => 'ignore';
+    const lost = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const letGo = gateway.rest();
+    await clock.advance(5_000);
+    await letGo;
+    expect([await lost, smsc.unbinds]).toEqual([{ outcome: 'unknown' }, 1]);
   });
 
   test('while it waits to connect again does not do so', async () => {

@@ -46,6 +46,8 @@ export class Smsc {
   idOf = (number: number): string => String(number);
   misbehave: (attempt: number) => Misbehaviour = () => undefined;
   bindStatus = 0;
+  /** Submissions are taken at once, and answered when this has come. */
+  answersAfter: Promise<unknown> | undefined;
   /** A second bind under a system_id is refused while the first is up. */
   permitsOneBind = false;
   readonly #server = createServer((socket) => this.#serve(socket));
@@ -182,7 +184,8 @@ export class Smsc {
     const messageId = this.idOf(++this.#number);
     const submitted = { messageId, ...mandatoryFields(raw) };
     this.submissions.push(submitted);
-    answer({ message_id: messageId });
+    if (this.answersAfter === undefined) answer({ message_id: messageId });
+    else void this.answersAfter.then(() => answer({ message_id: messageId }));
     if (this.relayTo !== undefined) void this.#relay(submitted, this.relayTo);
   }
 

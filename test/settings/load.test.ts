@@ -167,6 +167,19 @@ describe('settings', () => {
     if (value.length > 4) expect(message).not.toContain(value);
   });
 
+  test('send card numbers in clear to this machine only', () => {
+    const provider = (NEDARIM_URL: string) =>
+      load({ PAYMENT_PROVIDER: 'nedarim_plus', NEDARIM_API_VALID: 'x', NEDARIM_URL }).paymentProvider;
+    for (const url of ['http://127.0.0.1:8090', 'http://localhost:8090', 'http://[::1]:8090', 'https://pay.example.com/base'])
+      expect(provider(url)).toMatchObject({ kind: 'nedarim_plus', url });
+    for (const url of ['http://matara.pro/nedarimplus', 'http://10.0.0.1'])
+      expect(() => provider(url)).toThrow(
+        'NEDARIM_URL: expected a URL starting with https://, because card numbers are sent to it',
+      );
+    for (const url of ['https://u:p@pay.example.com', 'https://pay.example.com/?a=1', 'https://pay.example.com/#a'])
+      expect(() => provider(url)).toThrow('NEDARIM_URL: expected a URL without userinfo, query and fragment');
+  });
+
   test('name the missing half of what belongs together', () => {
     expect(() => load({ DATABASE_DRIVER: 'neon' })).toThrow(/^DATABASE_URL: expected/);
     expect(() => load({ RECORDINGS: 's3://bucket' })).toThrow(/^S3_ENDPOINT: expected/);

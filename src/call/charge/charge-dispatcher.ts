@@ -9,7 +9,7 @@ import type { ChargeRow, Consumed, PaymentStore } from '../../database/call/paym
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
-import { CHARGE_LEFT_AFTER_MS, CHARGES_IN_FLIGHT_MAX, VAULT_SWEEP_MAX_MS } from '../../limits.ts';
+import { CHARGE_LEFT_AFTER_MS, CHARGES_IN_FLIGHT_MAX, STORE_LAST_OUTCOME_MS, VAULT_SWEEP_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type ChargeGateway, type ChargeOutcome, chargeCompleted } from '../../machine/payment/charge.ts';
 import { collectionFailed } from '../../machine/payment/collection.ts';
@@ -38,7 +38,8 @@ export class ChargeDispatcher implements Charges {
   readonly #options: ChargeDeskOptions;
   readonly #inFlight = new Map<string, Promise<void>>();
   #admitting = 0;
-  #closed = false;
+  /** When the stop was asked for, in ms since the epoch. */
+  #closedAt: number | undefined;
   #cancelSweep: (() => void) | undefined;
 
   constructor(options: ChargeDeskOptions) {
@@ -83,7 +84,7 @@ export class ChargeDispatcher implements Charges {
     if (!gateway.serves(terminalNumber)) return problems.notConfigured('The payment terminal');
     const session = this.#options.connected(sessionUuid);
     if (session === undefined) return problems.conflict('Session is not connected');
-    if (this.#closed || this.#inFlight.size + this.#admitting >= CHARGES_IN_FLIGHT_MAX)
+    if (this.#closedAt !== undefined || this.#inFlight.size + this.#admitting >= CHARGES_IN_FLIGHT_MAX)
       return problems.unavailable('Too many charges are under way. See Retry-After header.', BUSY_RETRY_SEC);
     const charge: ChargeRow = {
       chargeUuid: newUuid(),
@@ -116,9 +117,12 @@ export class ChargeDispatcher implements Charges {
     }
   }
 
-  /** Takes no more charges, and waits for those with the provider: its timeout bounds it. */
+  /**
+   * Takes no more charges, and waits for those with the provider. Its timeout bounds that, and a database that is away
+   * is waited for no longer than `STORE_LAST_OUTCOME_MS`.
+   */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closedAt = this.#options.clock.now();
     this.#cancelSweep?.();
     await Promise.all(this.#inFlight.values());
   }
@@ -150,7 +154,7 @@ export class ChargeDispatcher implements Charges {
   #endInDoubt(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): void {
     const { store, clock, log } = this.#options;
     const end = async () => {
-      if (await untilStored(clock, () => store.wasAdmitted(charge, references)))
+      if (await untilStored(clock, () => store.wasAdmitted(charge, references), this.#mayGoOn()))
         await this.#complete(charge, { status: 'failed', reason: 'interrupted', retryable: true }, NOTHING_KNOWN);
     };
     const work = end()
@@ -161,16 +165,30 @@ export class ChargeDispatcher implements Charges {
     this.#inFlight.set(charge.chargeUuid, work);
   }
 
-  /** An outcome is a fact: it is kept until the database takes it. */
+  /** Whether what begins now is still tried: always, but for a while only where the platform is being stopped. */
+  #mayGoOn(): () => boolean {
+    const { clock } = this.#options;
+    const began = clock.now();
+    return () => this.#closedAt === undefined || clock.now() < Math.max(began, this.#closedAt) + STORE_LAST_OUTCOME_MS;
+  }
+
+  /**
+   * An outcome is a fact: it is kept until the database takes it. One that a stop could not wait for is told as
+   * `indeterminate` after the next start.
+   */
   async #complete(charge: ChargeRow, outcome: ChargeOutcome, card: { brand: string; last4: string }): Promise<void> {
     const { store, clock, log } = this.#options;
     const { appUuid, clientState, traceparent } = charge;
     const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
     const event = platformEvent(chargeCompleted(charge, outcome, card), about);
-    await untilStored(clock, () => store.complete(charge.chargeUuid, outcome.status, event, clock.now())).catch(
-      (error: unknown) =>
-        log.error({ operation_uuid: charge.operationUuid, reason: String(error) }, 'a charge could not be completed'),
-    );
+    const complete = () => store.complete(charge.chargeUuid, outcome.status, event, clock.now());
+    const told = { operation_uuid: charge.operationUuid, status: outcome.status };
+    try {
+      const done = await untilStored(clock, complete, this.#mayGoOn());
+      if (done === undefined) log.error(told, 'the database did not take the outcome of a charge before the stop');
+    } catch (error) {
+      log.error({ ...told, reason: String(error) }, 'a charge could not be completed');
+    }
   }
 
   async #endLeft(until: number): Promise<void> {
@@ -191,7 +209,7 @@ export class ChargeDispatcher implements Charges {
     } catch (error) {
       log.warn({ reason: String(error) }, 'expired payment references were not destroyed yet');
     }
-    if (this.#closed) return;
+    if (this.#closedAt !== undefined) return;
     this.#cancelSweep = clock.at(clock.now() + waitMs, () => void this.#sweep());
   }
 }

@@ -8,12 +8,15 @@ import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
 import { newUuid } from '../../id.ts';
 import {
+  EARLY_RECEIPT_WAIT_MS,
+  EARLY_RECEIPTS_MAX,
   MESSAGE_LONE_POLL_MS,
   MESSAGE_POLL_MS,
   RECEIPT_LOOKUP_WAIT_MS,
   RECEIPT_LOOKUPS_MAX,
   RECEIPTS_PENDING_MAX,
   STATEMENT_MAX_MS,
+  STORE_LAST_OUTCOME_MS,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
@@ -49,6 +52,13 @@ export interface DispatcherOptions {
   submits?(): boolean;
 }
 
+interface EarlyReceipt {
+  readonly receipt: Receipt;
+  readonly candidates: readonly string[];
+  /** ms since the epoch. */
+  readonly until: number;
+}
+
 export class MessageDispatcher implements Messages {
   readonly #options: DispatcherOptions;
   readonly #atGateway = new Set<Promise<void>>();
@@ -63,12 +73,15 @@ export class MessageDispatcher implements Messages {
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();
+  /** Receipts of no known part, by their ids, the oldest first: the gateway may still be submitting their messages. */
+  readonly #early = new Map<string, EarlyReceipt>();
   #pumping: Promise<void> | undefined;
   #again = false;
   #receipts = 0;
   #lookForHeldAt = 0;
   #started = false;
-  #closed = false;
+  /** When the stop was asked for, in ms since the epoch. */
+  #closedAt: number | undefined;
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: DispatcherOptions) {
@@ -79,7 +92,7 @@ export class MessageDispatcher implements Messages {
   async start(): Promise<void> {
     const { gateway } = this.#options;
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
     await this.#resumeReceipts();
@@ -91,7 +104,7 @@ export class MessageDispatcher implements Messages {
    * carrier, which may permit one bind.
    */
   async rest(): Promise<void> {
-    if (!this.#started || this.#closed) return;
+    if (!this.#started || this.#isClosed) return;
     this.#started = false;
     await this.#pumping;
     this.#cancelTimer?.();
@@ -103,6 +116,10 @@ export class MessageDispatcher implements Messages {
   async #resumeReceipts(): Promise<void> {
     const own = this.#options.gateway?.ownReceipts;
     if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
+  }
+
+  get #isClosed(): boolean {
+    return this.#closedAt !== undefined;
   }
 
   /** Another node took a message: it is looked for. */
@@ -164,7 +181,7 @@ export class MessageDispatcher implements Messages {
 
   /** Submits nothing more, and waits for what is with the gateway: the gateway's own timeouts bound it. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closedAt = this.#options.clock.now();
     this.#cancelTimer?.();
     await this.#pumping;
     await this.#options.gateway?.close();
@@ -172,7 +189,7 @@ export class MessageDispatcher implements Messages {
   }
 
   #wake(): void {
-    if (!this.#started || this.#closed || this.#options.gateway === undefined) return;
+    if (!this.#started || this.#isClosed || this.#options.gateway === undefined) return;
     this.#again = true;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;
@@ -186,7 +203,7 @@ export class MessageDispatcher implements Messages {
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     try {
       await this.#giveBack(clock.now());
-      while (this.#again && !this.#closed) {
+      while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
         const free = gateway.window - this.#atGateway.size;
@@ -210,7 +227,7 @@ export class MessageDispatcher implements Messages {
       sleepMs = FAULT_PAUSE_MS;
     }
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#closed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
+    this.#cancelTimer = this.#isClosed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
   }
 
   async #claim(now: number, most: number): Promise<readonly MessageState[]> {
@@ -266,13 +283,36 @@ export class MessageDispatcher implements Messages {
       // Whoever was asked to bring it again may be gone; a receipt that comes twice changes nothing.
       if (early !== undefined) this.#onReceipt(early).catch(() => {});
     }
+    for (const [name, { receipt, candidates }] of this.#early) {
+      if (!candidates.some((id) => ids.includes(id))) continue;
+      this.#early.delete(name);
+      this.#onReceipt(receipt).catch(() => this.#keepEarly(receipt, candidates));
+    }
   }
 
-  #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
-    return untilStored(this.#options.clock, async () => {
-      const now = this.#options.clock.now();
-      await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, attempts, now));
-    });
+  /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
+  #keepEarly(receipt: Receipt, candidates: readonly string[]): void {
+    const now = this.#options.clock.now();
+    for (const [name, { until }] of this.#early) {
+      if (until > now && this.#early.size < EARLY_RECEIPTS_MAX) break;
+      this.#early.delete(name);
+      this.#options.log.warn({}, 'a receipt for no message of ours');
+    }
+    this.#early.set(normalId(receipt.smscId), { receipt, candidates, until: now + EARLY_RECEIPT_WAIT_MS });
+  }
+
+  async #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
+    const { store, clock, log } = this.#options;
+    const began = clock.now();
+    const change = async (): Promise<true> => {
+      const now = clock.now();
+      await store.change(messageUuid, now, (state) => submitted(state, outcomes, attempts, now));
+      return true;
+    };
+    // A database that is away does not hold up a stop: the outcome is told as unknown after the next start.
+    const mayGoOn = () => this.#closedAt === undefined || clock.now() < Math.max(began, this.#closedAt) + STORE_LAST_OUTCOME_MS;
+    if ((await untilStored(clock, change, mayGoOn)) === undefined)
+      log.error({ message_uuid: messageUuid }, 'the database did not take the outcome of a message before the stop');
   }
 
   async #giveUpHeld(until: number): Promise<void> {
@@ -292,35 +332,48 @@ export class MessageDispatcher implements Messages {
         if (lookup > 0) await sleep(this.#options.clock, RECEIPT_LOOKUP_WAIT_MS);
         // Its message is about to be stored; what is there under that id is an older one.
         if (candidates.some((id) => this.#unstored.has(id))) continue;
-        const part = meant(await this.#options.store.findParts(candidates), receipt);
-        if (part !== undefined) {
-          const now = this.#options.clock.now();
-          await this.#options.store.change(part.messageUuid, now, (state) => received(state, part.part, receipt, now));
-          return;
-        }
+        if (await this.#isStored(receipt, candidates)) return;
       }
       const awaited = candidates.find((id) => this.#unstored.has(id));
       if (awaited !== undefined) {
         this.#unstored.set(awaited, receipt);
         throw new StoreUnavailable('the message of a receipt is not stored yet');
       }
-      this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
+      if (this.#held.size === 0) {
+        this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
+        return;
+      }
+      this.#keepEarly(receipt, candidates);
+      // Its message may have been stored since the last look.
+      if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
     } finally {
       this.#receipts--;
     }
+  }
+
+  /** Stores the receipt with the part that it is for. False: there is no such part. */
+  async #isStored(receipt: Receipt, candidates: readonly string[]): Promise<boolean> {
+    const { store, clock } = this.#options;
+    const part = meant(await store.findParts(candidates), receipt);
+    if (part === undefined) return false;
+    const now = clock.now();
+    await store.change(part.messageUuid, now, (state) => received(state, part.part, receipt, now));
+    return true;
   }
 }
 
 /**
  * The part a receipt is for: one that still waits, by the likeliest spelling of its id, sent to the number the receipt
- * names, and the newest. An id read in another base must be about the same number; ids come round again.
+ * names, and the newest. An id read in another base must be about the same number; ids come round again. So must a text
+ * that only looks like a receipt: anybody may have sent it.
  */
 function meant(found: readonly PartFound[], receipt: Receipt): PartFound | undefined {
   const spellings = idCandidates(receipt.smscId);
   for (const open of [true, false]) {
     for (const [at, id] of spellings.entries()) {
       const named = found.filter((part) => part.smscId === id && part.open === open);
-      const part = named.find(({ to }) => sameNumber(to, receipt.recipient)) ?? (at === 0 ? named[0] : undefined);
+      const part =
+        named.find(({ to }) => sameNumber(to, receipt.recipient)) ?? (at === 0 && receipt.isMarked ? named[0] : undefined);
       if (part !== undefined) return part;
     }
   }

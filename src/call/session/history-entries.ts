@@ -2,6 +2,7 @@
 import type { Event } from '../../event/event.ts';
 import type { MediaEntry } from '../../history/entry.ts';
 import type { SessionInput } from '../../machine/session/input.ts';
+import { isSecuredKey } from '../../machine/session/operation/payment.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 
@@ -21,18 +22,15 @@ export function mediaEntry(input: SessionInput, state: SessionState, now: number
     case 'leg.own_hold':
       return { kind: 'media', what: input.on ? 'held' : 'resumed', by: 'application' };
     case 'leg.digit':
-      return digit(input.digit, input.durationMs, 'sip_info', isQuiet(state, now));
+      return digit(input.digit, input.durationMs, 'sip_info', isSecuredKey(state, input.durationMs, now));
     case 'leg.media':
-      return ofNotice(input.notice, isQuiet(state, now));
+      return ofNotice(input.notice, state, now);
     default:
       return undefined;
   }
 }
 
-/** A card or CVV is being keyed in, or its last key may still be under way. */
-const isQuiet = (state: SessionState, now: number): boolean => state.collection !== undefined || now < state.quietUntil;
-
-function ofNotice(notice: MediaNotice, isSecret: boolean): MediaEntry | undefined {
+function ofNotice(notice: MediaNotice, state: SessionState, now: number): MediaEntry | undefined {
   switch (notice.type) {
     case 'link':
       return { kind: 'media', what: `link_${notice.state}` };
@@ -41,7 +39,7 @@ function ofNotice(notice: MediaNotice, isSecret: boolean): MediaEntry | undefine
     case 'media.lost':
       return { kind: 'media', what: notice.type.slice(6) };
     case 'digit':
-      return digit(notice.digit, notice.durationMs, notice.method, isSecret);
+      return digit(notice.digit, notice.durationMs, notice.method, isSecuredKey(state, notice.durationMs, now));
     case 'keys.sent':
       return { kind: 'media', what: 'digits_sent', operation_uuid: notice.keysOf };
     case 'playback.started':

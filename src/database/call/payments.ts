@@ -35,6 +35,7 @@ export interface Consumed {
 
 export interface PaymentStore {
   readonly vault: Vault;
+  /** Other processes may charge from the same database. */
   readonly shared: boolean;
   /** The brand of a card reference that can still be used. */
   cardBrand(appUuid: string, sessionUuid: string, reference: string, now: number): Promise<string | undefined>;
@@ -52,7 +53,10 @@ export interface PaymentStore {
   wasAdmitted(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): Promise<boolean>;
   /** Ends a charge, once: false where it has ended before. */
   complete(chargeUuid: string, status: string, event: PlatformEvent, now: number): Promise<boolean>;
-  /** Charges begun before `until` without an outcome. */
+  /**
+   * Charges begun before `until` without an outcome. Where several processes share the database, only this one's and
+   * those of processes that are dead or unknown: who lives knows what came of its charges, and tells it.
+   */
   attempting(until: number): Promise<readonly ChargeRow[]>;
   /** Collections that processes which are dead or unknown left without an end. */
   unfinished(): Promise<readonly CollectionRow[]>;
@@ -68,24 +72,38 @@ const TAKE = `SELECT reference, sealed, brand, last4, expires_at FROM payment_re
   WHERE reference IN ($1, $2) AND app_uuid = $3 AND session_uuid = $4::uuid ORDER BY reference FOR UPDATE`;
 const DESTROY = `UPDATE payment_references SET sealed = NULL WHERE reference IN ($1, $2)`;
 const BEGIN = `INSERT INTO charges (charge_uuid, operation_uuid, app_uuid, session_uuid, status, amount, currency, provider, terminal_number,
-  client_state, traceparent, created_at) VALUES ($1::uuid, $2, $3, $4::uuid, 'attempting', $5::int, $6, $7, $8, $9, $10, $11::bigint)`;
+  client_state, traceparent, created_at, node_id)
+  VALUES ($1::uuid, $2, $3, $4::uuid, 'attempting', $5::int, $6, $7, $8, $9, $10, $11::bigint, $12)`;
 const BEGUN = 'SELECT 1 FROM charges WHERE charge_uuid = $1::uuid';
 const COMPLETE = `UPDATE charges SET status = $2, completed_at = $3::bigint WHERE charge_uuid = $1::uuid AND status = 'attempting' RETURNING 1`;
 const ATTEMPTING = `SELECT charge_uuid::text AS charge_uuid, operation_uuid, app_uuid, session_uuid::text AS session_uuid, amount, currency, provider,
-  terminal_number, client_state, traceparent, created_at FROM charges WHERE status = 'attempting' AND created_at <= $1::bigint ORDER BY created_at LIMIT 10000`;
+  terminal_number, client_state, traceparent, created_at FROM charges AS c WHERE status = 'attempting' AND created_at <= $1::bigint
+  AND ($2::text IS NULL OR node_id = $2::text OR NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = c.node_id AND n.dead_at IS NULL))
+  ORDER BY created_at LIMIT 10000`;
 const UNFINISHED = `SELECT operation_uuid, session_uuid::text AS session_uuid, app_uuid, kind, client_state, traceparent, node_id FROM payment_collections AS c
   WHERE NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = c.node_id AND n.dead_at IS NULL) LIMIT 100000`;
 const END_UNFINISHED = `DELETE FROM payment_collections WHERE session_uuid = $1::uuid AND operation_uuid = $2 RETURNING 1`;
 const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at <= $1::bigint AND sealed IS NOT NULL';
 const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references WHERE sealed IS NOT NULL';
 
+interface PaymentStoreOptions {
+  readonly database: Database;
+  readonly masterKey: Uint8Array;
+  readonly kept: KeptAnswers;
+  /** This process. */
+  readonly nodeId: string;
+  readonly shared: boolean;
+  /** Called after each commit that wrote events. */
+  readonly onEvents: () => void;
+}
+
 /** Takes the two references of a charge, destroys them, and begins the charge, within a transaction. */
 async function consume(
   within: Queryable,
   vault: Vault,
+  { kept, nodeId }: Pick<PaymentStoreOptions, 'kept' | 'nodeId'>,
   charge: ChargeRow,
   { card, cvv }: { readonly card: string; readonly cvv: string },
-  kept: KeptAnswers,
   answer: StoredAnswer | undefined,
 ): Promise<Consumed | 'unknown' | 'used'> {
   const { appUuid, sessionUuid } = charge;
@@ -109,6 +127,7 @@ async function consume(
     charge.clientState,
     charge.traceparent,
     Math.floor(charge.createdAt),
+    nodeId,
   ]);
   await keepAnswer(within, kept, answer);
   return {
@@ -119,11 +138,12 @@ async function consume(
   };
 }
 
-export function paymentStore(database: Database, masterKey: Uint8Array, kept: KeptAnswers, onEvents: () => void): PaymentStore {
-  const vault = createVault(masterKey);
+export function paymentStore(options: PaymentStoreOptions): PaymentStore {
+  const { database, nodeId, shared, onEvents } = options;
+  const vault = createVault(options.masterKey);
   return {
     vault,
-    shared: database.shared,
+    shared,
 
     async cardBrand(appUuid, sessionUuid, reference, now) {
       const [row] = await database.query(BRAND, [reference, appUuid, sessionUuid, Math.floor(now)]);
@@ -131,7 +151,7 @@ export function paymentStore(database: Database, masterKey: Uint8Array, kept: Ke
     },
 
     admit: (charge, { card, cvv }, answer) =>
-      database.transaction((within) => consume(within, vault, charge, { card, cvv }, kept, answer)),
+      database.transaction((within) => consume(within, vault, options, charge, { card, cvv }, answer)),
 
     wasAdmitted: ({ chargeUuid, appUuid, sessionUuid }, { card, cvv }) =>
       database.transaction(async (within) => {
@@ -150,7 +170,7 @@ export function paymentStore(database: Database, masterKey: Uint8Array, kept: Ke
       return done;
     },
 
-    attempting: async (until) => (await database.query(ATTEMPTING, [Math.floor(until)])).map(chargeOf),
+    attempting: async (until) => (await database.query(ATTEMPTING, [Math.floor(until), shared ? nodeId : null])).map(chargeOf),
 
     unfinished: async () =>
       (await database.query(UNFINISHED)).map((row) => ({

@@ -15,7 +15,10 @@ WITH emitted AS (
   RETURNING event_id, app_uuid
 )
 INSERT INTO outbox (event_id, app_uuid) SELECT event_id, app_uuid FROM emitted`;
-const KEEP = { update: answerStatement.update('$1', 'true'), insert: `${INSERT_ANSWER} RETURNING 1 AS kept` } as const;
+const KEEP = {
+  update: `${answerStatement.update('$1', 'true')} RETURNING 1 AS kept`,
+  insert: `${INSERT_ANSWER} RETURNING 1 AS kept`,
+} as const;
 
 /** Writes them within the transaction of `within`; the relay is to be woken once it is committed. */
 export async function emit(within: Queryable, events: readonly PlatformEvent[]): Promise<void> {
@@ -35,12 +38,12 @@ export async function emit(within: Queryable, events: readonly PlatformEvent[]):
 }
 
 /**
- * Keeps the answer of a command within the transaction of its effect. Throws where another request was answered under
- * the key, by a process before this one whose transaction was still under way.
+ * Keeps the answer of a command within the transaction of its effect. Throws where the key is not this request's any
+ * more: another one was answered under it, or its mark was given back because this process was taken for dead.
  */
 export async function keepAnswer(within: Queryable, kept: KeptAnswers, answer: StoredAnswer | undefined): Promise<void> {
   const row = answer === undefined ? undefined : kept.row(answer);
   if (row === undefined) return;
   const written = await within.query(KEEP[kept.as], [JSON.stringify([row])]);
-  if (kept.as === 'insert' && written.length === 0) throw new StoreUnavailable('the Idempotency-Key has an answer already');
+  if (written.length === 0) throw new StoreUnavailable('the Idempotency-Key is that of another request');
 }

@@ -12,14 +12,17 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
 import { JSON_HEADERS } from '../response.ts';
 
-const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
+/** What a key looks like. */
+export const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
+
+export const IDEMPOTENCY_KEY_WORDS = `1 to ${IDEMPOTENCY_KEY_MAX_CHARS} printable ASCII characters`;
 
 /** 400 for a key that could not be kept. */
 export function idempotencyKey(context: RequestContext): Problem | undefined {
   if (context.route.command !== true) return undefined;
   const given = context.request.headers.get('idempotency-key');
-  if (given === null || KEY.test(given)) return undefined;
-  return problems.invalid(`Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_CHARS} printable ASCII characters`);
+  if (given === null || IDEMPOTENCY_KEY.test(given)) return undefined;
+  return problems.invalid(`Idempotency-Key: must be ${IDEMPOTENCY_KEY_WORDS}`);
 }
 
 /** Marks the key as in flight, or says what came of it before. Undefined at once: the request has none. */

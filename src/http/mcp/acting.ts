@@ -6,6 +6,7 @@
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_WORDS } from '../admission/idempotency.ts';
 import { replayed } from '../operator/events.ts';
 import { e164 } from '../route/sessions.ts';
 import { shape } from '../shape/shape.ts';
@@ -25,7 +26,13 @@ const replay = shape(() => type({ '+': 'reject', webhook_id: text('the webhook_i
 const hangUp = shape(() => type({ '+': 'reject', session_uuid: text('the session_uuid of the call') }));
 const call = () => ({ from: e164(), to: e164(), 'trunk?': text('the name of a trunk') });
 const dialOfApplication = shape(() =>
-  type({ '+': 'reject', ...call(), 'idempotency_key?': text('a name of the request: a second one with it dials nobody') }),
+  type({
+    '+': 'reject',
+    ...call(),
+    'idempotency_key?': type(IDEMPOTENCY_KEY).describe(
+      `${IDEMPOTENCY_KEY_WORDS}, as a name of the request: a second one with it dials nobody`,
+    ),
+  }),
 );
 const dialOfOperator = shape(() => type({ '+': 'reject', app_uuid: text('the application that calls'), ...call() }));
 

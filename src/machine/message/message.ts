@@ -51,8 +51,12 @@ export interface MessageState {
   readonly traceparent: string;
 }
 
-/** How long a gateway may hold a message, more than all parts of the longest can take; past it nobody knows. */
+/**
+ * How long a gateway may hold a message at least, and for each part that is to be sent: more than its response may take
+ * (`SMPP_RESPONSE_TIMEOUT_MS`). Past it nobody knows.
+ */
 const SUBMISSION_MAX_MS = 300_000;
+const PART_MAX_MS = 25_000;
 /** A message that could not be submitted for this long is given up. */
 export const QUEUED_MAX_MS = 24 * 3_600_000;
 const DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
@@ -82,7 +86,9 @@ export function claim(state: MessageState, now: number): MessageStep {
   if (state.stage !== 'waiting') return stay(state);
   if (now - state.createdAt >= QUEUED_MAX_MS)
     return fail(state, 'expired', 'The message could not be submitted within a day', now);
-  return rise(state, 'sending', { stage: 'submitting', dueAt: now + SUBMISSION_MAX_MS }, now);
+  const left = state.parts.filter(({ smscId }) => smscId === '').length;
+  const dueAt = now + Math.max(SUBMISSION_MAX_MS, left * PART_MAX_MS);
+  return rise(state, 'sending', { stage: 'submitting', dueAt }, now);
 }
 
 /** The message was never handed to the gateway: whoever took it was not told that it had it. */

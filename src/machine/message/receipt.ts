@@ -13,6 +13,8 @@ export interface Receipt {
   readonly error: string;
   /** Digits of who the message went to, for telling two ids apart; `""` where the receipt does not say. */
   readonly recipient: string;
+  /** The SMSC says that it is a receipt. Without that it may be a text that somebody wrote. */
+  readonly isMarked: boolean;
 }
 
 /**
@@ -23,6 +25,7 @@ export interface ReceiptFields {
   readonly text: string;
   readonly receiptedMessageId: string | undefined;
   readonly messageState: number | undefined;
+  readonly esmClass: number;
   readonly sourceAddress: string;
 }
 
@@ -35,6 +38,9 @@ const BY_NUMBER: Readonly<Record<number, ReceiptState>> = {
   7: 'unknown',
   8: 'rejected',
 };
+/** The bits of `esm_class` that tell what a `deliver_sm` is (§5.2.12). A text from a phone has none of them. */
+const MESSAGE_TYPE = 0x3c;
+const DELIVERY_RECEIPT = 0x04;
 /** Appendix B, and the spellings met in the field. */
 const BY_WORD: readonly (readonly [RegExp, ReceiptState])[] = [
   [/^DELIV/i, 'delivered'],
@@ -48,8 +54,9 @@ const BY_WORD: readonly (readonly [RegExp, ReceiptState])[] = [
 /** The receipt; undefined where the message is none, or only says that the message is on its way. */
 export function receiptOf(fields: ReceiptFields): Receipt | undefined {
   const word = (name: string): string | undefined => new RegExp(`(?:^|\\s)${name}\\s*:\\s*([^\\s]+)`, 'i').exec(fields.text)?.[1];
-  const smscId = fields.receiptedMessageId ?? word('id');
-  if (smscId === undefined || smscId === '') return undefined;
+  const named = fields.receiptedMessageId ?? '';
+  const smscId = named === '' ? word('id') : named;
+  if (smscId === undefined) return undefined;
   const state = fields.messageState === undefined ? stateOf(word('stat')) : BY_NUMBER[fields.messageState];
   if (state === undefined) return undefined;
   const error = word('err') ?? '';
@@ -58,6 +65,7 @@ export function receiptOf(fields: ReceiptFields): Receipt | undefined {
     state,
     error: /^[0-9A-Za-z]{1,8}$/.test(error) && !/^0+$/.test(error) ? error : '',
     recipient: fields.sourceAddress.replaceAll(/[^0-9]/g, ''),
+    isMarked: named !== '' || (fields.esmClass & MESSAGE_TYPE) === DELIVERY_RECEIPT,
   };
 }
 

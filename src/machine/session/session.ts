@@ -155,7 +155,7 @@ export interface SessionState {
   readonly hasCollected: boolean;
   /** The live ones, oldest first. */
   readonly recordings: readonly Recording[];
-  /** Keys that end before this belong to a collection that is over. */
+  /** Keys that began before this belong to a collection that is over. */
   readonly quietUntil: number;
   /** Each of them puts that off by so much. */
   readonly quietMs: number;

@@ -259,7 +259,7 @@ function digit(
   method: 'rfc4733' | 'inband' | 'sip_info',
   now: number,
 ): Step {
-  const secured = securedKey(state, pressed, now);
+  const secured = securedKey(state, pressed, durationMs, now);
   if (secured !== undefined) return secured;
   const received = {
     event: 'dtmf.received',

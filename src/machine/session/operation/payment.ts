@@ -73,11 +73,18 @@ export function cancelPayment(state: SessionState, kind: Collection['terms']['ki
 
 const silence = (collection: Collection) => (collection.phase === 'prompting' ? { stopPrompt: promptName(collection) } : {});
 
+/**
+ * Tells whether a key that ends at `now` belongs to a secure collection: one that runs, or one that had just ended when
+ * the key went down. A key is told when it is let go, which may be much later.
+ */
+export const isSecuredKey = ({ collection, quietUntil }: SessionState, durationMs: number, now: number): boolean =>
+  collection !== undefined || now - durationMs < quietUntil;
+
 /** A key during a collection, and just after one: nobody is told of it. Undefined: it is an ordinary key. */
-export function securedKey(state: SessionState, key: string, now: number): Step | undefined {
-  const { collection, quietUntil, quietMs } = state;
+export function securedKey(state: SessionState, key: string, durationMs: number, now: number): Step | undefined {
+  const { collection, quietMs } = state;
   if (collection !== undefined) return collecting(state, collection, collectKey(collection, key, now), now);
-  if (now >= quietUntil) return undefined;
+  if (!isSecuredKey(state, durationMs, now)) return undefined;
   return { state: { ...state, quietUntil: now + quietMs }, events: [], effects: [] };
 }
 

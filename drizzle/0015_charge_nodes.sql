@@ -1,0 +1,1 @@
+ALTER TABLE "charges" ADD COLUMN "node_id" text DEFAULT '' NOT NULL;

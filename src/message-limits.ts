@@ -1,0 +1,39 @@
+/** The limits of short messages and of the link to an SMSC. Import them from limits.ts. */
+
+// Messages (contract §7).
+export const MESSAGE_TEXT_MAX_CHARS = 1_600;
+/** Messages of one application that wait to be submitted; past it a POST is 503 with `Retry-After`. */
+export const MESSAGES_WAITING_MAX = 10_000;
+export const MESSAGE_RETENTION_DAYS = 30;
+/** What is due is looked for this often without a wake-up. A process with a database for itself does it less often. */
+export const MESSAGE_POLL_MS = 5_000;
+export const MESSAGE_LONE_POLL_MS = 30_000;
+/**
+ * A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it
+ * counts as nobody's.
+ */
+export const RECEIPT_LOOKUPS_MAX = 5;
+export const RECEIPT_LOOKUP_WAIT_MS = 200;
+/** Receipts being looked up; past it the SMSC is asked to send them again. */
+export const RECEIPTS_PENDING_MAX = 1_000;
+/** Receipts that came before the responses to their submissions, and for how long each waits for them. */
+export const EARLY_RECEIPTS_MAX = 1_000;
+export const EARLY_RECEIPT_WAIT_MS = 300_000;
+
+// SMPP 3.4.
+export const SMPP_PDU_MAX_BYTES = 16 * 1024;
+export const SMPP_CONNECT_TIMEOUT_MS = 10_000;
+/** SMPP 3.4 §7.2, response_timer. */
+export const SMPP_RESPONSE_TIMEOUT_MS = 20_000;
+/** SMPP 3.4 §7.2, enquire_link_timer. */
+export const SMPP_ENQUIRE_LINK_MS = 30_000;
+/** Submissions that are under way when the link is let go are waited for, no longer than this. */
+export const SMPP_LAST_RESPONSES_MS = 5_000;
+export const SMPP_WINDOW_DEFAULT = 10;
+export const SMPP_WINDOW_MAX = 100;
+export const SMPP_RATE_MAX_PER_SEC = 10_000;
+export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
+/** PDUs of an SMSC that are taken in one turn of the event loop; the rest waits, and its socket is not read. */
+export const SMPP_TURN_MAX_PDUS = 32;
+/** Bytes waiting to be written to an SMSC; past it the connection is given up. */
+export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
