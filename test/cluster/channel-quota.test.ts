@@ -1,29 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { ChannelQuota, type ChannelQuotaOptions } from '../../src/cluster/placement/channel-quota.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
-import type { NodeRow } from '../../src/database/node/nodes.ts';
 import { NODE_BEAT_MS } from '../../src/limits.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
-
-const row = (nodeId: string): NodeRow => ({
-  nodeId,
-  labels: [],
-  load: '{}',
-  volumeId: '',
-  host: '',
-  httpPort: 0,
-  rtpHost: '',
-  sipContact: '',
-  version: '',
-  protocol: 1,
-  startedAt: 0,
-  drainingAt: undefined,
-  drainSec: undefined,
-  drainMode: 'wait',
-  deadAt: undefined,
-  deadBy: '',
-  beat: 0,
-});
+import { nodeRow } from './node-row.ts';
 
 type Answer = Parameters<ChannelQuotaOptions['bus']['answer']>[1];
 
@@ -37,7 +17,7 @@ class Nodes {
 
   constructor() {
     const nodeIds = ['a', 'b', 'c'];
-    const rows = nodeIds.map(row);
+    const rows = nodeIds.map((nodeId) => nodeRow(nodeId));
     const answers = new Map<string, Answer>();
     for (const nodeId of nodeIds) {
       const quota = new ChannelQuota({

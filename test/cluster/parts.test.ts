@@ -6,10 +6,10 @@ import { Members } from '../../src/cluster/membership/members.ts';
 import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
-import type { NodeRow } from '../../src/database/node/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { nodeRow } from './node-row.ts';
 
 describe('a message between nodes', () => {
   const key = new Uint8Array(32).fill(1);
@@ -135,25 +135,8 @@ test('a node that could not read the beats of the others says so, once a minute'
 });
 
 describe('a new Session', () => {
-  const node = (nodeId: string, load: number, labels: readonly string[] = []): NodeRow => ({
-    nodeId,
-    labels,
-    load: JSON.stringify({ load }),
-    volumeId: '',
-    host: '',
-    httpPort: 0,
-    rtpHost: '',
-    sipContact: '',
-    version: '',
-    protocol: 1,
-    startedAt: 0,
-    drainingAt: undefined,
-    drainSec: undefined,
-    drainMode: 'wait',
-    deadAt: undefined,
-    deadBy: '',
-    beat: 0,
-  });
+  const node = (nodeId: string, load: number, labels: readonly string[] = []) =>
+    nodeRow(nodeId, { labels, load: JSON.stringify({ load }) });
 
   test('stays where it was asked for within 10 % of the better of two nodes, and goes there otherwise', () => {
     const random = () => 0;
