@@ -293,7 +293,7 @@ export class RecordingRegistry implements Recordings {
     if (row.removedAt !== undefined) return { state: 'removed' };
     const { volumeId } = row;
     const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
-    // Where the object store is away, the node that recorded it may still have the file.
+    // The node that recorded it may still have the file while the object store is away.
     const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid);
     const file = await (isOthers ? found?.catch(() => undefined) : found);
     if (file !== undefined) return { state: 'finished', file };

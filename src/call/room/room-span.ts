@@ -340,7 +340,7 @@ export class RoomSpan implements SeatsAway {
     const { homes, clock, find } = this.#options;
     const { roomId } = room.state;
     const isHere = () => find(roomId) === room;
-    // Until the database tells where it is, its members here stay in it.
+    // Its members here stay in it until the database tells where it is.
     room.isLeaving = true;
     const home = await untilStored(clock, () => homes.where(roomId), isHere);
     if (!isHere()) return;
