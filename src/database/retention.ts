@@ -3,7 +3,7 @@
  * events, messages, charges and processes that ended after 30 days, removed recordings after a year. Rows go in small
  * batches, so that no call waits.
  */
-import { and, asc, eq, inArray, isNotNull, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, lt, ne, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import {
   CHARGE_RETENTION_DAYS,
@@ -44,51 +44,48 @@ export interface Forgotten {
   readonly nodes: number;
 }
 
+/** What statements are made with: the database, or a transaction. */
+type Statements = Pick<Database['drizzle'], 'select' | 'delete'>;
+
 /** Deletes a batch of what is older than `before`. Returns how many rows went. */
 type Batch = (on: Database['drizzle'], before: number) => Promise<readonly unknown[]>;
 
+/** Deletes the oldest rows of a table by their key, where their time lies before the bound and `also` is true. */
+const oldest =
+  (table: PgTable, key: PgColumn, at: PgColumn, also?: SQL) =>
+  (on: Statements, before: number): Promise<readonly { readonly key: unknown }[]> => {
+    const past = on
+      .select({ key })
+      .from(table)
+      .where(and(lt(at, before), also))
+      .orderBy(asc(at))
+      .limit(RETENTION_BATCH_MAX_ROWS);
+    return on.delete(table).where(inArray(key, past)).returning({ key });
+  };
+
+/** Deletes the oldest rows, and what `more` deletes for their keys, in one transaction. */
+const oldestWith =
+  (rows: ReturnType<typeof oldest>, more: (on: Statements, keys: readonly string[]) => Promise<unknown>): Batch =>
+  (on, before) =>
+    on.transaction(async (inside) => {
+      const past = await rows(inside, before);
+      if (past.length > 0)
+        await more(
+          inside,
+          past.map(({ key }) => String(key)),
+        );
+      return past;
+    });
+
 /** A call's timeline goes in the transaction of its row, so that none is left without one. */
-const ended: Batch = (on, before) =>
-  on.transaction(async (inside) => {
-    const past = await inside
-      .delete(sessions)
-      .where(
-        inArray(
-          sessions.sessionUuid,
-          inside
-            .select({ id: sessions.sessionUuid })
-            .from(sessions)
-            .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, before)))
-            .orderBy(asc(sessions.endedAt))
-            .limit(RETENTION_BATCH_MAX_ROWS),
-        ),
-      )
-      .returning({ id: sessions.sessionUuid });
-    if (past.length > 0) await inside.delete(timelines).where(timelinesOf(past.map(({ id }) => id)));
-    return past;
-  });
+const ended = oldestWith(oldest(sessions, sessions.sessionUuid, sessions.endedAt), (on, calls) =>
+  on.delete(timelines).where(timelinesOf(calls)),
+);
 
 /** Processes that ended long ago: each start makes one. Their calls and Rooms are others' by now, or over. */
-const deadNodes: Batch = (on, before) =>
-  on.transaction(async (inside) => {
-    const past = await inside
-      .delete(nodes)
-      .where(
-        inArray(
-          nodes.nodeId,
-          inside
-            .select({ id: nodes.nodeId })
-            .from(nodes)
-            .where(lt(nodes.deadAt, before))
-            .orderBy(asc(nodes.deadAt))
-            .limit(RETENTION_BATCH_MAX_ROWS),
-        ),
-      )
-      .returning({ id: nodes.nodeId });
-    const ids = past.map(({ id }) => id);
-    if (past.length > 0) await inside.delete(nodeBeats).where(inArray(nodeBeats.nodeId, ids));
-    return past;
-  });
+const deadNodes = oldestWith(oldest(nodes, nodes.nodeId, nodes.deadAt), (on, nodeIds) =>
+  on.delete(nodeBeats).where(inArray(nodeBeats.nodeId, [...nodeIds])),
+);
 
 const keys: Batch = (on, before) =>
   on
@@ -123,19 +120,6 @@ const loggedEvents: Batch = (on, before) => {
     .where(inArray(events.eventId, on.select({ eventId: oldest.eventId }).from(oldest).where(lt(oldest.at, before))))
     .returning({ eventId: events.eventId });
 };
-
-/** Deletes the oldest rows of a table by their key, where their time lies before the bound and `also` is true. */
-const oldest =
-  (table: PgTable, key: PgColumn, at: PgColumn, also?: SQL): Batch =>
-  (on, before) => {
-    const past = on
-      .select({ key })
-      .from(table)
-      .where(and(lt(at, before), also))
-      .orderBy(asc(at))
-      .limit(RETENTION_BATCH_MAX_ROWS);
-    return on.delete(table).where(inArray(key, past)).returning({ key });
-  };
 
 const settledMessages = oldest(messages, messages.messageUuid, messages.createdAt, eq(messages.stage, 'settled'));
 const settledCharges = oldest(charges, charges.chargeUuid, charges.createdAt, ne(charges.status, 'attempting'));

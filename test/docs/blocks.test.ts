@@ -99,7 +99,7 @@ function commandFault(command: string): string | undefined {
 
 describe('code blocks', () => {
   test('are of a language that is checked, or plain text', () => {
-    // Those of SQL are run (test/cluster/alone.test.ts).
+    // A test runs the blocks of SQL (test/cluster/alone.test.ts).
     const known = ['sh', 'json', 'ts', 'js', 'python', 'sql', ''];
     expect(allBlocks.filter(({ language }) => !known.includes(language)).map(({ at }) => at)).toEqual([]);
     expect(allBlocks.length).toBeGreaterThan(40);

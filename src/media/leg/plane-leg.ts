@@ -25,7 +25,7 @@ import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import { Placement } from '../worker/placement.ts';
 import { PlaneRoom, wholePercent } from './plane-room.ts';
 
-/** Who may have answered, by the numbers of `Answerer` in native/kernel/answer/answer_detector.h. */
+/** The kinds of answerers, by the numbers of `Answerer` in native/kernel/answer/answer_detector.h. */
 const ANSWERERS = ['unknown', 'human', 'machine'] as const;
 
 export interface PlaneLegOptions {
