@@ -28,6 +28,7 @@ export class Receiver {
   readonly #breaches: string[] = [];
   /** First successful deliveries, in the order in which they came. */
   readonly events: Received[] = [];
+  readonly #seen = new Set<string>();
   /** Every request, failed ones too. */
   attempts = 0;
   badSignatures = 0;
@@ -62,7 +63,8 @@ export class Receiver {
     const bad = await this.misbehave?.(body);
     if (bad !== undefined) return bad;
     this.#breaches.push(...this.#checker.take(webhookId, text), ...eventFaults(body));
-    if (!this.events.some((event) => event.webhookId === webhookId)) {
+    if (!this.#seen.has(webhookId)) {
+      this.#seen.add(webhookId);
       this.events.push({ webhookId, event: String(body.event), body, headers: request.headers });
     }
     for (const waiter of this.#waiting.filter((candidate) => candidate.ready())) {
