@@ -1,6 +1,6 @@
 /** What the carrier is given, and what it gives to the composition root. */
 import type { DeviceDirectory } from '../call/ports/devices.ts';
-import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
+import type { Dialer, DialOptions, IncomingCall } from '../call/ports/leg.ts';
 import type { OtherDialogs, OwnDialogs } from '../call/ports/other-dialogs.ts';
 import type { CarrierReadings } from '../call/ports/trunks.ts';
 import type { Clock } from '../clock.ts';
@@ -13,6 +13,7 @@ import type { BanTerms } from './ban-list.ts';
 import type { BoundPort } from './socket/listener.ts';
 import type { SharedChannels } from './trunk/channels.ts';
 import type { Trunk } from './trunk/trunk.ts';
+import type { SharedTurns } from './trunk/turns.ts';
 
 export interface CarrierOptions {
   readonly listen: readonly SipListen[];
@@ -26,6 +27,8 @@ export interface CarrierOptions {
   readonly labels?: readonly string[];
   /** The channels that the nodes of a cluster share; absent where this process has them all. */
   readonly sharedChannels?: SharedChannels | undefined;
+  /** The turns of INVITEs that the nodes of a cluster share; absent where this process has them all. */
+  readonly sharedTurns?: SharedTurns | undefined;
   /** The dialogs of other nodes; absent where there are none. */
   readonly otherDialogs?: OtherDialogs | undefined;
   /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
@@ -59,7 +62,7 @@ export interface CarrierOptions {
 
 export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   /** Reserves a channel and makes the leg. Nothing is sent before its `start`. */
-  dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
+  dial(options: DialOptions): ReturnType<Dialer['dial']>;
   /** The channels that this node holds of trunks whose channels it shares with others, by trunk. */
   channelsHeld(): Readonly<Record<string, number>>;
   /** The trunks that this node has registered, each with the end of its binding in milliseconds since the epoch. */

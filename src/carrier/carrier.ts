@@ -26,14 +26,13 @@ import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
-import { dial, expectChannels, type OutboundOptions } from './outbound.ts';
+import { dial, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
 import { Strays } from './strays.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
 import { isCountryCode } from './trunk/number-plan.ts';
-import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
 import {
@@ -49,6 +48,7 @@ import {
 } from './trunk/trunk.ts';
 import { TrunkAddresses } from './trunk/trunk-addresses.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
+import { Turns } from './trunk/turns.ts';
 
 export type { Carrier, CarrierOptions, Trunk };
 
@@ -81,7 +81,7 @@ class SipCarrier implements Carrier {
   readonly #deviceDial: DeviceDial;
   readonly #keepAlive: KeepAlive;
   readonly #loopback = new Loopback(systemEntropy().token());
-  readonly #pace = new Pace();
+  readonly #turns: Turns;
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
@@ -95,6 +95,7 @@ class SipCarrier implements Carrier {
     this.#addresses = new TrunkAddresses(options.trunks());
     this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
+    this.#turns = new Turns(() => clock.now(), options.sharedTurns);
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = this.#makeAgent();
     this.#driver = this.#makeDriver(this.#agent);
@@ -171,7 +172,8 @@ class SipCarrier implements Carrier {
     return {
       labels,
       channels: this.#channels,
-      pace: this.#pace,
+      turn: (trunk) => this.#turns.take(trunk),
+      isDraining: () => this.#draining,
       failed: this.#failed,
       monitor: this.#monitor,
       trunks: () => this.#options.trunks(),
@@ -236,15 +238,10 @@ class SipCarrier implements Carrier {
     for (const username of usernames) for (const uri of this.#devices.forget(username)) this.#keepAlive.forget(username, uri);
   }
 
-  dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
+  async dial(order: DialOptions): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {
     if (this.#draining) return { unavailable: 'draining' };
     if (this.#options.media.load().portsFree === 0) return { unavailable: 'no_ports' };
-    return isDevice(order.to) ? this.#deviceDial.dial(order) : dial(this.#outbound, order);
-  }
-
-  async expect(order: DialOptions): Promise<() => void> {
-    if (isDevice(order.to)) return () => {};
-    return await expectChannels(this.#outbound, order);
+    return isDevice(order.to) ? this.#deviceDial.dial(order) : await dial(this.#outbound, order);
   }
 
   async resume(
@@ -294,7 +291,7 @@ class SipCarrier implements Carrier {
     const trunks = this.#options.trunks();
     this.#addresses.update(trunks);
     const names = new Set(trunks.map(({ name }) => name));
-    for (const each of [this.#channels, this.#pace, this.#failed]) each.keep(names);
+    for (const each of [this.#channels, this.#turns, this.#failed]) each.keep(names);
     this.#monitor.update(trunks);
   }
 

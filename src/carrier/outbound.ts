@@ -4,7 +4,6 @@ import type { Peer } from '../sip/flow.ts';
 import { type Attempt, OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
-import type { Pace } from './trunk/pace.ts';
 import { type FailedTrunks, inOrder } from './trunk/route.ts';
 import { isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
@@ -13,10 +12,12 @@ export interface OutboundOptions {
   /** The labels of this node, of which a trunk may ask for one. */
   readonly labels: readonly string[];
   readonly channels: Channels;
-  readonly pace: Pace;
   readonly failed: FailedTrunks;
   readonly monitor: TrunkMonitor;
   trunks(): readonly Trunk[];
+  /** Takes the next turn of a trunk: the wait in milliseconds, undefined when it would be too long (`max_cps`). */
+  turn(trunk: Trunk): Promise<number | undefined>;
+  isDraining(): boolean;
   now(): number;
   /** Uniform in [0, 1). */
   random(): number;
@@ -30,10 +31,10 @@ export interface OutboundOptions {
 }
 
 /** Makes the leg of a dial, with the channel of its first trunk taken. */
-export function dial(
+export async function dial(
   options: OutboundOptions,
   order: DialOptions,
-): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
+): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {
   const { failed, monitor } = options;
   const isNamed = order.trunk !== undefined;
   const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
@@ -43,25 +44,19 @@ export function dial(
     failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
   const left = [...inOrder(usable, isDoubtful, options.random)];
   const next = () => nextAttempt(options, left);
-  const first = next();
+  const first = await next();
   if (first === undefined) return { unavailable: 'no_capacity' };
+  if (options.isDraining()) {
+    first.abandon();
+    return { unavailable: 'draining' };
+  }
   const onFailed = ({ name }: Trunk, isOver: boolean) => {
     failed.failed(name, options.now());
     if (isOver) options.channels.failed(name);
   };
   const localHost = (peer: Peer) => options.localHost(peer);
   // A dial that names its trunk stays with it.
-  return { leg: new OutboundLeg(first, { order, next: isNamed ? () => undefined : next, onFailed, localHost }) };
-}
-
-/** Asks other nodes for a channel of each trunk that the dial may use and they share. Its result ends the asking. */
-export async function expectChannels(options: OutboundOptions, order: DialOptions): Promise<() => void> {
-  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
-  const usable = order.trunk === undefined ? chosen(permitted) : permitted.filter(({ name }) => name === order.trunk);
-  const asked = await Promise.all(usable.map((trunk) => options.channels.expect(trunk)));
-  return () => {
-    for (const done of asked) done();
-  };
+  return { leg: new OutboundLeg(first, { order, next: isNamed ? async () => undefined : next, onFailed, localHost }) };
 }
 
 /** A loopback trunk is taken without being named only when there is no other. */
@@ -76,26 +71,27 @@ const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels:
   isPinnedTo(settings, labels);
 
 /** The first of the trunks left that has a channel and a turn. It and those before it are left no more. */
-function nextAttempt(options: OutboundOptions, left: Trunk[]): Attempt | undefined {
+async function nextAttempt(options: OutboundOptions, left: Trunk[]): Promise<Attempt | undefined> {
+  const { channels } = options;
   for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
     const address = trunkAddress(trunk.uri);
+    if (address === undefined) continue;
+    const asked = await channels.expect(trunk);
     // A channel that is taken counts as a call, so the turn comes first: a dial that gets none is no call.
-    if (address === undefined || !options.channels.hasFree(trunk)) continue;
-    const waitMs = options.pace.take(trunk.name, trunk.settings.max_cps, options.now());
-    const release = waitMs === undefined ? undefined : options.channels.take(trunk);
-    if (waitMs === undefined || release === undefined) continue;
-    return attempt(options, trunk, address, release, waitMs);
+    const waitMs = channels.hasFree(trunk) ? await options.turn(trunk) : undefined;
+    const release = waitMs === undefined ? undefined : channels.take(trunk);
+    asked();
+    if (waitMs !== undefined && release !== undefined) return attempt(options, { trunk, address, release, waitMs, left });
   }
   return undefined;
 }
 
-function attempt(
-  options: OutboundOptions,
-  trunk: Trunk,
-  address: Attempt['address'],
-  release: () => void,
-  waitMs: number,
-): Attempt {
+interface Taken extends Pick<Attempt, 'trunk' | 'address' | 'waitMs'> {
+  readonly left: Trunk[];
+  release(): void;
+}
+
+function attempt(options: OutboundOptions, { trunk, address, release, waitMs, left }: Taken): Attempt {
   let towards = address.host;
   return {
     trunk,
@@ -103,7 +99,11 @@ function attempt(
     options: options.legOptions(trunk, () => towards, release),
     marks: options.marks(trunk),
     waitMs,
-    turn: () => options.pace.take(trunk.name, trunk.settings.max_cps, options.now()),
+    turn: () => options.turn(trunk),
+    abandon() {
+      release();
+      left.unshift(trunk);
+    },
     targets: () => options.targets(trunk),
     towards(peer) {
       towards = peer.host;

@@ -24,6 +24,7 @@ import { Moves } from './peer/moves.ts';
 import { RoomMessages } from './peer/room-messages.ts';
 import { Streams } from './peer/streams.ts';
 import { ChannelQuota } from './placement/channel-quota.ts';
+import { TurnQuota } from './placement/turn-quota.ts';
 
 /** The lease of the node that submits short messages. */
 export const MESSAGES_LEASE = 'messages';
@@ -75,6 +76,7 @@ export class Cluster {
   #commands: PeerCommands | undefined;
   #leases: LeaseKeeper | undefined;
   #quota: ChannelQuota | undefined;
+  #turns: TurnQuota | undefined;
   #cancelReload = () => {};
   #onBack = () => {};
   #stopped = false;
@@ -126,11 +128,13 @@ export class Cluster {
     return this.#commands;
   }
 
-  /** The channels of trunks that all nodes share. `held` tells what this node holds. */
-  shareChannels(held: (trunk: string) => number): void {
+  /** The channels and turns of trunks that all nodes share. `held` tells the channels that this node holds. */
+  shareTrunks(held: (trunk: string) => number): void {
     const { nodes, clock } = this.#options;
     if (this.#members === undefined) throw new Error('the cluster is not started');
-    this.#quota = new ChannelQuota({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock, held });
+    const quota = { bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock };
+    this.#quota = new ChannelQuota({ ...quota, held });
+    this.#turns = new TurnQuota(quota);
   }
 
   /** Asks to hold channels of a trunk. Before the cluster is started there are none. */
@@ -138,9 +142,18 @@ export class Cluster {
     return (await this.#quota?.hold(trunk, max, channels, current)) ?? 0;
   }
 
-  /** Forgets the channels of trunks that no longer exist. */
+  /**
+   * Takes the next turn of a trunk with that `max_cps`. The result is the wait in milliseconds, undefined when it would
+   * be too long, or the cluster is not started.
+   */
+  async turn(trunk: string, maxCps: number): Promise<number | undefined> {
+    return await this.#turns?.take(trunk, maxCps);
+  }
+
+  /** Forgets the channels and turns of trunks that no longer exist. */
   keep(trunks: ReadonlySet<string>): void {
     this.#quota?.keep(trunks);
+    this.#turns?.keep(trunks);
   }
 
   /** The calls from browsers of all nodes. `here` has those of this one. */

@@ -135,7 +135,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   await cluster.start(membership(parts, cluster));
   cluster.dialogs.serve(carrier);
   drain.mover = moverOf(parts, cluster);
-  cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
+  cluster.shareTrunks((trunk) => carrier.channelsHeld()[trunk] ?? 0);
   keepLeases(parts, cluster);
   cluster.onMessages(() => messages.look());
   return cluster.serve(localWork(parts, perform));

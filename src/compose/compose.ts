@@ -220,6 +220,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     rtpHost: settings.rtp.host,
     labels: settings.node.labels,
     sharedChannels: cluster,
+    sharedTurns: cluster,
     otherDialogs: cluster?.dialogs,
     registeredElsewhere: (trunk) => cluster?.registeredUntil(trunk),
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),

@@ -121,7 +121,7 @@ function world() {
     mayCallFrom: async (_app, from) => from === '+15550001',
   });
   registry.connect({
-    dial: (options) => {
+    dial: async (options) => {
       leg.listener = options.listener;
       return { leg };
     },

@@ -49,7 +49,7 @@ test('A new certificate is shown from its reload on, calls that are up go on, an
     listen: [],
     tls: { caFile: file('first.crt') },
   });
-  const { leg, signals } = alice.dial();
+  const { leg, signals } = await alice.dial();
   await signals.until('leg.answered');
   expect(await shown(port)).toBe('first');
 

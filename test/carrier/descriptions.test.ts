@@ -40,7 +40,7 @@ async function lateOffer(carrier: TestCarrier, peer: RawPeer) {
 /** A call that we place, answered by `tag`. */
 async function dialled(carrier: TestCarrier, peer: RawPeer) {
   carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
-  const call = carrier.dial();
+  const call = await carrier.dial();
   return { ...call, invite: await peer.until(/^INVITE /) };
 }
 

@@ -205,9 +205,9 @@ describe('a dial to a device', () => {
     return peer;
   }
 
-  function dial(carrier: TestCarrier, to = 'sip:alice') {
+  async function dial(carrier: TestCarrier, to = 'sip:alice') {
     const signals = new Signals();
-    const result = carrier.carrier.dial({ appUuid: 'app', to, from: '+15550002', listener: signals.listener });
+    const result = await carrier.carrier.dial({ appUuid: 'app', to, from: '+15550002', listener: signals.listener });
     if ('unavailable' in result) return result.unavailable;
     result.leg.start();
     return { leg: result.leg, signals };
@@ -218,7 +218,7 @@ describe('a dial to a device', () => {
     const { carrier } = await open();
     const one = await registered(carrier, '127.0.0.7');
     const two = await registered(carrier, '127.0.0.8');
-    const call = dial(carrier);
+    const call = await dial(carrier);
     if (typeof call === 'string') throw new Error(call);
     const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
     return { carrier, one, two, call, first, second };
@@ -233,7 +233,7 @@ describe('a dial to a device', () => {
     const { carrier } = await open();
     const desk = await registered(carrier, '127.0.0.7');
     const mobile = await registered(carrier, '127.0.0.8', 'alice', 'tcp');
-    const call = dial(carrier);
+    const call = await dial(carrier);
     if (typeof call === 'string') throw new Error(call);
     const [atDesk, atMobile] = await Promise.all([desk.until(/^INVITE/), mobile.until(/^INVITE/)]);
     desk.respond(atDesk, '180 Ringing', { tag: 'desk' });
@@ -260,7 +260,7 @@ describe('a dial to a device', () => {
   test('is answered by one that described itself in a reliable 183, and not again in its 200', async () => {
     const { carrier } = await open();
     const desk = await registered(carrier, '127.0.0.7');
-    const call = dial(carrier);
+    const call = await dial(carrier);
     if (typeof call === 'string') throw new Error(call);
     const invite = await desk.until(/^INVITE/);
     desk.respond(invite, '183 Session Progress', { tag: 'desk', fields: 'Require: 100rel\r\nRSeq: 1\r\n', body: sdp() });
@@ -316,12 +316,12 @@ describe('a dial to a device', () => {
 
   test('ends as busy where one is busy and another does not answer, and as not answered where none is registered', async () => {
     const { carrier } = await open();
-    const unheard = dial(carrier);
+    const unheard = await dial(carrier);
     if (typeof unheard === 'string') throw new Error(unheard);
     expect(await endOf(unheard.signals)).toMatchObject({ cause: 'not_answered' });
     const one = await registered(carrier, '127.0.0.7');
     const two = await registered(carrier, '127.0.0.8');
-    const call = dial(carrier);
+    const call = await dial(carrier);
     if (typeof call === 'string') throw new Error(call);
     one.respond(await one.until(/^INVITE/), '480 Temporarily Unavailable');
     two.respond(await two.until(/^INVITE/), '486 Busy Here');
@@ -337,13 +337,13 @@ describe('a dial to a device', () => {
     peer.close();
     await Bun.sleep(50);
     gone.directory.contacts.set('alice', [bound]);
-    const call = dial(gone.carrier);
+    const call = await dial(gone.carrier);
     if (typeof call === 'string') throw new Error(call);
     expect(await endOf(call.signals)).toMatchObject({ cause: 'not_answered', description: 'The device could not be reached' });
     const clock = new VirtualClock();
     const silent = await open(new Directory(), clock);
     const off = await registered(silent.carrier, '127.0.0.8');
-    const unheard = dial(silent.carrier);
+    const unheard = await dial(silent.carrier);
     if (typeof unheard === 'string') throw new Error(unheard);
     await off.until(/^INVITE/);
     await clock.advance(33_000);
@@ -352,13 +352,13 @@ describe('a dial to a device', () => {
 
   test('of another application, or of nobody, is unknown', async () => {
     const { carrier } = await open();
-    expect([dial(carrier, 'sip:bob'), dial(carrier, 'sip:nobody')]).toEqual(['unknown_device', 'unknown_device']);
+    expect([await dial(carrier, 'sip:bob'), await dial(carrier, 'sip:nobody')]).toEqual(['unknown_device', 'unknown_device']);
   });
 
   test('is cancelled everywhere when the caller gives up', async () => {
     const { carrier } = await open();
     const one = await registered(carrier, '127.0.0.7');
-    const call = dial(carrier);
+    const call = await dial(carrier);
     if (typeof call === 'string') throw new Error(call);
     const invite = await one.until(/^INVITE/);
     one.respond(invite, '180 Ringing');

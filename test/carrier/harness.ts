@@ -152,9 +152,15 @@ export class TestCarrier {
     return this.carrier.ports().find((each) => each.transport === transport)?.port ?? 0;
   }
 
-  dial(more: { sipHeaders?: Record<string, string>; displayName?: string } = {}) {
+  async dial(more: { sipHeaders?: Record<string, string>; displayName?: string } = {}) {
     const signals = new Signals();
-    const result = this.carrier.dial({ appUuid: 'app', to: '+15550100', from: '+15550002', listener: signals.listener, ...more });
+    const result = await this.carrier.dial({
+      appUuid: 'app',
+      to: '+15550100',
+      from: '+15550002',
+      listener: signals.listener,
+      ...more,
+    });
     if ('unavailable' in result) throw new Error(result.unavailable);
     result.leg.start();
     return { leg: result.leg, signals };

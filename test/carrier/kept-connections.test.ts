@@ -61,7 +61,7 @@ async function register(peer: RawPeer, seconds: number): Promise<void> {
 /** Rings alice, who must hear the INVITE on that connection, and refuses. */
 async function ring(carrier: TestCarrier, peer: RawPeer): Promise<void> {
   const signals = new Signals();
-  const result = carrier.carrier.dial({ appUuid: 'app', to: 'sip:alice', from: '+15550002', listener: signals.listener });
+  const result = await carrier.carrier.dial({ appUuid: 'app', to: 'sip:alice', from: '+15550002', listener: signals.listener });
   if ('unavailable' in result) throw new Error(result.unavailable);
   result.leg.start();
   peer.respond(await peer.until(/^INVITE/), '486 Busy Here');

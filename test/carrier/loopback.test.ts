@@ -11,9 +11,9 @@ afterEach(async () => {
   await carrier.close();
 });
 const loopback = trunkTo('loopback:', { name: 'loop', inboundCidrs: [] });
-const order = (more: object = {}) => {
+const order = async (more: object = {}) => {
   const signals = new Signals();
-  const result = carrier.carrier.dial({
+  const result = await carrier.carrier.dial({
     appUuid: 'app',
     to: '+15550002',
     from: '+15550003',
@@ -30,7 +30,7 @@ test('A dial to a number of this platform comes back in as a call of the trunk, 
     leg.ring();
     leg.answer();
   };
-  const { result, signals } = order();
+  const { result, signals } = await order();
   await signals.until('leg.answered');
   expect(carrier.incoming[0]?.call).toMatchObject({ callerId: '+15550003', did: '+15550002', trunk: 'loop' });
   expect(carrier.media.negotiated).toHaveLength(2);
@@ -42,7 +42,7 @@ test('A dial to a number of this platform comes back in as a call of the trunk, 
 
 test('A dial to a number that is not assigned ends as invalid_number', async () => {
   carrier = await TestCarrier.open([loopback]);
-  const { signals } = order({ to: '+15551111' });
+  const { signals } = await order({ to: '+15551111' });
   expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'invalid_number' } });
 });
 
@@ -52,9 +52,9 @@ test('The trunk is taken only when it is named, or when there is no other', asyn
   peers.push(peer);
   carrier.trunks = [loopback, trunkTo(`sip:127.0.0.1:${peer.port}`)];
   carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
-  const named = order({ trunk: 'loop' });
+  const named = await order({ trunk: 'loop' });
   expect(await named.signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
-  const other = order();
+  const other = await order();
   peer.respond(await peer.until(/^INVITE /), '486 Busy Here');
   await other.signals.until('leg.ended');
   expect(carrier.incoming).toHaveLength(1);
@@ -64,8 +64,8 @@ test('One of several that are no carriers is taken only when it is named', async
   carrier = await TestCarrier.open([]);
   carrier.trunks = [loopback, { ...loopback, name: 'other' }];
   carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
-  expect(order().result).toEqual({ unavailable: 'no_trunk' });
-  const named = order({ trunk: 'other' });
+  expect((await order()).result).toEqual({ unavailable: 'no_trunk' });
+  const named = await order({ trunk: 'other' });
   expect(await named.signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
 });
 
@@ -81,7 +81,7 @@ test('A stranger who writes the header is refused: only the secret of this proce
 test('A dial comes back in also where its application writes the header itself, whose value is left out', async () => {
   carrier = await TestCarrier.open([loopback]);
   carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
-  const { signals } = order({ sipHeaders: { 'X-Sidetone-Loopback': 'guess loop', 'X-Customer': '42' } });
+  const { signals } = await order({ sipHeaders: { 'X-Sidetone-Loopback': 'guess loop', 'X-Customer': '42' } });
   expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
   expect(carrier.incoming[0]?.call.sip?.headers).toEqual({ 'X-Customer': '42' });
 });

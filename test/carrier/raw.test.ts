@@ -207,7 +207,7 @@ describe('a call from a peer', () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);
     carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
-    const { leg, signals } = carrier.dial();
+    const { leg, signals } = await carrier.dial();
     peer.respond(await peer.until(/^INVITE /), '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
     await signals.until('leg.held');
     expect(signals.types()).toEqual(['leg.answered', 'leg.held']);
@@ -218,7 +218,7 @@ describe('a call from a peer', () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);
     carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
-    const { leg, signals } = carrier.dial();
+    const { leg, signals } = await carrier.dial();
     const invite = await peer.until(/^INVITE /);
     peer.respond(invite, '183 Session Progress', { body: sdp() });
     await signals.until('leg.early_media');

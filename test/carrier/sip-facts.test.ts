@@ -38,7 +38,7 @@ test('A call that we place carries the facts of its answer, and at its end the R
   carrier = await TestCarrier.open();
   peer = await RawPeer.udp(carrier.port('udp'));
   carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
-  const { signals } = carrier.dial();
+  const { signals } = await carrier.dial();
   const invite = await peer.until(/^INVITE /);
   peer.respond(invite, '200 OK', { body: sdp('m=audio 6000 RTP/AVP 8'), fields: 'X-Node: 7\r\n' });
   const ack = await peer.until(/^ACK /);
@@ -64,7 +64,7 @@ test('A refusal carries its status and its reason phrase', async () => {
   carrier = await TestCarrier.open();
   peer = await RawPeer.udp(carrier.port('udp'));
   carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
-  const { signals } = carrier.dial();
+  const { signals } = await carrier.dial();
   peer.respond(await peer.until(/^INVITE /), '486 Busy Elsewhere');
   expect(await signals.until('leg.ended')).toMatchObject({
     end: { cause: 'busy', sip: { status: 486, reason: 'Busy Elsewhere' } },

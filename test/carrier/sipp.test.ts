@@ -182,7 +182,7 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
       const port = await freePort();
       carrier.trunks = [trunkTo(`sip:127.0.0.1:${port};transport=${transport}`)];
       const peer = await run({ scenario: 'callee-answers', port, transport });
-      const { leg, signals } = carrier.dial();
+      const { leg, signals } = await carrier.dial();
       await signals.until('leg.answered');
       leg.hangup();
       expect([await peer.done, peer.errors()]).toEqual([true, expect.anything()]);
@@ -196,7 +196,7 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
     const port = await freePort();
     carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
     const peer = await run({ scenario: 'callee-hangs-up', port, pauseMs: 50 });
-    const { signals } = carrier.dial();
+    const { signals } = await carrier.dial();
     expect(await endOf({ signals })).toMatchObject({ cause: 'completed', by: 'callee' });
     expect([await peer.done, peer.errors()]).toEqual([true, expect.anything()]);
   }, 30_000);
@@ -214,7 +214,7 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
       const port = await freePort();
       carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
       const peer = await run({ scenario: `callee-refuses-${status}`, port });
-      const { signals } = carrier.dial();
+      const { signals } = await carrier.dial();
       expect([status, await endOf({ signals })]).toEqual([status, expect.objectContaining({ cause })]);
       expect([await peer.done, peer.errors()]).toEqual([true, expect.anything()]);
     }
@@ -225,7 +225,7 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
     const port = await freePort();
     carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
     const peer = await run({ scenario: 'callee-is-cancelled', port });
-    const { leg, signals } = carrier.dial();
+    const { leg, signals } = await carrier.dial();
     await signals.until('leg.ringing');
     leg.cancel();
     expect(await endOf({ signals })).toMatchObject({ cause: 'cancelled', by: 'caller' });
@@ -238,7 +238,7 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
       const port = await freePort();
       carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`, { username: 'gateway', password: 'secret' })];
       const peer = await run({ scenario: `callee-challenges-${status}`, port });
-      const { leg, signals } = carrier.dial();
+      const { leg, signals } = await carrier.dial();
       await signals.until('leg.answered');
       leg.hangup();
       expect([await peer.done, peer.errors()]).toEqual([true, expect.anything()]);

@@ -67,7 +67,7 @@ async function call(alice: TestCarrier, bob: TestCarrier): Promise<void> {
     leg.answer();
   };
   const before = bob.incoming.length;
-  const { leg, signals } = alice.dial();
+  const { leg, signals } = await alice.dial();
   await signals.until('leg.answered');
   leg.hangup();
   expect(await endOf(signals)).toMatchObject({ cause: 'completed', by: 'caller' });
@@ -147,19 +147,19 @@ describe('calls between two carriers', () => {
     await call(await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, more)]), bob);
     const broken = { settings: { tls: { ca: cert, cert: '-----BEGIN nonsense' } }, tlsKey: key };
     const alice = await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, broken)]);
-    expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+    expect(await endOf((await alice.dial()).signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
     // A trunk that is edited has connections of its own from then on, also while one from before is up.
     alice.trunks = [trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, more)];
     await call(alice, bob);
     alice.trunks = [trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, broken)];
-    expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+    expect(await endOf((await alice.dial()).signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
   }, 20_000);
 
   test('over TLS to a certificate nobody vouches for end as carrier_unreachable by the network', async () => {
     const { certFile, keyFile } = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
     const bob = await carrierWith(undefined, { listen: listenTls, tls: { certFile, keyFile } });
     const alice = await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`)]);
-    expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+    expect(await endOf((await alice.dial()).signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
     expect(bob.incoming).toEqual([]);
   }, 20_000);
 
@@ -168,7 +168,7 @@ describe('calls between two carriers', () => {
     bob.numberOwner = numberOwner;
     const alice = await carrierWith([trunkTo(`sip:127.0.0.1:${bob.port('udp')}`)]);
     bob.onIncoming = ({ call: { leg } }) => leg.answer();
-    const calls = Array.from({ length: 100 }, () => alice.dial());
+    const calls = await Promise.all(Array.from({ length: 100 }, () => alice.dial()));
     await Promise.all(
       calls.map(async ({ leg, signals }) => {
         await signals.until('leg.answered');
@@ -187,27 +187,27 @@ describe('a call that cannot be carried', () => {
   test('to a port where nobody listens, or a name without an address, is carrier_unreachable by the network', async () => {
     for (const uri of ['sip:127.0.0.1:1;transport=tcp', 'sip:nobody.invalid', 'sip:127.0.0.1:1;transport=tls']) {
       const alice = await carrierWith([trunkTo(uri)]);
-      expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+      expect(await endOf((await alice.dial()).signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
     }
   }, 20_000);
 
   test('finds no trunk, no channel or no port before it begins', async () => {
     const order = { appUuid: 'app', to: '+15550100', from: '+15550002', listener: () => {} };
     const none = await carrierWith([]);
-    expect(none.carrier.dial(order)).toEqual({ unavailable: 'no_trunk' });
+    expect(await none.carrier.dial(order)).toEqual({ unavailable: 'no_trunk' });
     const one = await carrierWith([trunkTo('sip:127.0.0.1:1', { maxChannels: 1 })]);
-    expect(one.carrier.dial({ ...order, trunk: 'other' })).toEqual({ unavailable: 'unknown_trunk' });
-    const first = one.carrier.dial(order);
-    expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_capacity' });
+    expect(await one.carrier.dial({ ...order, trunk: 'other' })).toEqual({ unavailable: 'unknown_trunk' });
+    const first = await one.carrier.dial(order);
+    expect(await one.carrier.dial(order)).toEqual({ unavailable: 'no_capacity' });
     if ('leg' in first) first.leg.hangup();
-    const second = one.carrier.dial(order);
+    const second = await one.carrier.dial(order);
     expect(second).toHaveProperty('leg');
     if ('leg' in second) second.leg.cancel();
     one.media.portsFree = 0;
-    expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_ports' });
+    expect(await one.carrier.dial(order)).toEqual({ unavailable: 'no_ports' });
     one.media.portsFree = 1;
     one.carrier.drain();
-    expect(one.carrier.dial(order)).toEqual({ unavailable: 'draining' });
+    expect(await one.carrier.dial(order)).toEqual({ unavailable: 'draining' });
   });
 
   test('never sends what an application puts after a line end', () => {

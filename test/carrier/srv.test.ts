@@ -66,7 +66,7 @@ test('A call goes to the target of the lowest priority, and to the next one when
   const [first, second, third] = peers;
   if (first === undefined || second === undefined || third === undefined) throw new Error('no peers');
   await serve([first.port, second.port, third.port]);
-  const { leg, signals } = carrier.dial();
+  const { leg, signals } = await carrier.dial();
   first.respond(await first.until(/^INVITE sip:\+15550100@carrier.test /), '503 Service Unavailable');
   await second.until(/^INVITE /);
   third.respond(await third.until(/^INVITE /), '200 OK', { body: sdp() });
@@ -104,7 +104,7 @@ test('A busy callee ends the call: no other target is asked', async () => {
   const [first, second] = peers;
   if (first === undefined || second === undefined) throw new Error('no peers');
   await serve([first.port, second.port]);
-  const { signals } = carrier.dial();
+  const { signals } = await carrier.dial();
   first.respond(await first.until(/^INVITE /), '486 Busy Here');
   expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
   expect(second.heard).toEqual([]);

@@ -274,6 +274,26 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     expect(ends.filter(({ status }) => status !== 202)).toEqual([]);
   }, 90_000);
 
+  test('dials over a trunk as often as its carrier takes it, over all nodes', async () => {
+    const other = await cluster.application(receiver, '+15550005');
+    const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: [], max_cps: 2 };
+    expect((await node(0).platform.operator('PUT', '/trunks/paced', trunk)).status).toBe(204);
+    const order = { from: '+15550005', to: '+15550199', ring_timeout_sec: 60, trunk: 'paced' };
+    const dial = (at: number) => node(at).platform.api(other, 'POST', '/v1/sessions:dial', order);
+    const isKnown = async (at: number) => (await dial(at)).status === 202;
+    for (const at of [1, 2]) await eventually(() => isKnown(at), 'the trunk', 4_000);
+    // All turns of the next two seconds are free again.
+    await Bun.sleep(2_500);
+    const started = performance.now();
+    const dials = await Promise.all(Array.from({ length: 12 }, (_, n) => dial(n % 3)));
+    const elapsedSec = (performance.now() - started) / 1000;
+    const placed = dials.filter(({ status }) => status === 202).length;
+    expect(placed + dials.filter(({ status }) => status === 529).length).toBe(12);
+    // One at once and those of two seconds; each node for itself would have as many.
+    expect(placed).toBeGreaterThanOrEqual(5);
+    expect(placed).toBeLessThanOrEqual(6 + elapsedSec * 2);
+  }, 60_000);
+
   test('makes as many Rooms as the application may have, wherever they are asked for', async () => {
     const limited = await node(0).platform.operator('PATCH', `/apps/${app.appUuid}`, { room_limits: { max_rooms: 7 } });
     expect(limited.status).toBeLessThan(300);

@@ -208,7 +208,7 @@ export class Process {
     };
   }
 
-  #dial(options: DialOptions): ReturnType<Dialer['dial']> {
+  async #dial(options: DialOptions): ReturnType<Dialer['dial']> {
     if (this.#channels >= CHANNELS) return { unavailable: 'no_capacity' };
     const phone = new Phone(this.#farEnds(), this.#line(this.#world.nextPhone(options.to)), this.#channel());
     phone.listen(options.listener);

@@ -78,7 +78,7 @@ async function call(far: FarEnd, uri: string, sipHeaders: Record<string, string>
   const carrier = await TestCarrier.open([trunkTo(uri)]);
   closers.push(() => carrier.close());
   const signals = new Signals();
-  const dialled = carrier.carrier.dial({
+  const dialled = await carrier.carrier.dial({
     appUuid: 'app',
     to: '+15550100',
     from: '+15550002',

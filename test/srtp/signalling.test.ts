@@ -116,7 +116,7 @@ describe('a call that comes in', () => {
 describe('a call that we place', () => {
   test('offers RTP/SAVP with every suite, and takes the one of the answer', async () => {
     const { carrier, peer } = await trunk(SECRET);
-    const { leg, signals } = carrier.dial();
+    const { leg, signals } = await carrier.dial();
     const invite = await peer.until(/^INVITE /);
     expect(offered(invite)).toEqual({
       protocol: 'RTP/SAVP',
@@ -135,7 +135,7 @@ describe('a call that we place', () => {
   test('is placed once more in clear after 488 or 415 where the trunk has srtp: optional', async () => {
     for (const status of ['488 Not Acceptable Here', '415 Unsupported Media Type']) {
       const { carrier, peer } = await trunk(EITHER);
-      const { leg, signals } = carrier.dial();
+      const { leg, signals } = await carrier.dial();
       const invite = await peer.until(/^INVITE /);
       expect(offered(invite).protocol).toBe('RTP/SAVP');
       peer.respond(invite, status);
@@ -158,7 +158,7 @@ describe('a call that we place', () => {
     ] as const;
     for (const [settings, statuses] of cases) {
       const { carrier, peer } = await trunk(settings);
-      const { signals } = carrier.dial();
+      const { signals } = await carrier.dial();
       for (const status of statuses) peer.respond(await peer.until(/^INVITE /), status);
       await signals.until('leg.ended');
       await carrier.idle();
@@ -168,14 +168,14 @@ describe('a call that we place', () => {
 
   test('ends without a word to anyone where encryption is required and not possible', async () => {
     const { carrier, peer } = await trunk({ srtp: 'required' });
-    const { signals } = carrier.dial();
+    const { signals } = await carrier.dial();
     expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'failed' } });
     expect(peer.heard).toEqual([]);
   });
 
   test('is hung up when the answer is in clear although encryption is required', async () => {
     const { carrier, peer } = await trunk(SECRET);
-    const { signals } = carrier.dial();
+    const { signals } = await carrier.dial();
     peer.respond(await peer.until(/^INVITE /), '200 OK', { body: sdp() });
     expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'failed' } });
     peer.respond(await peer.until(/^BYE /), '200 OK');
@@ -184,7 +184,7 @@ describe('a call that we place', () => {
 
   test('keeps its keys when it is held and resumed by us', async () => {
     const { carrier, peer } = await trunk(SECRET);
-    const { leg, signals } = carrier.dial();
+    const { leg, signals } = await carrier.dial();
     const invite = await peer.until(/^INVITE /);
     peer.respond(invite, '200 OK', { body: secret(key(7)) });
     await signals.until('leg.answered');

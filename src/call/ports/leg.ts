@@ -155,9 +155,8 @@ export interface Dialer {
     ahead: number,
     timeoutMs: number,
   ): Promise<ResumedLeg | { readonly failed: string; readonly asked: boolean }>;
-  /** Asks other nodes for what the dial needs and they share. Its result is called after the dial. */
-  expect?(options: DialOptions): Promise<() => void>;
-  dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
+  /** Makes the leg of a dial, with what it needs of a trunk, of which other nodes may be asked. */
+  dial(options: DialOptions): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }>;
 }
 
 /** A connection to make to an application's WebSocket server. */

@@ -221,9 +221,7 @@ export class SessionRegistry implements Sessions {
       listener: (signal) => listener(signal),
       onPlaced: (callId) => this.#options.onSipCall?.(callId, sessionUuid, 'caller'),
     };
-    const taken = await this.#dialer.expect?.(order);
-    const reserved = this.#dialer.dial(order);
-    taken?.();
+    const reserved = await this.#dialer.dial(order);
     if ('unavailable' in reserved) {
       this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);

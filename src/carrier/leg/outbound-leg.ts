@@ -20,7 +20,6 @@ import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
 import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
-const SILENT: LegEnd = { cause: 'timeout', by: 'system', description: 'The carrier did not respond' };
 const NO_SRTP: LegEnd = { cause: 'failed', by: 'system', description: 'Encrypted audio is required and not possible' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' };
@@ -36,7 +35,9 @@ export interface Attempt {
   /** The wait until its turn, in milliseconds (`max_cps`). */
   readonly waitMs: number;
   /** Takes the turn of a further INVITE. The result is the wait until then. Undefined when it would be too long. */
-  turn(): number | undefined;
+  turn(): Promise<number | undefined>;
+  /** Gives its channel back, where it is not made yet: it may be the next one once more. */
+  abandon(): void;
   /** The peers to try, in order. Empty when the name of the trunk has no address. */
   targets(): Promise<readonly Peer[]>;
   /** The call goes to that peer now. */
@@ -46,11 +47,18 @@ export interface Attempt {
 interface OutboundOptions {
   readonly order: DialOptions;
   /** The next trunk to try, with its channel taken. Undefined when there is none, or when the dial named its trunk. */
-  next(): Attempt | undefined;
+  next(): Promise<Attempt | undefined>;
   /** The trunk failed, so that others are tried before it for a while. `isOver`: the call over it is over. */
   onFailed(trunk: Trunk, isOver: boolean): void;
   /** Our host in From when the trunk does not know us by a user name. */
   localHost(peer: Peer): string;
+}
+
+/** A further peer of the same trunk, in its turn. */
+interface NextPeer {
+  readonly waitMs: number;
+  readonly peer: Peer;
+  readonly others: readonly Peer[];
 }
 
 type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type: T }>;
@@ -58,8 +66,11 @@ type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type
 export class OutboundLeg extends DialledLeg {
   readonly #outbound: OutboundOptions;
   #attempt: Attempt;
-  /** The trunk that is tried if this one fails: asked for once. */
   #started = false;
+  /** Whether anything came from the peer that is tried. */
+  #heard = false;
+  /** What to try next, asked for because the peer is silent. Whoever takes it has it alone. */
+  #asked: Promise<NextPeer | Attempt | undefined> | undefined;
   #early = false;
   /** Whether an 18x has come, so that the call stays with its trunk. */
   #progressed = false;
@@ -108,14 +119,24 @@ export class OutboundLeg extends DialledLeg {
     else void this.#place();
   }
 
-  /** Sends a further INVITE over the same trunk, which has turns of its own. False when there is none in time. */
-  #beginAgain(waitMs = this.#attempt.turn()): boolean {
-    if (waitMs === undefined) return false;
+  /**
+   * Sends a further INVITE over the same trunk, which has turns of its own. False when there is none in time, so that
+   * the call ends.
+   */
+  async #beginAgain(): Promise<boolean> {
+    // The call is over: whoever hangs up meanwhile ends the leg.
+    this.call = undefined;
+    const waitMs = await this.#attempt.turn();
+    if (waitMs !== undefined && !this.over) this.#anew(waitMs);
+    return waitMs !== undefined;
+  }
+
+  /** Begins again with nothing of the call before. */
+  #anew(waitMs: number): void {
     this.#described = undefined;
     this.#descriptions.clear();
     this.call = undefined;
     this.#begin(waitMs);
-    return true;
   }
 
   async #place(): Promise<void> {
@@ -124,7 +145,7 @@ export class OutboundLeg extends DialledLeg {
     if (this.over || attempt !== this.#attempt) return;
     const peer = this.#peer;
     if (peer === undefined || !canDescribe(attempt.options)) {
-      this.#fail(peer === undefined ? UNREACHABLE : NO_SRTP);
+      await this.#fail(peer === undefined ? UNREACHABLE : NO_SRTP);
       return;
     }
     attempt.towards(peer);
@@ -137,6 +158,7 @@ export class OutboundLeg extends DialledLeg {
     }
     const callId = systemEntropy().token();
     this.#outbound.order.onPlaced?.(callId);
+    this.#heard = false;
     const invite = { ...this.#invite(attempt, peer, negotiation.offer()), callId };
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(invite, now);
@@ -144,7 +166,7 @@ export class OutboundLeg extends DialledLeg {
       if (call === undefined) this.end({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
       else this.options.driver.listen(call, (event) => this.#take(call, event));
     });
-    if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => this.#onSilence());
+    if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => void this.#onSilence());
   }
 
   #invite({ trunk, address, marks }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
@@ -205,6 +227,7 @@ export class OutboundLeg extends DialledLeg {
     // An attempt that was given up says nothing to the call any more.
     if (call !== this.call) return;
     this.#cancelWait();
+    this.#heard = true;
     switch (event.type) {
       case 'trying':
         return;
@@ -221,7 +244,7 @@ export class OutboundLeg extends DialledLeg {
         this.#onAnswered(call, event);
         return;
       case 'ended':
-        this.#onEnded(event.end);
+        void this.#onEnded(event.end);
         return;
       default:
         this.onCallEvent(event);
@@ -235,60 +258,84 @@ export class OutboundLeg extends DialledLeg {
     });
   }
 
-  #onEnded(end: CallEnd): void {
-    if (end.why === 'refused' && (this.#redirect(end) || this.#placeInClear(end))) return;
-    if (!this.#progressed && isTrunkFailure(end)) this.#fail(this.endOf(end));
+  async #onEnded(end: CallEnd): Promise<void> {
+    if (end.why === 'refused' && ((await this.#redirect(end)) || (await this.#placeInClear(end)))) return;
+    if (!this.#progressed && isTrunkFailure(end)) await this.#fail(this.endOf(end));
     else this.end(this.endOf(end));
   }
 
   /** Follows a 302, once: its user part over the same trunk, never to another host. */
-  #redirect({ status, contact }: Extract<CallEnd, { readonly why: 'refused' }>): boolean {
+  async #redirect({ status, contact }: Extract<CallEnd, { readonly why: 'refused' }>): Promise<boolean> {
     const { trunk } = this.#attempt;
     const user = contact === undefined ? '' : (parseUri(contact)?.user ?? '');
     if (status !== 302 || user === '' || trunk.settings.follow_redirects !== true || this.#redirected !== undefined) return false;
     this.#redirected = user;
-    return this.#beginAgain();
+    return await this.#beginAgain();
   }
 
   /** Places the call once more without encryption, where the far end cannot do it and the trunk permits both. */
-  #placeInClear({ status }: Extract<CallEnd, { readonly why: 'refused' }>): boolean {
-    return (status === 488 || status === 415) && this.goClear() && this.#beginAgain();
+  async #placeInClear({ status }: Extract<CallEnd, { readonly why: 'refused' }>): Promise<boolean> {
+    return (status === 488 || status === 415) && this.goClear() && (await this.#beginAgain());
   }
 
-  /** No response at all, not even a 100. Where another trunk may carry the call, this one is given up. */
-  #onSilence(): void {
+  /** No response at all, not even a 100. Where another peer or trunk may carry the call, this one is given up. */
+  async #onSilence(): Promise<void> {
     const { call } = this;
-    if (!this.#fail(SILENT, false) || call === undefined) return;
-    this.options.driver.run((now) => call.hangUp(now));
+    const asked = this.#next();
+    this.#asked = asked;
+    const next = await asked;
+    // The peer has refused meanwhile, and what comes next has begun.
+    if (asked !== this.#asked) return;
+    this.#asked = undefined;
+    if (this.over || call !== this.call || this.#heard) {
+      abandon(next);
+      return;
+    }
+    if (next === undefined) this.#outbound.onFailed(this.#attempt.trunk, false);
+    else this.#goOn(next);
+    if (next !== undefined && call !== undefined) this.options.driver.run((now) => call.hangUp(now));
   }
 
-  /**
-   * The peer failed. The next one of the trunk is tried, then the next trunk, each when its turn comes. Without one the
-   * call ends with `end`, unless it is still under way.
-   */
-  #fail(end: LegEnd, isOver = true): boolean {
-    const [target, ...others] = this.#targets;
-    const waitMs = target === undefined ? undefined : this.#attempt.turn();
-    if (waitMs !== undefined) {
-      this.#targets = others;
-      this.#peer = target;
-      return this.#beginAgain(waitMs);
-    }
-    const next = this.#outbound.next();
-    this.#outbound.onFailed(this.#attempt.trunk, isOver || next !== undefined);
-    if (next === undefined) {
-      if (isOver) this.end(end);
-      return false;
-    }
-    this.#attempt = next;
-    this.#peer = undefined;
-    this.#described = undefined;
-    this.#redirected = undefined;
+  /** The peer failed: the next one is tried. Without one the call ends with `end`. */
+  async #fail(end: LegEnd): Promise<void> {
+    // The call is over: whoever hangs up meanwhile ends the leg.
     this.call = undefined;
-    this.use(next.options);
-    this.#begin();
-    return true;
+    const asked = this.#asked ?? this.#next();
+    this.#asked = undefined;
+    const next = await asked;
+    if (this.over) abandon(next);
+    else if (next !== undefined) this.#goOn(next);
+    else {
+      this.#outbound.onFailed(this.#attempt.trunk, true);
+      this.end(end);
+    }
   }
+
+  /** The next peer of the trunk, or else the next trunk, in its turn. */
+  async #next(): Promise<NextPeer | Attempt | undefined> {
+    const [peer, ...others] = this.#targets;
+    const waitMs = peer === undefined ? undefined : await this.#attempt.turn();
+    if (peer !== undefined && waitMs !== undefined) return { waitMs, peer, others };
+    return await this.#outbound.next();
+  }
+
+  #goOn(next: NextPeer | Attempt): void {
+    if ('trunk' in next) {
+      this.#outbound.onFailed(this.#attempt.trunk, true);
+      this.#attempt = next;
+      this.#peer = undefined;
+      this.#redirected = undefined;
+      this.use(next.options);
+    } else {
+      this.#targets = next.others;
+      this.#peer = next.peer;
+    }
+    this.#anew(next.waitMs);
+  }
+}
+
+function abandon(next: NextPeer | Attempt | undefined): void {
+  if (next !== undefined && 'trunk' in next) next.abandon();
 }
 
 /** Whether an end before any 18x is the trunk's failure, so that another one may carry the call. */
