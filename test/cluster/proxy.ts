@@ -14,7 +14,7 @@ interface Pair {
 }
 
 export class FaultProxy {
-  readonly #target: NetConnectOpts;
+  #target: NetConnectOpts;
   readonly #pairs = new Set<Pair>();
   /** Connections that came during a black hole. */
   readonly #waiting = new Set<Socket>();
@@ -36,6 +36,11 @@ export class FaultProxy {
   get port(): number {
     const address = this.#server?.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** Leads new connections elsewhere. Those that are up stay. */
+  lead(target: NetConnectOpts): void {
+    this.#target = target;
   }
 
   set(mode: ProxyMode): void {
