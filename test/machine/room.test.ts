@@ -22,6 +22,8 @@ import {
   roomDeadline,
   stepRoom,
 } from '../../src/machine/room/room.ts';
+import { inbound, type SessionState } from '../../src/machine/session/session.ts';
+import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
 
 class Run {
@@ -213,6 +215,20 @@ describe('a volume', () => {
       applied_directions: ['from_member'],
       failed_directions: ['to_member'],
     });
+  });
+
+  test('is told once for each, also where several have one Operation-Id and are under way together', () => {
+    const about = { sessionUuid: 's', appUuid: 'a', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const other = { ...order, volume: 80 };
+    let state: SessionState = { ...inbound(about, 0), phase: 'answered', setting: [order, order, other] };
+    const told: unknown[] = [];
+    for (const set of [order, other, order, order]) {
+      const next = step(state, { type: 'volume_set', order: set, failed: [] }, 1);
+      state = next.state;
+      told.push(...next.events.map((event) => 'volume' in event && event.volume));
+    }
+    expect(told).toEqual([50, 80, 50]);
+    expect(state.setting).toEqual([]);
   });
 });
 

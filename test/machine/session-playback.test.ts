@@ -165,6 +165,16 @@ describe('a play', () => {
     expect(run.state.collect?.phase).toBe('collecting');
   });
 
+  test('of a prompt that breaks off just when a key has ended it leaves the collection to go on', () => {
+    const run = new Run().command({ type: 'collect', terms, promptUrls: ['http://a/p'] }, 'collect');
+    run.notice({ type: 'playback.started', operationUuid: 'collect/prompt' });
+    run.notice({ type: 'digit', digit: '1', durationMs: 100, method: 'rfc4733' });
+    run.notice({ type: 'playback.failed', operationUuid: 'collect/prompt', reason: 'source_disconnected' });
+    run.notice({ type: 'digit', digit: '2', durationMs: 100, method: 'rfc4733' });
+    run.notice({ type: 'digit', digit: '#', durationMs: 100, method: 'rfc4733' });
+    expect(run.events.at(-1)).toMatchObject({ event: 'digits.collected', status: 'success', digits: '12', terminator: '#' });
+  });
+
   test('has one terminal event, whatever happens in whatever order, and none comes after session.ended', () => {
     const plays = [files, stream, silence, push];
     type Move =

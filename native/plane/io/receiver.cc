@@ -171,12 +171,16 @@ void Receiver::unwatch(RtpEndpoint& endpoint, const Now& now, Notices& notices) 
 }
 
 void Receiver::drain(const Now& now, Notices& notices) {
+  uint32_t empty_rounds = 0;
   do {
     ask_all();
-    if (ring_->queued() == 0 && !ring_->work_waits()) return;
+    const bool asks = ring_->queued() > 0;
+    if (!asks && !ring_->work_waits()) return;
     if (ring_->enter(IORING_ENTER_GETEVENTS) != 0) return;
-    reap(now, notices);
-  } while (notices.size() < notices_max);
+    // The system adds work to its list first and says so then. Where we take the work in between, it goes on saying
+    // that work waits until more has come, which may be never.
+    empty_rounds = reap(now, notices) > 0 || asks ? 0 : empty_rounds + 1;
+  } while (empty_rounds < empty_rounds_max && notices.size() < notices_max);
 }
 
 void Receiver::ask_all() {
@@ -193,7 +197,7 @@ const RtpEndpoint* Receiver::addressee(const io_uring_cqe& result) const {
   return result.user_data == nothing ? nullptr : slots_[static_cast<uint32_t>(result.user_data)].endpoint;
 }
 
-void Receiver::reap(const Now& now, Notices& notices) {
+uint32_t Receiver::reap(const Now& now, Notices& notices) {
   const uint32_t count = ring_->completed();
   const auto endpoint = [this, count](uint32_t i) { return i < count ? addressee(ring_->completion(i)) : nullptr; };
   const auto look_at = [&endpoint](uint32_t i) {
@@ -216,6 +220,7 @@ void Receiver::reap(const Now& now, Notices& notices) {
     take(ring_->completion(i), now, notices);
   }
   ring_->forget(count);
+  return count;
 }
 
 void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices) {

@@ -61,7 +61,8 @@ class Receiver {
   bool ask(uint32_t index);
   void stop(uint32_t index);
   void take(const io_uring_cqe& result, const Now& now, Notices& notices);
-  void reap(const Now& now, Notices& notices);
+  /** Gives what has completed. Returns how many completions there were. */
+  uint32_t reap(const Now& now, Notices& notices);
   const RtpEndpoint* addressee(const io_uring_cqe& result) const;
   void ask_all();
   void give_back(uint16_t buffer);
@@ -74,6 +75,8 @@ class Receiver {
   /** A request that ends with an error counts as so many packets, so that none is asked for without end. */
   static constexpr uint32_t error_weight = 8;
   static constexpr int unwatch_rounds_max = 256;
+  /** Calls in a row that complete nothing, although the system says that work waits, after which it is not believed. */
+  static constexpr uint32_t empty_rounds_max = 16;
   /** How many completions before its own an endpoint is looked at, its memory and then its audio are prefetched. */
   static constexpr uint32_t looked_at_ahead = 12;
   static constexpr uint32_t fetched_ahead = 6;

@@ -25,7 +25,8 @@ class Uring {
   /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an
    * errno. */
   int enter(uint32_t flags);
-  /** Whether the system waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). */
+  /** Whether the system says that it waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). It may say so
+   * when nothing is left to do, and `enter` does not take that back. */
   bool work_waits() const;
 
   /** How many completions are there. */

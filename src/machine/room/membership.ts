@@ -75,6 +75,13 @@ export interface VolumeOrder {
   readonly direction: VolumeDirection;
 }
 
+/** Whether two orders ask for the same by the same Operation-Id. */
+export const isSameVolume = (one: VolumeOrder, other: VolumeOrder): boolean =>
+  one.operationUuid === other.operationUuid &&
+  one.roomId === other.roomId &&
+  one.volume === other.volume &&
+  one.direction === other.direction;
+
 export interface MembershipStep {
   readonly membership: Membership | undefined;
   readonly events: readonly Event[];

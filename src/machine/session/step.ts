@@ -8,7 +8,16 @@ import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOf, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
-import { leave, memberJoined, memberLost, memberTalking, roomMoved, type VolumeOrder, volumeSet } from '../room/membership.ts';
+import {
+  isSameVolume,
+  leave,
+  memberJoined,
+  memberLost,
+  memberTalking,
+  roomMoved,
+  type VolumeOrder,
+  volumeSet,
+} from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
 import { member } from './in-room.ts';
@@ -66,10 +75,14 @@ function decide(before: SessionState, input: SessionInput, now: number): Step {
   }
 }
 
-/** A volume was set, or could not be. One that was told as failed meanwhile is not told again. */
+/**
+ * A volume was set, or could not be. One that was told as failed meanwhile is not told again. Several may be under way
+ * by one Operation-Id, which the application chooses.
+ */
 function toldVolume(state: SessionState, order: VolumeOrder, failed: readonly MemberDirection[]): Step {
-  const setting = state.setting.filter(({ operationUuid }) => operationUuid !== order.operationUuid);
-  if (setting.length === state.setting.length) return stay(state);
+  const told = state.setting.findIndex((each) => isSameVolume(each, order));
+  if (told < 0) return stay(state);
+  const setting = state.setting.toSpliced(told, 1);
   return { state: { ...state, setting }, events: [volumeSet(state.sessionUuid, order, failed)], effects: [] };
 }
 
@@ -242,7 +255,8 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
  * clocks.
  */
 function hearPrompt(state: SessionState, collect: Collect, notice: MediaNotice, now: number): Step {
-  if (notice.type === 'playback.started') return stay(state);
+  // A key may have ended the prompt while its failure was on the way.
+  if (notice.type === 'playback.started' || collect.phase === 'collecting') return stay(state);
   if (notice.type !== 'playback.failed') return stay({ ...state, collect: promptOver(collect, now) });
   const result = { status: 'failure', digits: collect.digits, terminator: '', reason: notice.reason } as const;
   return {

@@ -11,7 +11,7 @@ const FAILURES: Readonly<Record<PlaybackFailure, true>> = {
   decode_error: true,
   internal_error: true,
 };
-const urlsOfFiles = { ...urls, description: 'The whole playlist, in its order. Absent for a stream or a push.' };
+const urlsOfFiles = { ...urls, description: 'The whole playlist, in its order. Absent for a stream, a silence or a push.' };
 
 const PLAYBACK = {
   PlaybackStartedEvent: toldOfSession('playback.started', 'The first of the files is heard.', {
@@ -61,7 +61,12 @@ const DIGITS = {
       digits: text,
       terminator: { type: 'string', description: 'The key that ended it; `""` for none.' },
     },
-    { reason: openWord(['too_few_digits', ...Object.keys(FAILURES)], 'Why it failed; with `failure` only.') },
+    {
+      reason: openWord(
+        ['too_few_digits', 'session_ended', ...Object.keys(FAILURES)],
+        'Why it failed, or was cancelled without a command for it.',
+      ),
+    },
   ),
 } as const;
 
