@@ -80,6 +80,8 @@ export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
+/** Messages of one connection that are watched until something comes back; the oldest one is watched no longer. */
+export const SIP_CONNECTION_UNANSWERED_MAX = 256;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;

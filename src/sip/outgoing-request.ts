@@ -107,6 +107,10 @@ export class OutgoingRequest implements ClientOwner {
     else this.#owner.onFailure('unreachable');
   }
 
+  isWanted(transaction: ClientTransaction): boolean {
+    return transaction === this.transaction && !this.#isAbandoned;
+  }
+
   #answerChallenge(response: SipResponse): boolean {
     const credentials = this.#authentication.credentials();
     if (credentials === undefined) return false;

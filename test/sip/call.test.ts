@@ -119,6 +119,28 @@ describe('a call', () => {
     expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'unreachable' } }]);
   });
 
+  test('whose connection is lost is sent again once, unless something has come back or it was given up', () => {
+    for (const [what, invites, ends] of [
+      ['silence', 2, [{ why: 'unreachable' }]],
+      ['a response', 1, []],
+      ['a hang-up', 1, [{ why: 'local' }]],
+    ] as const) {
+      const { network, alice, bob, lines } = pair();
+      network.eat = (from) => from === alice && what !== 'a response';
+      const call = dial(network, alice, bob, { transport: 'tcp' });
+      network.run(10);
+      const sent = alice.outputs.find((output) => output.type === 'send');
+      const ticket = sent?.type === 'send' ? sent.ticket : '';
+      if (what === 'a hang-up') call.hangUp(network.now);
+      for (let times = 0; times < 2; times++) {
+        alice.agent.sendFailed(ticket, network.now, 'lost');
+        network.run(10);
+      }
+      expect(lines(alice)).toEqual(Array(invites).fill('INVITE'));
+      expect(alice.ends(call)).toEqual(ends.map((end) => ({ type: 'ended', end })));
+    }
+  });
+
   test('that is refused tells the status, the Q.850 cause and Retry-After, and the refusal is acknowledged', () => {
     const { network, alice, bob, lines } = pair();
     bob.react = (each, event) => {
