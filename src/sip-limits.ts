@@ -44,8 +44,9 @@ export const SIP_FORKS_MAX = 16;
 export const SIP_ROUTES_MAX = 32;
 /** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
 export const SIP_RELIABLE_QUEUE_MAX = 8;
-/** Times one request is sent again with new credentials before the challenge counts as a refusal. */
+/** Challenges of one realm that one request answers before the next counts as a refusal; and the realms it answers. */
 export const SIP_CHALLENGES_MAX = 2;
+export const SIP_REALMS_MAX = 4;
 /** RFC 4028: what we propose, and the least we accept. */
 export const SIP_SESSION_EXPIRES_SEC = 1_800;
 export const SIP_MIN_SE_SEC = 90;

@@ -486,6 +486,55 @@ describe('requests we do not take', () => {
 });
 
 describe('credentials', () => {
+  const asking = (status: 401 | 407, realm: string, more = '') =>
+    [
+      status,
+      [
+        [
+          status === 401 ? 'www-authenticate' : 'proxy-authenticate',
+          `Digest realm="${realm}", nonce="of ${realm}", qop="auth"${more}`,
+        ],
+      ],
+    ] as const;
+
+  test('are given to each proxy on the way and to the callee, each by its realm (RFC 3261 §22.3)', () => {
+    const { network, alice, bob } = pair();
+    const questions = [asking(407, 'edge'), asking(407, 'core'), asking(401, 'callee'), [422, [['min-se', '1800']]] as const];
+    bob.react = (each, event) => {
+      if (event.type !== 'invite') return;
+      const question = questions.shift();
+      if (question === undefined) each.accept(bytes('v=0 answer'), network.now);
+      else each.refuse(question[0], question[1], network.now);
+    };
+    const call = dial(network, alice, bob, { credentials: { username: 'u', password: 'p' } });
+    network.run(1_000);
+    expect(alice.types(call)).toEqual(['answered']);
+    const invites = network.wire.filter((each) => each.line.startsWith('INVITE')).map(({ data }) => data);
+    const given = invites.map((data) =>
+      [...data.matchAll(/(\S*uthorization): .*realm="(\w+)".*nc=0000000(\d)/g)].map((each) => each.slice(1)),
+    );
+    expect(given.map((each) => each.map(([, realm, count]) => `${realm} ${count}`))).toEqual([
+      [],
+      ['edge 1'],
+      ['edge 2', 'core 1'],
+      ['edge 3', 'core 2', 'callee 1'],
+      ['edge 4', 'core 3', 'callee 2'],
+    ]);
+    expect(given[4]?.map(([name]) => name)).toEqual(['Proxy-Authorization', 'Proxy-Authorization', 'Authorization']);
+  });
+
+  test('are not given to ever new realms', () => {
+    const { network, alice, bob } = pair();
+    let asked = 0;
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.refuse(...asking(407, `realm${++asked}`), network.now);
+    };
+    const call = dial(network, alice, bob, { credentials: { username: 'u', password: 'p' } });
+    network.run();
+    expect(asked).toBe(5);
+    expect(alice.ends(call)).toMatchObject([{ end: { why: 'refused', status: 407 } }]);
+  });
+
   test('a stale nonce is answered once more, a second refusal is final', () => {
     for (const [second, invites] of [
       [', stale=true', 3],
