@@ -33,6 +33,18 @@ export function contactOf(headers: Headers): string | undefined {
   return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
 }
 
+/** The URI of the Contact with the highest q (RFC 3261 §8.1.3.4), the first one of equals. */
+export function preferredContact(headers: Headers): string | undefined {
+  let best: { readonly uri: string; readonly q: number } | undefined;
+  for (const value of headers.list('contact')) {
+    const contact = parseNameAddress(value);
+    const q = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/.exec(contact?.parameters.get('q') ?? '1')?.[0] ?? '0';
+    if (contact === undefined || parseUri(contact.uri) === undefined || Number(q) <= (best?.q ?? -1)) continue;
+    best = { uri: contact.uri, q: Number(q) };
+  }
+  return best?.uri;
+}
+
 /**
  * The dialog that a response with a To tag makes for the client (RFC 3261 §12.1.2). Undefined when the response cannot
  * make one.

@@ -25,7 +25,7 @@ import { tagOf } from '../message/uri.ts';
 import { NO_OWNER, OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
 import type { CallEnd } from './call-event.ts';
-import { contactOf, type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
+import { type Dialog, dialogOfResponse, dialogRequest, nextHop, preferredContact } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 interface UacInviteOwner {
@@ -231,7 +231,7 @@ export class UacInvite implements RequestOwner, Timed {
       }
     }
     const retryAfter = response.headers.has('retry-after');
-    const contact = response.status < 400 ? contactOf(response.headers) : undefined;
+    const contact = response.status < 400 ? preferredContact(response.headers) : undefined;
     this.#over(
       this.#cancelled
         ? { why: 'local' }
