@@ -381,6 +381,25 @@ describe('a session in progress', () => {
     expect([...alice.ends(call), ...bob.ends(callee())]).toEqual([]);
   });
 
+  test('is refreshed by re-INVITE once an UPDATE was refused, although Allow names it', () => {
+    const all = established();
+    const { network, alice, bob, call, callee } = all;
+    const receive = bob.agent.receive.bind(bob.agent);
+    bob.agent.receive = (data, source, now) => {
+      const message = text(data);
+      if (!message.startsWith('UPDATE')) receive(data, source, now);
+      else alice.agent.receive(bytes(message.replace(/^.*/, 'SIP/2.0 405 Method Not Allowed')), peerOf(bob), now);
+    };
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+    };
+    network.run(3_700_000);
+    const sent = (method: string) =>
+      network.wire.filter((each) => each.line.startsWith(method)).slice(method === 'INVITE' ? 1 : 0);
+    expect([sent('UPDATE').length, sent('INVITE').length]).toEqual([1, 4]);
+    expect([...alice.ends(call), ...bob.ends(callee())]).toEqual([]);
+  });
+
   test('is refreshed by re-INVITE where UPDATE is not allowed, with the same description', () => {
     const all = pair();
     const { network, alice, bob } = all;

@@ -2,7 +2,7 @@
 import { SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { formatHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+import { formatHostPort, parseHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
 
 export interface Dialog {
   readonly callId: string;
@@ -170,6 +170,8 @@ export function mayComeFrom(
 function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
   if (uri === undefined || uri.host === '') return undefined;
+  // A maddr is where the message goes, in place of the host (RFC 3261 §19.1.1, RFC 3263 §4).
+  const { host } = parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri;
   const named = uri.parameters.get('transport')?.toLowerCase();
   const transport =
     uri.scheme === 'sips' || named === 'tls'
@@ -182,9 +184,9 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
           ? 'udp'
           : like.transport;
   const port = uri.port ?? defaultPort(transport);
-  const name = like.name !== undefined && uri.host === like.host ? { name: like.name } : {};
+  const name = like.name !== undefined && host === like.host ? { name: like.name } : {};
   const profile = like.profile === undefined ? {} : { profile: like.profile };
-  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
+  return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
 /** The private networks (RFC 1918, 6598, 3927 and loopback). */
