@@ -297,6 +297,31 @@ describe('forking', () => {
     expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
   });
 
+  test('that has hung up before its 200 came is answered and over when it comes', () => {
+    for (const lost of ['once', 'for good']) {
+      const { network, alice, bob } = pair();
+      let oks = 0;
+      network.eat = (from, message) =>
+        from === bob && /^SIP\/2.0 200[\s\S]*INVITE/.test(message) && (++oks === 1 || lost === 'for good');
+      bob.react = (each, event) => {
+        if (event.type !== 'invite') return;
+        each.provisional(180, NONE, network.now);
+        network.after(100, () => each.accept(bytes('v=0 answer'), network.now));
+        network.after(200, () => {
+          const ok = network.wire.find(({ line, from }) => from === bob.host && line.startsWith('SIP/2.0 200'))?.data ?? '';
+          const header = (name: string) => new RegExp(`^${name}: (.*)\r$`, 'm').exec(ok)?.[1];
+          const bye = `BYE sip:x@192.0.2.1 SIP/2.0\r\nVia: SIP/2.0/UDP ${bob.host};branch=z9hG4bKearly\r\nFrom: ${header('To')}\r\nTo: ${header('From')}\r\nCall-ID: ${header('Call-ID')}\r\nCSeq: 1 BYE\r\nContent-Length: 0\r\n\r\n`;
+          alice.agent.receive(bytes(bye), peerOf(bob), network.now);
+        });
+      };
+      const call = dial(network, alice, bob);
+      network.run(2_000);
+      expect(alice.types(call)).toEqual(lost === 'once' ? ['ringing', 'answered', 'ended'] : ['ringing']);
+      if (lost === 'once') expect(alice.ends(call)).toMatchObject([{ end: { why: 'bye' } }]);
+      expect(network.wire.filter((each) => each.line.startsWith('ACK'))).toHaveLength(lost === 'once' ? 1 : 0);
+    }
+  });
+
   test('that is given up while it is answered gives the BYE its credentials when it is asked for them', () => {
     const { network, alice, lines, call, invite, hear } = forked({ credentials: { username: 'u', password: 'p' } });
     hear(respond(invite, 180, 'one'));

@@ -358,15 +358,15 @@ export class Call implements Timed {
       }
     }
     this.#changes.due(now);
-    if (this.#ended) return;
-    this.#schedule();
+    if (!this.#ended) this.#schedule();
   }
 
   #onBye(transaction: ServerTransaction): void {
     transaction.respond(200);
     const end: CallEnd = { why: 'bye', ...causeOf(transaction.request.headers) };
     if (this.#uac !== undefined && !this.#established) {
-      return; // the BYE of an early dialog (§15): the INVITE still gets its final response
+      this.#uac.hungUp(tagOf(transaction.request.headers.get('from')) ?? '', end);
+      return;
     }
     if (this.#uas?.state === 'proceeding') this.#uas.refuse(487);
     this.#uas?.stop();
