@@ -59,6 +59,8 @@ export const SIP_REGISTER_RETRY_SEC = 30;
  * before a binding expires that is refreshed 30 s ahead.
  */
 export const SIP_REGISTER_SILENT_MS = 4_000;
+/** A stop waits so long for registrars to take the bindings of trunks back. */
+export const SIP_UNREGISTER_MAX_MS = 1_000;
 export const SIP_PROBE_INTERVAL_SEC = 30;
 /** `Retry-After` of a 503: at capacity, or draining. */
 export const SIP_RETRY_AFTER_SEC = 5;
