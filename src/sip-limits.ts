@@ -44,8 +44,9 @@ export const SIP_FORKS_MAX = 16;
 export const SIP_ROUTES_MAX = 32;
 /** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
 export const SIP_RELIABLE_QUEUE_MAX = 8;
-/** Times one request is sent again with new credentials before the challenge counts as a refusal. */
+/** Challenges of one realm that one request answers before the next counts as a refusal; and the realms it answers. */
 export const SIP_CHALLENGES_MAX = 2;
+export const SIP_REALMS_MAX = 4;
 /** RFC 4028: what we propose, and the least we accept. */
 export const SIP_SESSION_EXPIRES_SEC = 1_800;
 export const SIP_MIN_SE_SEC = 90;
@@ -58,6 +59,8 @@ export const SIP_REGISTER_RETRY_SEC = 30;
  * before a binding expires that is refreshed 30 s ahead.
  */
 export const SIP_REGISTER_SILENT_MS = 4_000;
+/** A stop waits so long for registrars to take the bindings of trunks back. */
+export const SIP_UNREGISTER_MAX_MS = 1_000;
 export const SIP_PROBE_INTERVAL_SEC = 30;
 /** `Retry-After` of a 503: at capacity, or draining. */
 export const SIP_RETRY_AFTER_SEC = 5;
@@ -80,6 +83,8 @@ export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
+/** Messages of one connection that are watched until something comes back; the oldest one is watched no longer. */
+export const SIP_CONNECTION_UNANSWERED_MAX = 256;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;

@@ -119,8 +119,8 @@ export class AgentDriver {
           this.#listener.onVia(output.peer.via, output.bytes, output.peer);
           return;
         }
-        this.#sockets?.send(output.bytes, output.peer, () => {
-          if (ticket !== '') this.run((now) => this.agent.sendFailed(ticket, now));
+        this.#sockets?.send(output.bytes, output.peer, (why) => {
+          if (ticket !== '') this.run((now) => this.agent.sendFailed(ticket, now, why));
         });
         return;
       }

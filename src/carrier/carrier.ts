@@ -320,9 +320,10 @@ class SipCarrier implements Carrier {
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    this.#monitor.stop();
-    this.#keepAlive.close();
     this.#closed = true;
+    this.drain();
+    await this.#monitor.stop();
+    this.#keepAlive.close();
     this.#driver.close();
     await this.#sockets?.close();
   }

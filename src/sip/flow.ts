@@ -38,6 +38,12 @@ export interface Peer {
   readonly fallback?: Peer;
 }
 
+/**
+ * Why a message was not delivered. `refused`: nothing can have arrived. `lost`: its connection closed before anything
+ * came back on it, so that the message may have arrived or not.
+ */
+export type SendFailure = 'refused' | 'lost';
+
 /** A source of randomness. Each token has at least 64 bits and only characters of RFC 3261 `token`. */
 export interface Entropy {
   token(): string;

@@ -2,10 +2,10 @@
  * A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged
  * (RFC 3261 §22).
  */
-import { SIP_CHALLENGES_MAX, SIP_CONNECT_FALLBACK_MS, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
+import { SIP_CHALLENGES_MAX, SIP_CONNECT_FALLBACK_MS, SIP_REALMS_MAX, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import type { Peer } from './flow.ts';
-import { authorization, challengesOf } from './message/digest.ts';
+import { authorization, type Challenge, challengesOf } from './message/digest.ts';
 import { Headers, type SipRequest, type SipResponse } from './message/message.ts';
 import { serialize } from './message/serializer.ts';
 import { formatVia } from './message/via.ts';
@@ -24,8 +24,9 @@ export class OutgoingRequest implements ClientOwner {
   readonly #context: AgentContext;
   readonly #owner: RequestOwner;
   readonly #authentication: Authentication;
-  #challenges = 0;
-  #nonceCounts = new Map<string, number>();
+  /** The last challenge of each realm that asked, and how often it did: several proxies may ask (RFC 3261 §22.3). */
+  readonly #challenges = new Map<string, { readonly challenge: Challenge; readonly times: number }>();
+  readonly #nonceCounts = new Map<string, number>();
 
   /** `request` must have no Via. Nothing is sent before `send`. */
   constructor(context: AgentContext, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
@@ -81,6 +82,7 @@ export class OutgoingRequest implements ClientOwner {
     headers.values.push(...this.request.headers.values);
     headers.set('cseq', `${this.#authentication.nextNumber()} ${this.request.method}`);
     change(headers);
+    this.#authorize(headers);
     this.request = { ...this.request, headers };
     this.send();
   }
@@ -107,25 +109,36 @@ export class OutgoingRequest implements ClientOwner {
     else this.#owner.onFailure('unreachable');
   }
 
+  isWanted(transaction: ClientTransaction): boolean {
+    return transaction === this.transaction && !this.#isAbandoned;
+  }
+
   #answerChallenge(response: SipResponse): boolean {
-    const credentials = this.#authentication.credentials();
-    if (credentials === undefined) return false;
-    const challenges = challengesOf(response);
-    const [first] = challenges;
-    if (first === undefined || this.#challenges >= SIP_CHALLENGES_MAX) return false;
-    // The same answer to the same question would be refused again, unless only the nonce was old.
-    if (this.request.headers.has(first.header) && !challenges.some((each) => each.stale)) return false;
-    this.#challenges++;
-    this.sendWith((headers) => {
-      for (const name of new Set(challenges.map((each) => each.header))) removeAll(headers, name);
-      for (const challenge of challenges) {
-        const nonceCount = (this.#nonceCounts.get(challenge.nonce) ?? 0) + 1;
-        this.#nonceCounts.set(challenge.nonce, nonceCount);
-        const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#context.entropy.token() };
-        headers.add(challenge.header, authorization(this.#context.hash, challenge, credentials, input));
-      }
+    const challenges = this.#authentication.credentials() === undefined ? [] : challengesOf(response);
+    const asked = challenges.map((challenge) => {
+      const key = `${challenge.header} ${challenge.realm}`;
+      return { key, challenge, times: (this.#challenges.get(key)?.times ?? 0) + 1 };
     });
+    // The same answer to the same question would be refused again, unless only the nonce was old.
+    const isHopeful = asked.some(({ challenge, times }) => times === 1 || challenge.stale);
+    if (!isHopeful || asked.some(({ times }) => times > SIP_CHALLENGES_MAX)) return false;
+    for (const { key, challenge, times } of asked) this.#challenges.set(key, { challenge, times });
+    if (this.#challenges.size > SIP_REALMS_MAX) return false;
+    this.sendWith(() => {});
     return true;
+  }
+
+  /** Answers every challenge so far in the header fields of the next attempt, each nonce with its next count. */
+  #authorize(headers: Headers): void {
+    const credentials = this.#authentication.credentials();
+    if (credentials === undefined) return;
+    for (const { challenge } of this.#challenges.values()) removeAll(headers, challenge.header);
+    for (const { challenge } of this.#challenges.values()) {
+      const nonceCount = (this.#nonceCounts.get(challenge.nonce) ?? 0) + 1;
+      this.#nonceCounts.set(challenge.nonce, nonceCount);
+      const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#context.entropy.token() };
+      headers.add(challenge.header, authorization(this.#context.hash, challenge, credentials, input));
+    }
   }
 }
 

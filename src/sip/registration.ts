@@ -49,6 +49,7 @@ export class Registration implements RequestOwner, Timed {
   #until: number | undefined;
   #tooBrief = 0;
   #stopped = false;
+  #onStopped: () => void = () => {};
   #outgoing: OutgoingRequest | undefined;
   /** The peer that is asked, and those that are left to try after it in this round. */
   #peer: Peer | undefined;
@@ -81,13 +82,18 @@ export class Registration implements RequestOwner, Timed {
     this.#begin();
   }
 
-  /** Removes the binding at the registrar. It does not wait for the answer. */
-  stop(now: number): void {
+  /** Removes the binding at the registrar. `over` is called when that has answered, or when there is nothing to do. */
+  stop(now: number, over: () => void = () => {}): void {
     this.#context.layer.now = now;
-    if (this.#stopped) return;
+    if (this.#stopped) {
+      over();
+      return;
+    }
     this.#stopped = true;
+    this.#onStopped = over;
     this.#abandon();
     if (this.#state === 'registered' && this.#boundAt !== undefined) this.#send(this.#boundAt, 0);
+    else over();
     this.#state = 'unregistered';
   }
 
@@ -97,8 +103,11 @@ export class Registration implements RequestOwner, Timed {
   }
 
   onResponse(response: SipResponse): void {
-    if (this.#stopped) return;
     const { status } = response;
+    if (this.#stopped) {
+      if (status >= 200) this.#onStopped();
+      return;
+    }
     // The peer is there: it has as long as its transaction.
     this.#context.layer.deadlines.set(this, Infinity);
     if (status < 200) return;
@@ -125,6 +134,7 @@ export class Registration implements RequestOwner, Timed {
   }
 
   onFailure(): void {
+    if (this.#stopped) this.#onStopped();
     if (this.#stopped || this.#tryNext()) return;
     this.#to('unreachable', 0);
     this.#again(SIP_REGISTER_RETRY_SEC);

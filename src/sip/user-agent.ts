@@ -10,7 +10,7 @@ import { dialogKey, mayComeFrom } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
-import type { Entropy, Peer } from './flow.ts';
+import type { Entropy, Peer, SendFailure } from './flow.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
@@ -159,10 +159,10 @@ export class UserAgent {
     return verdict === 'accept';
   }
 
-  /** The transport could not deliver what was sent with this ticket. */
-  sendFailed(ticket: string, now: number): void {
+  /** The transport could not deliver what was sent with this ticket, or does not know whether it was delivered. */
+  sendFailed(ticket: string, now: number, why: SendFailure = 'refused'): void {
     this.#layer.now = now;
-    this.#layer.sendFailed(ticket);
+    this.#layer.sendFailed(ticket, why);
   }
 
   /** Lets every timer fire that is due. */

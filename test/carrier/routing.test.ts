@@ -87,6 +87,15 @@ describe('a 302', () => {
     leg.hangup();
   });
 
+  test('is followed to the Contact with the highest q of several', async () => {
+    const { carrier, first } = await trunks({ follow_redirects: true });
+    const { leg } = dial(carrier);
+    const contacts = '<sip:+972500000001@x>;q=0.1, "Desk, 2nd floor" <sip:+972500000002@x>;q=0.9, <sip:+972500000003@x>;q=nine';
+    first.respond(await first.until(/^INVITE /), '302 Moved Temporarily', { fields: `Contact: ${contacts}\r\n` });
+    await first.until(/^INVITE sip:\+972500000002@/);
+    leg.hangup();
+  });
+
   test('waits for a turn of the trunk, and ends the call where that would take more than 2 s', async () => {
     const clock = new VirtualClock();
     const { carrier, first } = await trunksOn(clock, { follow_redirects: true, max_cps: 1 });
@@ -181,6 +190,20 @@ describe('a call whose trunk fails', () => {
     expect(carrier.carrier.trunkStatus('t0')).toMatchObject({ calls24h: 2, failures24h: 1 });
     answered.leg.hangup();
   }, 20_000);
+
+  test('stays with it once it is forwarded (181) or queued (182), so that nobody is rung twice', async () => {
+    for (const status of ['181 Call Is Being Forwarded', '182 Queued']) {
+      const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
+      const [one, two] = far;
+      const { signals } = dial(carrier);
+      const invite = (await one?.until(/^INVITE /)) ?? '';
+      one?.respond(invite, status);
+      one?.respond(invite, '408 Request Timeout');
+      expect(await endOf(signals)).toMatchObject({ cause: 'timeout' });
+      expect(signals.types()).toEqual(['leg.ended']);
+      expect(two?.heard).toEqual([]);
+    }
+  });
 
   test('stays with it once it has rung, and where the dial named it; the end tells the cause of the last trunk tried', async () => {
     const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });

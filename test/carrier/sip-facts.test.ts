@@ -34,6 +34,24 @@ test('A call that comes in carries its Call-ID, trunk, codec, X- headers as they
   expect(await incoming?.signals.until('leg.answered')).toEqual({ type: 'leg.answered', sip: facts });
 });
 
+test('A call whose caller withholds its number does not tell it in the asserted identity either', async () => {
+  carrier = await TestCarrier.open();
+  peer = await RawPeer.udp(carrier.port('udp'));
+  carrier.onIncoming = ({ call: { leg } }) => leg.answer();
+  const asserted = 'P-Asserted-Identity: <sip:+15550199@x;verstat=No-TN-Validation>\r\n';
+  for (const [id, privacy] of [
+    ['id', 'Privacy: id\r\n'],
+    ['remote', 'Remote-Party-ID: <sip:+15550199@x>;privacy=full\r\n'],
+  ] as const) {
+    const from = `"Anonymous" <sip:anonymous@anonymous.invalid>;tag=${id}`;
+    peer.send(peer.request('INVITE', { id, from, body: sdp(), fields: `${asserted}${privacy}` }));
+    await peer.until(/^SIP\/2.0 200/);
+    const call = carrier.incoming.at(-1)?.call;
+    expect(call).toMatchObject({ callerId: '', sip: { call_id: id, verstat: 'No-TN-Validation' } });
+    expect(JSON.stringify(call?.sip)).not.toContain('5550199');
+  }
+});
+
 test('A call that we place carries the facts of its answer, and at its end the Reason of the far end and how it sounded', async () => {
   carrier = await TestCarrier.open();
   peer = await RawPeer.udp(carrier.port('udp'));

@@ -101,6 +101,21 @@ describe('a transfer by the application', () => {
     expect(call.outcomes().map(({ phase }) => phase)).toEqual(['accepted', 'accepted', 'failed']);
   });
 
+  test('is not ended by a NOTIFY that nobody asked for, which is a bad event (489) and no end of the dialog', async () => {
+    const call = await answered();
+    const lamp = { fields: 'Event: talk\r\nSubscription-State: active\r\n' };
+    peer.send(call.within('NOTIFY', 2, lamp));
+    await peer.until(/^SIP\/2.0 489/);
+    peer.send(call.within('NOTIFY', 3, { fields: 'Event: refer\r\nSubscription-State: active\r\n' }));
+    await peer.until(/^SIP\/2.0 481/);
+    call.transfers.transfer({ number: '+15550100' });
+    peer.respond(await peer.until(/^REFER /), '202 Accepted');
+    peer.send(call.within('NOTIFY', 4, lamp));
+    await peer.until(/^SIP\/2.0 489/);
+    call.notify(5, 'SIP/2.0 200 OK', 'terminated;reason=noresource');
+    await call.until('completed');
+  });
+
   test('to another call of the same far end carries a Replaces with its tags, seen from there', async () => {
     const first = await answered();
     const second = await answered({}, 'other');
@@ -120,6 +135,8 @@ describe('a transfer by the application', () => {
       ['sip:a@[2001:db8::1]', true],
       ['sip:a@evil.example', false],
       ['sip:pbx.example@evil.example', false],
+      ['sip:a@pbx.example;maddr=evil.example', false],
+      ['sip:a@pbx.example;MADDR=pbx.example', true],
     ] as const)
       expect(transfers.permits(uri)).toBe(permitted);
   });

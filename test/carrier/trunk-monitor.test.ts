@@ -1,5 +1,6 @@
 /** The registration and the probes of a trunk, on a clock of the test's own, over real sockets. */
 import { afterEach, expect, test } from 'bun:test';
+import { SIP_UNREGISTER_MAX_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer } from './raw-peer.ts';
@@ -47,4 +48,39 @@ test('A registrar that answers again after a silence is registered with at once,
   expect(field(again, 'CSeq')).toBe('2 REGISTER');
   expect(status().lastProbe).toMatchObject({ ok: true });
   far.respond(again, '200 OK', { fields: 'Expires: 300\r\n' });
+});
+
+test('A stop takes the binding of a trunk back, also at a registrar that asks for credentials first', async () => {
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  const challenge = { fields: 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"\r\n' };
+  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
+  running.carrier.trunksChanged();
+  far.respond(await far.until(/^REGISTER /), '401 Unauthorized', challenge);
+  far.respond(await far.until(/^REGISTER [\s\S]*^Authorization: /m), '200 OK', { fields: 'Expires: 300\r\n' });
+  await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
+  const closed = running.close();
+  expect(running.carrier.ready()).toBe(false);
+  far.respond(await far.until(/^REGISTER [\s\S]*^Expires: 0/m), '401 Unauthorized', challenge);
+  const last = await far.until(/^REGISTER [\s\S]*^Authorization: /m);
+  expect(field(last, 'Expires')).toBe('0');
+  far.respond(last, '200 OK');
+  await closed;
+});
+
+test('A stop does not wait long for a registrar that is silent', async () => {
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
+  running.carrier.trunksChanged();
+  far.respond(await far.until(/^REGISTER /), '200 OK', { fields: 'Expires: 300\r\n' });
+  await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
+  const began = performance.now();
+  await running.close();
+  expect(performance.now() - began).toBeLessThan(SIP_UNREGISTER_MAX_MS + 2_000);
+  await far.until(/^REGISTER [\s\S]*^Expires: 0/m);
 });

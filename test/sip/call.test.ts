@@ -119,6 +119,28 @@ describe('a call', () => {
     expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'unreachable' } }]);
   });
 
+  test('whose connection is lost is sent again once, unless something has come back or it was given up', () => {
+    for (const [what, invites, ends] of [
+      ['silence', 2, [{ why: 'unreachable' }]],
+      ['a response', 1, []],
+      ['a hang-up', 1, [{ why: 'local' }]],
+    ] as const) {
+      const { network, alice, bob, lines } = pair();
+      network.eat = (from) => from === alice && what !== 'a response';
+      const call = dial(network, alice, bob, { transport: 'tcp' });
+      network.run(10);
+      const sent = alice.outputs.find((output) => output.type === 'send');
+      const ticket = sent?.type === 'send' ? sent.ticket : '';
+      if (what === 'a hang-up') call.hangUp(network.now);
+      for (let times = 0; times < 2; times++) {
+        alice.agent.sendFailed(ticket, network.now, 'lost');
+        network.run(10);
+      }
+      expect(lines(alice)).toEqual(Array(invites).fill('INVITE'));
+      expect(alice.ends(call)).toEqual(ends.map((end) => ({ type: 'ended', end })));
+    }
+  });
+
   test('that is refused tells the status, the Q.850 cause and Retry-After, and the refusal is acknowledged', () => {
     const { network, alice, bob, lines } = pair();
     bob.react = (each, event) => {
@@ -275,6 +297,31 @@ describe('forking', () => {
     expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
   });
 
+  test('that has hung up before its 200 came is answered and over when it comes', () => {
+    for (const lost of ['once', 'for good']) {
+      const { network, alice, bob } = pair();
+      let oks = 0;
+      network.eat = (from, message) =>
+        from === bob && /^SIP\/2.0 200[\s\S]*INVITE/.test(message) && (++oks === 1 || lost === 'for good');
+      bob.react = (each, event) => {
+        if (event.type !== 'invite') return;
+        each.provisional(180, NONE, network.now);
+        network.after(100, () => each.accept(bytes('v=0 answer'), network.now));
+        network.after(200, () => {
+          const ok = network.wire.find(({ line, from }) => from === bob.host && line.startsWith('SIP/2.0 200'))?.data ?? '';
+          const header = (name: string) => new RegExp(`^${name}: (.*)\r$`, 'm').exec(ok)?.[1];
+          const bye = `BYE sip:x@192.0.2.1 SIP/2.0\r\nVia: SIP/2.0/UDP ${bob.host};branch=z9hG4bKearly\r\nFrom: ${header('To')}\r\nTo: ${header('From')}\r\nCall-ID: ${header('Call-ID')}\r\nCSeq: 1 BYE\r\nContent-Length: 0\r\n\r\n`;
+          alice.agent.receive(bytes(bye), peerOf(bob), network.now);
+        });
+      };
+      const call = dial(network, alice, bob);
+      network.run(2_000);
+      expect(alice.types(call)).toEqual(lost === 'once' ? ['ringing', 'answered', 'ended'] : ['ringing']);
+      if (lost === 'once') expect(alice.ends(call)).toMatchObject([{ end: { why: 'bye' } }]);
+      expect(network.wire.filter((each) => each.line.startsWith('ACK'))).toHaveLength(lost === 'once' ? 1 : 0);
+    }
+  });
+
   test('that is given up while it is answered gives the BYE its credentials when it is asked for them', () => {
     const { network, alice, lines, call, invite, hear } = forked({ credentials: { username: 'u', password: 'p' } });
     hear(respond(invite, 180, 'one'));
@@ -356,6 +403,25 @@ describe('a session in progress', () => {
     expect(
       network.wire.filter((each) => each.line.startsWith('UPDATE')).map((each) => Math.round((each.at - START) / 1000)),
     ).toEqual([900, 1800, 2700, 3600, 4500, 5400, 6300]);
+    expect([...alice.ends(call), ...bob.ends(callee())]).toEqual([]);
+  });
+
+  test('is refreshed by re-INVITE once an UPDATE was refused, although Allow names it', () => {
+    const all = established();
+    const { network, alice, bob, call, callee } = all;
+    const receive = bob.agent.receive.bind(bob.agent);
+    bob.agent.receive = (data, source, now) => {
+      const message = text(data);
+      if (!message.startsWith('UPDATE')) receive(data, source, now);
+      else alice.agent.receive(bytes(message.replace(/^.*/, 'SIP/2.0 405 Method Not Allowed')), peerOf(bob), now);
+    };
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+    };
+    network.run(3_700_000);
+    const sent = (method: string) =>
+      network.wire.filter((each) => each.line.startsWith(method)).slice(method === 'INVITE' ? 1 : 0);
+    expect([sent('UPDATE').length, sent('INVITE').length]).toEqual([1, 4]);
     expect([...alice.ends(call), ...bob.ends(callee())]).toEqual([]);
   });
 
@@ -464,6 +530,55 @@ describe('requests we do not take', () => {
 });
 
 describe('credentials', () => {
+  const asking = (status: 401 | 407, realm: string, more = '') =>
+    [
+      status,
+      [
+        [
+          status === 401 ? 'www-authenticate' : 'proxy-authenticate',
+          `Digest realm="${realm}", nonce="of ${realm}", qop="auth"${more}`,
+        ],
+      ],
+    ] as const;
+
+  test('are given to each proxy on the way and to the callee, each by its realm (RFC 3261 §22.3)', () => {
+    const { network, alice, bob } = pair();
+    const questions = [asking(407, 'edge'), asking(407, 'core'), asking(401, 'callee'), [422, [['min-se', '1800']]] as const];
+    bob.react = (each, event) => {
+      if (event.type !== 'invite') return;
+      const question = questions.shift();
+      if (question === undefined) each.accept(bytes('v=0 answer'), network.now);
+      else each.refuse(question[0], question[1], network.now);
+    };
+    const call = dial(network, alice, bob, { credentials: { username: 'u', password: 'p' } });
+    network.run(1_000);
+    expect(alice.types(call)).toEqual(['answered']);
+    const invites = network.wire.filter((each) => each.line.startsWith('INVITE')).map(({ data }) => data);
+    const given = invites.map((data) =>
+      [...data.matchAll(/(\S*uthorization): .*realm="(\w+)".*nc=0000000(\d)/g)].map((each) => each.slice(1)),
+    );
+    expect(given.map((each) => each.map(([, realm, count]) => `${realm} ${count}`))).toEqual([
+      [],
+      ['edge 1'],
+      ['edge 2', 'core 1'],
+      ['edge 3', 'core 2', 'callee 1'],
+      ['edge 4', 'core 3', 'callee 2'],
+    ]);
+    expect(given[4]?.map(([name]) => name)).toEqual(['Proxy-Authorization', 'Proxy-Authorization', 'Authorization']);
+  });
+
+  test('are not given to ever new realms', () => {
+    const { network, alice, bob } = pair();
+    let asked = 0;
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.refuse(...asking(407, `realm${++asked}`), network.now);
+    };
+    const call = dial(network, alice, bob, { credentials: { username: 'u', password: 'p' } });
+    network.run();
+    expect(asked).toBe(5);
+    expect(alice.ends(call)).toMatchObject([{ end: { why: 'refused', status: 407 } }]);
+  });
+
   test('a stale nonce is answered once more, a second refusal is final', () => {
     for (const [second, invites] of [
       [', stale=true', 3],

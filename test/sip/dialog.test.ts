@@ -37,3 +37,11 @@ test('A dialog whose descriptions may hold keys stays on TLS, whatever transport
     port: 5071,
   });
 });
+
+test('The maddr of a Contact or a route is where requests go, in place of its host (RFC 3263 §4)', () => {
+  const target = 'sip:b@carrier.example:5070;maddr=203.0.113.9';
+  expect(nextHop(dialog(tls(false), target))).toMatchObject({ host: '203.0.113.9', port: 5070 });
+  const route = '<sip:edge.example;maddr=[2001:db8::1];transport=udp;lr>';
+  expect(nextHop(dialog(tls(false), target, [route]))).toMatchObject({ transport: 'udp', host: '2001:db8::1', port: 5060 });
+  expect(nextHop(dialog(tls(false), 'sip:b@carrier.example;maddr=a:b:c'))).toMatchObject({ host: 'carrier.example' });
+});

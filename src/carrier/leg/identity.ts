@@ -1,6 +1,6 @@
 /** The identity of a caller: From, P-Asserted-Identity, Remote-Party-ID and Privacy, both ways, and their numbers. */
 
-import type { SipRequest } from '../../sip/message/message.ts';
+import type { Headers, SipRequest } from '../../sip/message/message.ts';
 import { escapeUser, parseNameAddress, parseUri, quote } from '../../sip/message/uri.ts';
 import { formatNumber, normaliseNumber } from '../trunk/number-plan.ts';
 import type { Trunk } from '../trunk/trunk.ts';
@@ -13,21 +13,26 @@ function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
   return normaliseNumber(uri.user, trunk.settings.inbound_format ?? 'auto', trunk.settings.country_code);
 }
 
-/**
- * The E.164 number of the caller. `""` when the caller withholds it (RFC 3323), or when it is no number. An asserted
- * identity (RFC 3325) wins over From where the trunk is trusted with it.
- */
-export function callerId({ headers }: SipRequest, trunk: Trunk): string {
+/** Whether the caller withholds its identity (RFC 3323, RFC 3325 §9.3). */
+export function isWithheld(headers: Headers): boolean {
   const privacy = headers.list('privacy').flatMap((each) =>
     each
       .toLowerCase()
       .split(';')
       .map((value) => value.trim()),
   );
-  if (privacy.includes('id')) return '';
-  const remote = headers.list('remote-party-id');
-  if (remote.some((each) => /;\s*privacy\s*=\s*"?(full|name|uri|on|yes)\b/i.test(each))) return '';
-  const asserted = trunk.settings.trust_identity === true ? [...headers.list('p-asserted-identity'), ...remote] : [];
+  if (privacy.includes('id')) return true;
+  return headers.list('remote-party-id').some((each) => /;\s*privacy\s*=\s*"?(full|name|uri|on|yes)\b/i.test(each));
+}
+
+/**
+ * The E.164 number of the caller. `""` when the caller withholds it, or when it is no number. An asserted identity (RFC
+ * 3325) wins over From where the trunk is trusted with it.
+ */
+export function callerId({ headers }: SipRequest, trunk: Trunk): string {
+  if (isWithheld(headers)) return '';
+  const told = [...headers.list('p-asserted-identity'), ...headers.list('remote-party-id')];
+  const asserted = trunk.settings.trust_identity === true ? told : [];
   for (const value of asserted) {
     const number = numberIn(value, trunk);
     if (number !== undefined) return number;

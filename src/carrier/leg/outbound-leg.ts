@@ -231,6 +231,9 @@ export class OutboundLeg extends DialledLeg {
     switch (event.type) {
       case 'trying':
         return;
+      case 'underway':
+        this.#progressed = true;
+        return;
       case 'ringing':
         this.#progressed = true;
         this.signalRinging();

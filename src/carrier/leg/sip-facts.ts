@@ -3,12 +3,14 @@ import { factText, type SipFacts } from '../../event/call-report.ts';
 import { SIP_FACT_HEADERS_MAX } from '../../limits.ts';
 import type { Headers } from '../../sip/message/message.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
+import { isWithheld } from './identity.ts';
 
 /** Header fields of our own extensions, which are nobody's business. */
 const OURS: ReadonlySet<string> = new Set([LOOPBACK_FIELD]);
 
 /**
- * The facts of a call from the far end's message. Values are cut to SIP_FACT_MAX_CHARS. The name of the trunk is `""`
+ * The facts of a call from the far end's message, without an identity that it withholds. Values are cut to
+ * SIP_FACT_MAX_CHARS. The name of the trunk is `""`
  * in calls of devices.
  */
 export function sipFacts(
@@ -25,7 +27,7 @@ export function sipFacts(
     dialled: device && factText(device.dialled),
     codec,
     headers: extensions(headers),
-    p_asserted_identity: asserted,
+    p_asserted_identity: isWithheld(headers) ? undefined : asserted,
     diversion: listed(headers, 'diversion'),
     history_info: listed(headers, 'history-info'),
     verstat,

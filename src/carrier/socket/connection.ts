@@ -14,9 +14,11 @@ import {
   SIP_CONNECTION_IDLE_MS,
   SIP_CONNECTION_IDLE_PERIODS_MAX,
   SIP_CONNECTION_TURN_MESSAGES,
+  SIP_CONNECTION_UNANSWERED_MAX,
   SIP_FIRST_MESSAGE_MS,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
+import type { SendFailure } from '../../sip/flow.ts';
 import { StreamFraming } from '../../sip/message/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
@@ -60,8 +62,11 @@ export class Connection {
   /** Closes the connection when no whole message comes in time. */
   #cancelDeadline: () => void = () => {};
   #cancelIdle: () => void = () => {};
-  /** Called when the connection fails before it is up, so that nothing that was written can have arrived. */
-  #failures: (() => void)[] = [];
+  /**
+   * Who is told that what was written is not delivered: what was written before the connection was up, and what was
+   * since anything came. A far end that is gone without a word is found out by the first message to it.
+   */
+  #unanswered: ((why: SendFailure) => void)[] = [];
 
   constructor(
     flow: number,
@@ -88,13 +93,13 @@ export class Connection {
     this.#watch(this.#up ? SIP_CONNECTION_IDLE_MS : connectMs);
     socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#up = true;
-      this.#failures = [];
       this.#quietSince = clock.now();
       this.#watch(SIP_CONNECTION_IDLE_MS);
     });
     socket.on('data', (chunk: Buffer) => {
       this.#idlePeriods = 0;
       this.#quietSince = clock.now();
+      this.#unanswered.length = 0;
       this.#framing.push(chunk);
       // What is not read in this turn waits: the socket is not read meanwhile, so that the peer is held back.
       if (this.work(SIP_CONNECTION_TURN_MESSAGES) >= SIP_CONNECTION_TURN_MESSAGES && !this.#over) {
@@ -134,19 +139,23 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Queues bytes. `failed` is called when the connection does not come up or cannot take them. */
-  write(bytes: Uint8Array, failed: () => void): void {
+  /**
+   * Queues bytes. `failed` is called when the connection does not come up, cannot take them, or closes before anything
+   * has come in reply.
+   */
+  write(bytes: Uint8Array, failed: (why: SendFailure) => void): void {
     if (this.#over || this.#socket.destroyed) {
-      failed();
+      failed('refused');
       return;
     }
     if (this.#socket.writableLength + bytes.length > SIP_WRITE_BUFFER_MAX_BYTES) {
       // The peer does not read. The bytes it was sent are lost with the connection.
-      failed();
+      failed('refused');
       this.#socket.destroy();
       return;
     }
-    if (!this.#up) this.#failures.push(failed);
+    this.#unanswered.push(failed);
+    if (this.#up && this.#unanswered.length > SIP_CONNECTION_UNANSWERED_MAX) this.#unanswered.shift();
     this.#socket.write(bytes);
   }
 
@@ -229,8 +238,8 @@ export class Connection {
     this.#cancelDeadline();
     this.#cancelIdle();
     this.#host.onClosed(this);
-    const failures = this.#failures;
-    this.#failures = [];
-    for (const failed of failures) failed();
+    const unanswered = this.#unanswered;
+    this.#unanswered = [];
+    for (const failed of unanswered) failed(this.#up ? 'lost' : 'refused');
   }
 }

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
 import type { Log } from '../../log.ts';
-import type { Peer } from '../../sip/flow.ts';
+import type { Peer, SendFailure } from '../../sip/flow.ts';
 import { startError } from '../../start-error.ts';
 import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
@@ -39,8 +39,8 @@ export interface BoundPort {
 export interface Listener {
   readonly ports: readonly BoundPort[];
   readonly resolver: Resolver;
-  /** Sends bytes. `failed` is called later, when it is known that they were not sent. */
-  send(bytes: Uint8Array, peer: Peer, failed: () => void): void;
+  /** Sends bytes. `failed` is called later, when it is known that they were not sent, or may not have arrived. */
+  send(bytes: Uint8Array, peer: Peer, failed: (why: SendFailure) => void): void;
   /**
    * Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way.
    */
@@ -134,7 +134,8 @@ function certificateOf(files: TlsFiles): TlsMaterial {
 
 /** Sends each message over the socket of its peer's transport, once the name of the peer is an address. */
 function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, resolver: Resolver): Listener['send'] {
-  const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: () => void): void => {
+  type Failed = (why: SendFailure) => void;
+  const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: Failed): void => {
     if (peer.transport !== 'udp') {
       const { transport, flow, name = peer.host, profile, connectMs } = peer;
       const identity = profile?.tls ?? '';
@@ -143,19 +144,20 @@ function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, reso
     }
     const family = isIP(host) === 6 ? 6 : 4;
     const socket = datagrams[peer.flow - 1] ?? datagrams.find((each) => each.family === family);
-    if (socket === undefined || !socket.send(bytes, host, port)) failed();
+    if (socket === undefined || !socket.send(bytes, host, port)) failed('refused');
   };
 
-  const send = (bytes: Uint8Array, peer: Peer, failed: () => void): void => {
+  const send = (bytes: Uint8Array, peer: Peer, failed: Failed): void => {
     const { fallback } = peer;
     // A Contact that cannot be reached does not lose the request: it goes to where the dialog's messages came from.
-    const later = () => queueMicrotask(fallback === undefined ? failed : () => send(bytes, fallback, failed));
+    const later = (why: SendFailure) =>
+      queueMicrotask(() => (fallback === undefined || why === 'lost' ? failed(why) : send(bytes, fallback, failed)));
     if (isIP(peer.host) !== 0) {
       sendTo(bytes, peer, peer.host, peer.port, later);
       return;
     }
     void resolver.resolve(peer.host, peer.port, peer.transport).then((found) => {
-      if (found === undefined) later();
+      if (found === undefined) later('refused');
       else sendTo(bytes, peer, found.host, found.port, later);
     });
   };

@@ -21,6 +21,7 @@ import {
   SIP_OUTBOUND_CONNECTIONS_MAX,
   SIP_TURN_MESSAGES,
 } from '../../limits.ts';
+import type { SendFailure } from '../../sip/flow.ts';
 import type { TlsMaterial } from './certificate.ts';
 import { Connection, type ConnectionKind, type StreamTransport } from './connection.ts';
 import { InboundConnections } from './inbound-connections.ts';
@@ -155,12 +156,12 @@ export class Streams {
   }
 
   /** Sends over the connection of that flow, else over one to that address, else over a new one. */
-  send(target: StreamTarget, bytes: Uint8Array, failed: () => void): void {
+  send(target: StreamTarget, bytes: Uint8Array, failed: (why: SendFailure) => void): void {
     const { transport, flow, host } = target;
     const known = this.#byFlow.get(flow);
     const reused = known !== undefined && known.transport === transport && known.remoteHost === host ? known : undefined;
     const connection = reused ?? this.#byRemote.get(keyOf(target)) ?? this.#open(target);
-    if (connection === undefined) failed();
+    if (connection === undefined) failed('refused');
     else connection.write(bytes, failed);
   }
 

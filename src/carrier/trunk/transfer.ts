@@ -10,13 +10,20 @@ export function transfersOf(trunk: Trunk): PhoneLegOptions['transfers'] {
   const { transfer_hosts: hosts } = trunk.settings;
   return {
     permits(uri) {
-      const host = parseUri(uri)?.host.toLowerCase();
-      return (
-        host !== undefined && (hosts === undefined || hosts.some((each) => each.replace(/^\[|\]$/g, '').toLowerCase() === host))
-      );
+      const { host, parameters } = parseUri(uri) ?? {};
+      const isPermitted = (name: string) => hosts === undefined || hosts.some((each) => isSameHost(each, name));
+      // With a maddr the call goes there, whatever the host is (RFC 3261 §19.1.1).
+      const maddr = parameters?.get('maddr');
+      return host !== undefined && isPermitted(host) && (maddr === undefined || isPermitted(maddr));
     },
     referTo: (target, ownDomain) => referTo(trunk, target, ownDomain),
   };
+}
+
+/** Whether two hosts are one, in any case of letters and with or without the brackets of an IPv6 address. */
+function isSameHost(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((host) => host.replace(/^\[|\]$/g, '').toLowerCase());
+  return a === b;
 }
 
 /** A device has no trunk: it dials numbers at our own domain, as it always does. */

@@ -1,7 +1,8 @@
 /** Keeps the registrations of trunks alive and sends an OPTIONS now and then to know which trunks answer. */
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { TrunkStatus } from '../../call/ports/trunks.ts';
 import type { Clock } from '../../clock.ts';
-import { SIP_PROBE_INTERVAL_SEC } from '../../limits.ts';
+import { SIP_PROBE_INTERVAL_SEC, SIP_UNREGISTER_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { escapeUser } from '../../sip/message/uri.ts';
@@ -58,7 +59,7 @@ export class TrunkMonitor {
   update(trunks: readonly Trunk[]): void {
     for (const [name, monitored] of this.#trunks) {
       const now = trunks.find((trunk) => trunk.name === name);
-      if (now === undefined || JSON.stringify(now) !== JSON.stringify(monitored.trunk)) this.#stop(monitored);
+      if (now === undefined || JSON.stringify(now) !== JSON.stringify(monitored.trunk)) void this.#stop(monitored);
     }
     for (const trunk of trunks) {
       const address = trunkAddress(trunk.uri);
@@ -141,16 +142,24 @@ export class TrunkMonitor {
     }
   }
 
-  stop(): void {
-    for (const monitored of [...this.#trunks.values()]) this.#stop(monitored);
+  /**
+   * Stops to watch all trunks. Resolves when the registrars have taken the bindings back, for which they ask for
+   * credentials, or after SIP_UNREGISTER_MAX_MS.
+   */
+  async stop(): Promise<void> {
+    const stopping = [...this.#trunks.values()].map((monitored) => this.#stop(monitored));
+    if (stopping.length > 0) await withTimeLimit<unknown>(Promise.all(stopping), SIP_UNREGISTER_MAX_MS, () => undefined);
   }
 
-  #stop(monitored: Monitored): void {
+  async #stop(monitored: Monitored): Promise<void> {
     monitored.stopped = true;
     monitored.cancelProbe();
     this.#trunks.delete(monitored.trunk.name);
     const { registration } = monitored;
-    if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
+    if (registration === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#driver.run((now) => registration.stop(now, resolve));
+    await promise;
   }
 
   #register(monitored: Monitored): void {

@@ -18,7 +18,7 @@ export type CallEnd =
       readonly retryAfter: boolean;
       /** The text of Reason, else the reason phrase. */
       readonly reason?: string;
-      /** The first Contact of a redirection (3xx). */
+      /** The preferred Contact of a redirection (3xx). */
       readonly contact?: string;
     }
   /** No response came before timer B ran out. RFC 3261 §8.1.3.1 treats it as a 408. */
@@ -42,6 +42,8 @@ export type CallEnd =
 export type CallEvent =
   /** Outbound: the far end sent its first response, perhaps only a 100. */
   | { readonly type: 'trying' }
+  /** Outbound: the call is forwarded (181), queued (182), or under way in another way that rings nobody yet. */
+  | { readonly type: 'underway' }
   /** Outbound: the far end sent 180, or 183 without a body. */
   | { readonly type: 'ringing' }
   /**

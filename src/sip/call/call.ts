@@ -240,18 +240,18 @@ export class Call implements Timed {
       onProvisional: (status, body, fork) => {
         // A 180 with a session description is both: it rings, and there is something to hear.
         if (status === 180 || (status === 183 && body.length === 0)) this.#emit({ type: 'ringing' });
+        else if (body.length === 0) this.#emit({ type: 'underway' });
         if (body.length > 0) this.#emit({ type: 'progress', body, fork });
       },
-      onAnswered: (dialog, response, timer) => {
+      onAnswered: (dialog, { headers, body }, timer) => {
         this.#established = true;
-        this.#farAllowsUpdate = allows(response.headers, 'UPDATE');
+        this.#farAllowsUpdate = allows(headers, 'UPDATE');
         this.#enter(dialog);
         this.#dialog = dialog;
         this.#changes.startTimer(timer);
         // A session that an UPDATE has changed since is not changed back by the description of the 200.
         const isChanged = this.#uac?.hasChanged(dialog.remoteTag) === true;
-        const body = isChanged ? NO_BODY : response.body;
-        this.#emit({ type: 'answered', body, isChanged, fork: dialog.remoteTag, headers: response.headers });
+        this.#emit({ type: 'answered', body: isChanged ? NO_BODY : body, isChanged, fork: dialog.remoteTag, headers });
       },
       onFailed: (end) => {
         this.#end(end);
@@ -358,15 +358,15 @@ export class Call implements Timed {
       }
     }
     this.#changes.due(now);
-    if (this.#ended) return;
-    this.#schedule();
+    if (!this.#ended) this.#schedule();
   }
 
   #onBye(transaction: ServerTransaction): void {
     transaction.respond(200);
     const end: CallEnd = { why: 'bye', ...causeOf(transaction.request.headers) };
     if (this.#uac !== undefined && !this.#established) {
-      return; // the BYE of an early dialog (§15): the INVITE still gets its final response
+      this.#uac.hungUp(tagOf(transaction.request.headers.get('from')) ?? '', end);
+      return;
     }
     if (this.#uas?.state === 'proceeding') this.#uas.refuse(487);
     this.#uas?.stop();

@@ -2,7 +2,7 @@
 import { SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { formatHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+import { formatHostPort, parseHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
 
 export interface Dialog {
   readonly callId: string;
@@ -31,6 +31,18 @@ export function contactOf(headers: Headers): string | undefined {
   if (value === undefined) return undefined;
   const contact = parseNameAddress(value.includes(',') ? (headers.list('contact')[0] ?? '') : value);
   return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
+}
+
+/** The URI of the Contact with the highest q (RFC 3261 §8.1.3.4), the first one of equals. */
+export function preferredContact(headers: Headers): string | undefined {
+  let best: { readonly uri: string; readonly q: number } | undefined;
+  for (const value of headers.list('contact')) {
+    const contact = parseNameAddress(value);
+    const q = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/.exec(contact?.parameters.get('q') ?? '1')?.[0] ?? '0';
+    if (contact === undefined || parseUri(contact.uri) === undefined || Number(q) <= (best?.q ?? -1)) continue;
+    best = { uri: contact.uri, q: Number(q) };
+  }
+  return best?.uri;
 }
 
 /**
@@ -158,6 +170,8 @@ export function mayComeFrom(
 function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
   if (uri === undefined || uri.host === '') return undefined;
+  // A maddr is where the message goes, in place of the host (RFC 3261 §19.1.1, RFC 3263 §4).
+  const { host } = parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri;
   const named = uri.parameters.get('transport')?.toLowerCase();
   const transport =
     uri.scheme === 'sips' || named === 'tls'
@@ -170,9 +184,9 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
           ? 'udp'
           : like.transport;
   const port = uri.port ?? defaultPort(transport);
-  const name = like.name !== undefined && uri.host === like.host ? { name: like.name } : {};
+  const name = like.name !== undefined && host === like.host ? { name: like.name } : {};
   const profile = like.profile === undefined ? {} : { profile: like.profile };
-  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
+  return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
 /** The private networks (RFC 1918, 6598, 3927 and loopback). */

@@ -84,7 +84,7 @@ export class OutgoingRefer {
     const { headers, body } = notify.request;
     const [event, ...parameters] = (headers.get('event') ?? '').split(';').map((part) => part.trim().toLowerCase());
     if (this.#isOver || event !== 'refer' || !this.#isNamed(parameters)) {
-      notify.respond(event === 'refer' || event === '' ? 481 : 489);
+      notify.respond(481);
       return;
     }
     notify.respond(200);

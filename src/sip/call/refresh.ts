@@ -21,8 +21,8 @@ export interface RefreshOptions {
   onRefreshed(timer: SessionTimer | undefined, response: SipResponse): void;
   /** The far end refused a changed session, which stays as it was. Without this function a refusal is tried again. */
   onRefused?(status: number): void;
-  /** The request failed and is to be tried again at that time, in milliseconds. */
-  onRetry(at: number): void;
+  /** The request was refused with that status and is to be tried again at that time, in milliseconds. */
+  onRetry(at: number, status: number): void;
   /** The far end has forgotten the dialog, or is gone (RFC 3261 §12.2.1.2). */
   onGone(): void;
 }
@@ -84,11 +84,14 @@ export class Refresh implements RequestOwner {
     this.pending = false;
     if (status === 481 || status === 408) this.#options.onGone();
     else if (status === 491)
-      this.#options.onRetry(this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()));
+      this.#options.onRetry(
+        this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()),
+        status,
+      );
     else if (this.#options.onRefused !== undefined) this.#options.onRefused(status);
     else {
       const wait = parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_RETRY_AFTER_SEC;
-      this.#options.onRetry(this.#context.layer.now + Math.max(1, wait) * 1000);
+      this.#options.onRetry(this.#context.layer.now + Math.max(1, wait) * 1000, status);
     }
   }
 

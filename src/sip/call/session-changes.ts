@@ -35,6 +35,8 @@ export class SessionChanges {
   #request: Refresh | undefined;
   #timer: SessionTimer | undefined;
   #refreshAt = Infinity;
+  /** The far end has refused an UPDATE, whatever its Allow says: the session is refreshed by re-INVITE from then on. */
+  #isUpdateRefused = false;
   #expireAt = Infinity;
   /**
    * Describes the session for our next re-INVITE, and when that is to be sent. What the far end has changed meanwhile
@@ -110,16 +112,20 @@ export class SessionChanges {
       return;
     }
     const options = this.#options(this.#owner.description());
+    const update = this.#owner.farAllowsUpdate() && !this.#isUpdateRefused;
     this.#send(dialog, {
       ...options,
-      update: this.#owner.farAllowsUpdate(),
+      update,
       onRefreshed: (settled, response) => {
         options.onRefreshed(settled);
         // The answer to the description that was repeated may be another than before (RFC 3264 §8). An offer that waits
         // has an answer of its own.
         if (response.body.length > 0 && this.#wanted === undefined) this.#owner.emit({ type: 'answer', body: response.body });
       },
-      onRetry: (at) => this.#whileUp(() => retry(at)),
+      onRetry: (at, status) => {
+        this.#isUpdateRefused ||= update && status !== 491;
+        this.#whileUp(() => retry(at));
+      },
     });
   }
 

@@ -50,7 +50,10 @@ export class Transfers {
   }
 
   onNotify(transaction: ServerTransaction): void {
-    if (this.#ours === undefined) transaction.respond(481);
+    const event = transaction.request.headers.get('event')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    // A 481 may end the dialog of a far end that sends what nobody asked for (RFC 5057 §5.1), such as keys or lamps.
+    if (event !== '' && event !== 'refer') transaction.respond(489);
+    else if (this.#ours === undefined) transaction.respond(481);
     else this.#ours.onNotify(transaction);
   }
 

@@ -25,7 +25,7 @@ import { tagOf } from '../message/uri.ts';
 import { NO_OWNER, OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
 import type { CallEnd } from './call-event.ts';
-import { contactOf, type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
+import { type Dialog, dialogOfResponse, dialogRequest, nextHop, preferredContact } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 interface UacInviteOwner {
@@ -35,7 +35,10 @@ interface UacInviteOwner {
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
   onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined): void;
-  /** The INVITE has no call any more; `end` says why. A 2xx that comes after is acknowledged and hung up. */
+  /**
+   * The INVITE has no call any more; `end` says why. A 2xx that comes after is acknowledged and hung up. It follows
+   * `onAnswered` where the far end has hung up before its 2xx came.
+   */
   onFailed(end: CallEnd): void;
 }
 
@@ -46,6 +49,8 @@ interface Fork {
   answered: boolean;
   /** Whether an UPDATE has changed the session since. */
   changed: boolean;
+  /** The BYE of the fork. It may overtake a 200 that was lost. */
+  bye: CallEnd | undefined;
 }
 
 export class UacInvite implements RequestOwner, Timed {
@@ -144,6 +149,12 @@ export class UacInvite implements RequestOwner, Timed {
     if (known !== undefined) known.changed = true;
   }
 
+  /** A fork has hung up (§15). The INVITE still gets its final response; a 200 of that fork is over at once. */
+  hungUp(fork: string, end: CallEnd): void {
+    const known = this.#forks.get(fork);
+    if (known !== undefined) known.bye = end;
+  }
+
   hasChanged(fork: string): boolean {
     return this.#forks.get(fork)?.changed === true;
   }
@@ -170,7 +181,7 @@ export class UacInvite implements RequestOwner, Timed {
       const dialog =
         this.#forks.size < SIP_FORKS_MAX ? dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer) : undefined;
       if (dialog === undefined) return;
-      fork = { dialog, lastReliable: undefined, answered: false, changed: false };
+      fork = { dialog, lastReliable: undefined, answered: false, changed: false, bye: undefined };
       this.#forks.set(tag, fork);
       this.#owner.onEarlyDialog(dialog);
     }
@@ -217,6 +228,8 @@ export class UacInvite implements RequestOwner, Timed {
     this.#context.layer.deadlines.set(this, Infinity);
     const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
     this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
+    const bye = this.#forks.get(tag)?.bye;
+    if (bye !== undefined) this.#owner.onFailed(bye);
   }
 
   #onRefused(response: SipResponse): void {
@@ -231,7 +244,7 @@ export class UacInvite implements RequestOwner, Timed {
       }
     }
     const retryAfter = response.headers.has('retry-after');
-    const contact = response.status < 400 ? contactOf(response.headers) : undefined;
+    const contact = response.status < 400 ? preferredContact(response.headers) : undefined;
     this.#over(
       this.#cancelled
         ? { why: 'local' }

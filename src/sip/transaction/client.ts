@@ -32,6 +32,8 @@ export interface ClientOwner {
   onTimeout(transaction: ClientTransaction): void;
   /** The transport could not send the request. RFC 3261 §8.1.3.1 treats it as a 503. */
   onUnreachable(transaction: ClientTransaction): void;
+  /** Whether a request that may not have arrived is still wanted. Without this function it counts as unreachable. */
+  isWanted?(transaction: ClientTransaction): boolean;
 }
 
 export class ClientTransaction implements Timed {
@@ -46,6 +48,8 @@ export class ClientTransaction implements Timed {
   readonly #invite: InviteClient | undefined;
   readonly #other: NonInviteClient | undefined;
   #ack: Uint8Array | undefined;
+  /** Whether the request has been sent again after its connection was lost. */
+  #isRepeated = false;
 
   constructor(host: TransactionHost<ClientTransaction>, key: string, request: SipRequest, peer: Peer, owner: ClientOwner) {
     this.#host = host;
@@ -79,6 +83,21 @@ export class ClientTransaction implements Timed {
   /** The transport could not deliver the request. */
   unreachable(): void {
     this.#input('unreachable');
+  }
+
+  /**
+   * The connection closed before anything came back on it. The request is sent once more, on another one: for a far end
+   * that has it, it is a retransmission (RFC 3261 §17.2.3). Once a response has come, responses come on other
+   * connections (§18.2.2).
+   */
+  lost(): void {
+    if (this.#invite?.state !== 'calling' && this.#other?.state !== 'trying') return;
+    if (this.#isRepeated || this.#owner.isWanted?.(this) !== true) {
+      this.unreachable();
+      return;
+    }
+    this.#isRepeated = true;
+    this.#host.transmit(this.#bytes, this.peer, this.key);
   }
 
   #input(input: 'clock' | 'unreachable'): void {

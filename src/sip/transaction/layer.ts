@@ -4,7 +4,7 @@
  * `transmit` appends to the outputs.
  */
 import { Deadlines } from '../deadlines.ts';
-import { defaultPort, type Entropy, type Peer } from '../flow.ts';
+import { defaultPort, type Entropy, type Peer, type SendFailure } from '../flow.ts';
 import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message/message.ts';
 import { makeResponse } from '../message/response.ts';
 import { serialize } from '../message/serializer.ts';
@@ -71,9 +71,11 @@ export class TransactionLayer {
     return transaction;
   }
 
-  /** The transport says that what was sent with this ticket did not go out. */
-  sendFailed(ticket: string): void {
-    this.#clients.get(ticket)?.unreachable();
+  /** The transport says that what was sent with this ticket did not go out, or may not have arrived. */
+  sendFailed(ticket: string, why: SendFailure): void {
+    const transaction = this.#clients.get(ticket);
+    if (why === 'lost') transaction?.lost();
+    else transaction?.unreachable();
   }
 
   receive(message: SipMessage, source: Peer): void {
