@@ -324,11 +324,13 @@ export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
 /**
  * Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading
- * stops.
+ * stops. In these limits an event with a large body, such as one with a hundred URLs, counts as several: once for each
+ * begun `RELAY_COUNTED_BYTES`.
  */
 export const RELAY_MEMORY_MAX_EVENTS = 50_000;
 export const RELAY_APP_MAX_EVENTS = 8_000;
 export const RELAY_APP_LEAST_EVENTS = 100;
+export const RELAY_COUNTED_BYTES = 4 * 1024;
 export const RELAY_IN_FLIGHT_MAX = 1_000;
 /**
  * Deliveries beyond that, for applications that have fewer than `APP_RESERVED_JOBS` under way: nobody's hanging

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Webhook } from 'standardwebhooks';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
-import { RELAY_APP_MAX_EVENTS } from '../../src/limits.ts';
+import { RELAY_APP_MAX_EVENTS, RELAY_COUNTED_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay, type Relay, type RelayOptions } from '../../src/webhook/relay.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
@@ -290,5 +290,25 @@ describe('a webhook', () => {
     for (const steps of firstAccepted(slow.received).values()) expect(steps).toEqual(inOrder);
     slow.stop();
     quick.stop();
+  }, 60_000);
+
+  test('waits in the database when its events are so large that few of them fill memory, and all arrive in order', async () => {
+    let isOpen = false;
+    const receiver = startReceiver(async () => new Response(null, { status: isOpen ? 200 : 503 }));
+    const { appUuid } = await makeApp(receiver.url);
+    const before = relay.load().queued;
+    const pad = 'x'.repeat(RELAY_COUNTED_BYTES * 40);
+    const events = script(appUuid, 5, 60).map((event) => ({
+      ...event,
+      body: JSON.stringify({ ...JSON.parse(event.body), pad }),
+    }));
+    for (let at = 0; at < events.length; at += 50) await emit(events.slice(at, at + 50));
+    await receiver.until((received) => received.length >= 5);
+    expect(relay.load().queued - before).toBeLessThanOrEqual(RELAY_APP_MAX_EVENTS / 40);
+    isOpen = true;
+    await receiver.until(() => receiver.accepted.size === events.length, 30_000);
+    const inOrder = Array.from({ length: 60 }, (_, step) => step);
+    for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
+    receiver.stop();
   }, 60_000);
 });
