@@ -6,7 +6,7 @@ import type { Store } from '../../database/store.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENT_PAGES_MAX } from '../../limits.ts';
+import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENTS_MAX_CHARS, TIMELINE_MAX_EVENTS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { instant } from '../route/sessions.ts';
@@ -177,17 +177,22 @@ export async function recordOf(
   return { entries, events: await eventsOf(options, sessionUuid) };
 }
 
-/** The events of a call, TIMELINE_EVENT_PAGES_MAX pages of them at most. */
+/** The events of a call, from the first one on, as many as a timeline shows. */
 async function eventsOf({ events }: CallRoutesOptions, sessionUuid: string): Promise<readonly LoggedEvent[]> {
   const all: LoggedEvent[] = [];
-  for (let page = 0; page < TIMELINE_EVENT_PAGES_MAX; page++) {
+  let chars = 0;
+  while (all.length < TIMELINE_MAX_EVENTS && chars < TIMELINE_EVENTS_MAX_CHARS) {
     const after = all.at(-1)?.eventId ?? 0;
     const found = await events.list({ appUuid: undefined, sessionUuid, status: undefined, after, limit: EVENT_LIST_MAX_ITEMS });
+    if (found.length === 0) break;
     all.push(...found);
-    if (found.length < EVENT_LIST_MAX_ITEMS) break;
+    for (const event of found) chars += charsOf(event);
   }
   return all;
 }
+
+const charsOf = ({ body, attempts }: LoggedEvent): number =>
+  attempts.reduce((sum, { response }) => sum + (response?.length ?? 0), body.length);
 
 function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent: string, name?: string): Response {
   const response = new Response(body, {

@@ -37,7 +37,10 @@ const logRoute = ({ events }: Store): Route =>
       method: 'GET',
       path: '/operator/v1/events',
       summary: 'Read the event log, in order of emission, with delivery attempts',
-      success: [200, '`{"events": […]}`'],
+      success: [
+        200,
+        '`{"events": […]}`. A page of large events ends before its `limit`: ask on after its last `position` until one is empty.',
+      ],
       query: [
         { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
         { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
