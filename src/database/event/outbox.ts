@@ -63,7 +63,7 @@ export interface OutboxStore {
   horizon(): Promise<Cursor>;
   /** Applications with something undelivered before `until`. */
   backlog(until: Cursor): Promise<readonly string[]>;
-  /** At most `limit` events, fewer where their bodies are large: `limit` times RELAY_COUNTED_BYTES, but one at least. */
+  /** Reads at most `limit` events, one at least, and fewer where `limit` times RELAY_COUNTED_BYTES are exceeded. */
   read(after: Cursor, limit: number): Promise<OutboxPage>;
   /** One application's events in `(after, until]`, within the same limits. */
   readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<OutboxPart>;
@@ -124,7 +124,8 @@ const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM js
     WHERE NOT e.attempts @> jsonb_build_array(made)), '[]')`;
 /**
  * Attempts that the event has already are left out where `isAgain`. An outcome counts only while its row of the outbox
- * is there. One that comes late, of a lease that was lost and taken again, would make a delivered event pending for ever.
+ * is there. One that comes late, of a lease that was lost and taken again, would make a delivered event pending for
+ * ever.
  */
 const settleStatement = (isAgain: boolean): string => `
 WITH settled AS MATERIALIZED (

@@ -217,8 +217,8 @@ export function callQuery(query: URLSearchParams): CallQuery | Problem {
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (state !== undefined && !STATES.some((each) => each === state))
     return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
-  if (number !== undefined && (number === '' || number.length > 64))
-    return problems.invalid('number: must have 1 to 64 characters');
+  if (number !== undefined && !/^[^\x00-\x1f\x7f]{1,64}$/u.test(number))
+    return problems.invalid('number: must have 1 to 64 printable characters');
   if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > CALL_LIST_MAX_ITEMS)
     return problems.invalid(`limit: must be a whole number from 1 to ${CALL_LIST_MAX_ITEMS}`);
   const createdAfter = instant(query, 'created_after');
