@@ -81,6 +81,27 @@ describe('a webhook', () => {
     receiver.stop();
   });
 
+  test('is signed with the time that the clock of the machine has now, also where that was set since the start', async () => {
+    const receiver = startReceiver();
+    const { appUuid, webhookSecret } = await makeApp(receiver.url);
+    await relay.stop();
+    // The machine slept for an hour, or began with a wrong clock: what counts up from the start is an hour behind.
+    const { now, wall, at } = systemClock();
+    const behind = 3_600_000;
+    const clock = { now: () => now() - behind, wall, at: (due: number, run: () => void) => at(due + behind, run) };
+    const successor = createRelay({ ...options(), clock });
+    successor.start();
+    await emit([eventOf(appUuid, newUuid(), 1)]);
+    await receiver.until((received) => received.length === 1);
+    const [first] = receiver.received;
+    // The library refuses what is more than five minutes old.
+    const verified = new Webhook(webhookSecret).verify(first?.body ?? '', Object.fromEntries(first?.headers ?? []));
+    expect(verified).toMatchObject({ step: 1 });
+    await successor.stop();
+    receiver.stop();
+    relay.start();
+  });
+
   test('continues the trace of the request that caused it, with a span of its own for each attempt', async () => {
     const receiver = startReceiver(({ nth }) => new Response(null, { status: nth === 1 ? 500 : 200 }));
     const { appUuid } = await makeApp(receiver.url);
