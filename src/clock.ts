@@ -4,6 +4,11 @@
 export interface Clock {
   /** Milliseconds since the epoch. Never steps backwards. */
   now(): number;
+  /**
+   * Milliseconds since the epoch by the clock of the machine, which may be set at any time. It is for what another
+   * machine compares with its own clock, and for nothing that is waited for.
+   */
+  wall(): number;
   /** Calls `fire` once, at `deadline` (ms since the epoch) or as soon after it as can be. Returns what cancels it. */
   at(deadline: number, fire: () => void): () => void;
 }
@@ -17,6 +22,7 @@ export function systemClock(): Clock {
   const now = () => performance.timeOrigin + performance.now();
   return {
     now,
+    wall: () => Date.now(),
     at(deadline, fire) {
       const wait = Math.min(Math.max(0, Math.ceil(deadline - now())), LONGEST_TIMER_MS);
       const timer = setTimeout(fire, wait);

@@ -54,9 +54,10 @@ export const EVENT_TAIL_LOOK_MS = 1_000;
 export const EVENT_TAIL_SPACING_MS = 50;
 export const EVENT_TAIL_GAP_MS = 2_000;
 export const EVENT_TAIL_BATCH_MAX_EVENTS = 1_000;
-/** Streams of events: how many, the events of one page, the silence before a comment is sent, and how far behind. */
+/** Streams of events: how many, one page of them, the silence before a comment is sent, and how far behind. */
 export const EVENT_STREAMS_MAX = 32;
 export const EVENT_STREAM_PAGE_EVENTS = 100;
+export const EVENT_STREAM_PAGE_BYTES = 1024 * 1024;
 export const EVENT_STREAM_COMMENT_MS = 5_000;
 export const EVENT_STREAM_BEHIND_MAX_BYTES = 1024 * 1024;
 
@@ -152,9 +153,12 @@ export const RETENTION_MAX_BATCHES = 1_000;
 export const RETENTION_STEP_ROWS = 100;
 export const RETENTION_FAILURES_MAX = 100;
 export const EVENT_RETENTION_DAYS = 30;
+/** A page of the event log: its items, and the bytes of their bodies and attempts, past which it ends early. */
 export const EVENT_LIST_MAX_ITEMS = 1_000;
-/** Pages of EVENT_LIST_MAX_ITEMS events that one timeline shows. */
-export const TIMELINE_EVENT_PAGES_MAX = 20;
+export const EVENT_LIST_MAX_BYTES = 16 * 1024 * 1024;
+/** What one timeline shows of events: their number, and the characters of bodies and answers, past which it ends. */
+export const TIMELINE_MAX_EVENTS = 20_000;
+export const TIMELINE_EVENTS_MAX_CHARS = 16 * 1024 * 1024;
 export const OPERATOR_LIST_MAX_ITEMS = 10_000;
 /** A NOTIFY to the other nodes at most this often. */
 export const NOTIFY_SPACING_MS = 1;
@@ -324,11 +328,13 @@ export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
 /**
  * Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading
- * stops.
+ * stops. In these limits an event with a large body, such as one with a hundred URLs, counts as several: once for each
+ * begun `RELAY_COUNTED_BYTES`.
  */
 export const RELAY_MEMORY_MAX_EVENTS = 50_000;
 export const RELAY_APP_MAX_EVENTS = 8_000;
 export const RELAY_APP_LEAST_EVENTS = 100;
+export const RELAY_COUNTED_BYTES = 4 * 1024;
 export const RELAY_IN_FLIGHT_MAX = 1_000;
 /**
  * Deliveries beyond that, for applications that have fewer than `APP_RESERVED_JOBS` under way: nobody's hanging

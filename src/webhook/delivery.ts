@@ -38,7 +38,7 @@ export async function attemptDelivery(
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Sidetone-Webhooks/1',
-        ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(clock.now() / 1000), event.body),
+        ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(clock.wall() / 1000), event.body),
         traceparent,
       },
       body: event.body,
@@ -49,7 +49,7 @@ export async function attemptDelivery(
     const answer = await beginningOf(response.body);
     const { status } = response;
     if (status >= 200 && status < 300) return { status, error: '', retryAfterMs: 0, response: answer };
-    const wait = retryAfterMs(response.headers.get('retry-after'), clock.now());
+    const wait = retryAfterMs(response.headers.get('retry-after'), clock.wall());
     return { status, error: status === 410 ? 'gone' : 'http_status', retryAfterMs: wait, response: answer };
   } catch (error) {
     const failure = abort.signal.aborted ? 'timeout' : error instanceof OutboundError ? error.failure : 'unreachable';

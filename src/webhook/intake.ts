@@ -16,10 +16,10 @@ import {
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 
-/** The number of events in the lanes, all together and of one application. */
+/** The weight of the events in the lanes, all together and of one application. */
 interface Stock {
-  readonly size: number;
-  sizeOf(appUuid: string): number;
+  readonly weight: number;
+  weightOf(appUuid: string): number;
 }
 
 export interface IntakeOptions {
@@ -83,7 +83,7 @@ export class Intake {
    */
   take(events: readonly OutboxEvent[]): boolean {
     const { stock, onRead } = this.#options;
-    if (this.#stopped || this.#cursor === undefined || stock.size >= RELAY_MEMORY_MAX_EVENTS * 2) return false;
+    if (this.#stopped || this.#cursor === undefined || stock.weight >= RELAY_MEMORY_MAX_EVENTS * 2) return false;
     // The cursor stays while applications catch up with it.
     if (this.#behind.size > 0) return false;
     // A reading that began before may have come to its end meanwhile, with these events or beyond them.
@@ -98,11 +98,15 @@ export class Intake {
     this.#endRest();
   }
 
-  /** An event of the application is done: wakes the reader when that made room for what is still in the database. */
-  made(appUuid: string): void {
+  /**
+   * An event of the application, of that weight, is done: wakes the reader when that made room for what is still in the
+   * database.
+   */
+  made(appUuid: string, weight: number): void {
     const { stock } = this.#options;
-    const readOn = this.#behind.has(appUuid) && stock.sizeOf(appUuid) <= RELAY_APP_MAX_EVENTS / 2;
-    if (readOn || stock.size === RELAY_MEMORY_MAX_EVENTS * 2 - 1) this.wake();
+    const most = RELAY_MEMORY_MAX_EVENTS * 2;
+    const readOn = this.#behind.has(appUuid) && stock.weightOf(appUuid) <= this.#mostOfOne / 2;
+    if (readOn || (stock.weight < most && stock.weight + weight >= most)) this.wake();
   }
 
   async #pump(): Promise<void> {
@@ -110,14 +114,14 @@ export class Intake {
     while (!this.#stopped) {
       this.#woken = false;
       const cursor = this.#cursor ?? (await this.#begin());
-      const isFull = stock.size >= RELAY_MEMORY_MAX_EVENTS * 2;
-      const page = isFull ? { events: [], heldBack: false } : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
+      const isFull = stock.weight >= RELAY_MEMORY_MAX_EVENTS * 2;
+      const page = isFull ? { events: [], more: false, heldBack: false } : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
       if (this.#stopped) return;
       // Some may have been taken while the page was read.
       for (const event of page.events) if (isAfter(event, this.#cursor ?? cursor)) this.#accept(event);
       const caughtUp = await this.#catchUp();
       onRead();
-      if (page.events.length === RELAY_PAGE_MAX_EVENTS || caughtUp) continue;
+      if (page.more || caughtUp) continue;
       await this.#rest(page.heldBack ? RELAY_HELD_BACK_MS : pollMs);
     }
   }
@@ -133,29 +137,29 @@ export class Intake {
   #accept(event: OutboxEvent): void {
     const { appUuid } = event;
     if (!this.#behind.has(appUuid)) {
-      if (this.#hasRoom(appUuid)) this.#options.add(event);
+      if (this.#options.stock.weightOf(appUuid) < this.#mostOfOne) this.#options.add(event);
       else this.#behind.set(appUuid, { xid: event.xid, eventId: event.eventId - 1 });
     }
     this.#cursor = event;
   }
 
-  #hasRoom(appUuid: string): boolean {
-    const { stock } = this.#options;
-    return stock.sizeOf(appUuid) < (stock.size < RELAY_MEMORY_MAX_EVENTS ? RELAY_APP_MAX_EVENTS : RELAY_APP_LEAST_EVENTS);
+  /** The weight of events that an application may have in memory now. */
+  get #mostOfOne(): number {
+    return this.#options.stock.weight < RELAY_MEMORY_MAX_EVENTS ? RELAY_APP_MAX_EVENTS : RELAY_APP_LEAST_EVENTS;
   }
 
   /** Reads on for applications that are behind and have room again. Returns whether something was read. */
   async #catchUp(): Promise<boolean> {
     const { outbox, stock, add } = this.#options;
-    const limit = RELAY_APP_MAX_EVENTS / 2;
     let some = false;
     for (const [appUuid, after] of this.#behind) {
-      if (stock.sizeOf(appUuid) > (stock.size < RELAY_MEMORY_MAX_EVENTS ? limit : 0)) continue;
-      const events = await outbox.readApp(appUuid, after, this.#cursor ?? START, limit);
+      const limit = this.#mostOfOne / 2;
+      if (stock.weightOf(appUuid) > limit) continue;
+      const { events, more } = await outbox.readApp(appUuid, after, this.#cursor ?? START, limit);
       if (this.#stopped) return false;
       for (const event of events) add(event);
       const last = events.at(-1);
-      if (events.length < limit) this.#behind.delete(appUuid);
+      if (!more) this.#behind.delete(appUuid);
       else if (last !== undefined) this.#behind.set(appUuid, last);
       some ||= events.length > 0;
     }

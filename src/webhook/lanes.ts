@@ -16,6 +16,8 @@ import { DueHeap } from './due-heap.ts';
 export interface LaneJob {
   readonly appUuid: string;
   readonly lanes: readonly string[];
+  /** The number of events that it counts as where events in memory are limited. */
+  readonly weight: number;
 }
 
 interface Entry<J> {
@@ -32,6 +34,8 @@ interface Entry<J> {
 interface AppState<J> {
   readonly ready: Queue<Entry<J>>;
   jobs: number;
+  /** The weight of its jobs, all together. */
+  weight: number;
   inFlight: number;
   window: number;
   /** It has a turn in the round of all. */
@@ -47,15 +51,21 @@ export class Lanes<J extends LaneJob> {
   readonly #reserve = new Queue<string>();
   readonly #resting = new DueHeap<{ readonly entry: Entry<J>; readonly rest: number }>();
   readonly #entries = new Map<J, Entry<J>>();
+  #weight = 0;
 
-  /** Jobs that are not done. */
+  /** The number of jobs that are not done. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Jobs of one application that are not done. */
-  sizeOf(appUuid: string): number {
-    return this.#apps.get(appUuid)?.jobs ?? 0;
+  /** The weight of all jobs that are not done. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  /** The weight of the jobs of one application that are not done. */
+  weightOf(appUuid: string): number {
+    return this.#apps.get(appUuid)?.weight ?? 0;
   }
 
   /** When the next resting job is due. */
@@ -67,7 +77,10 @@ export class Lanes<J extends LaneJob> {
   add(job: J, dueAt: number): void {
     const entry: Entry<J> = { job, behind: 0, dueAt, rests: 0, resting: false };
     this.#entries.set(job, entry);
-    this.#app(job.appUuid).jobs += 1;
+    const app = this.#app(job.appUuid);
+    app.jobs += 1;
+    app.weight += job.weight;
+    this.#weight += job.weight;
     for (const name of new Set(job.lanes)) {
       let lane = this.#lanes.get(name);
       if (lane === undefined) {
@@ -156,6 +169,8 @@ export class Lanes<J extends LaneJob> {
       }
     }
     app.jobs -= 1;
+    app.weight -= job.weight;
+    this.#weight -= job.weight;
     if (app.jobs === 0 && app.window === APP_WINDOW_MAX_JOBS) this.#apps.delete(job.appUuid);
     else this.#list(job.appUuid, app);
   }
@@ -182,7 +197,8 @@ export class Lanes<J extends LaneJob> {
   #app(appUuid: string): AppState<J> {
     let app = this.#apps.get(appUuid);
     if (app === undefined) {
-      app = { ready: new Queue(), jobs: 0, inFlight: 0, window: APP_WINDOW_MAX_JOBS, inRound: false, inReserve: false };
+      const counts = { jobs: 0, weight: 0, inFlight: 0, window: APP_WINDOW_MAX_JOBS };
+      app = { ready: new Queue(), ...counts, inRound: false, inReserve: false };
       this.#apps.set(appUuid, app);
     }
     return app;

@@ -12,6 +12,7 @@ import type { AppStore } from '../database/app/apps.ts';
 import type { Attempt } from '../database/event/attempt.ts';
 import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/event/outbox.ts';
 import {
+  RELAY_COUNTED_BYTES,
   RELAY_DISABLED_LOOK_MS,
   RELAY_IN_FLIGHT_MAX,
   RELAY_IN_FLIGHT_RESERVE_MAX,
@@ -57,6 +58,7 @@ export interface LeadershipLoad {
 }
 
 interface Job extends OutboxEvent {
+  readonly weight: number;
   failures: number;
   /** It waits for the application to be patched, since its endpoint answered 410. */
   parked: boolean;
@@ -175,8 +177,10 @@ export class RelayLeadership {
   }
 
   #add(event: OutboxEvent): void {
-    const job: Job = { ...event, failures: event.attempts.length, parked: false, triedSince: event.attempts[0]?.at };
-    this.#lanes.add(job, event.attempts.at(-1)?.retry_at ?? 0);
+    const { attempts, body } = event;
+    const weight = Math.max(1, Math.ceil(body.length / RELAY_COUNTED_BYTES));
+    const job: Job = { ...event, weight, failures: attempts.length, parked: false, triedSince: attempts[0]?.at };
+    this.#lanes.add(job, attempts.at(-1)?.retry_at ?? 0);
   }
 
   #dispatch(): void {
@@ -307,7 +311,7 @@ export class RelayLeadership {
   #finish(job: Job, status: Settlement['status'], attempt: Attempt | undefined): void {
     this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status, attempt });
     this.#land(() => this.#lanes.done(job, status === 'delivered'));
-    this.#intake.made(job.appUuid);
+    this.#intake.made(job.appUuid, job.weight);
   }
 
   #land(settle: () => void): void {

@@ -7,23 +7,26 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 function world() {
   const clock = new VirtualClock();
   const committed: number[] = [1, 2];
+  const transactions = { running: false };
   let queries = 0;
   const database: Pick<Database, 'query'> = {
     async query<R>(text: string, parameters: readonly unknown[] = []): Promise<readonly R[]> {
       queries++;
       const after = Number(parameters[0]);
       const rows: unknown[] = text.includes('max(')
-        ? [{ last: Math.max(...committed) }]
-        : committed
-            .filter((id) => id > after)
-            .sort((a, b) => a - b)
-            .map((id) => ({ event_id: id, bytes: 10 }));
+        ? [{ last: Math.max(...committed), next: '9', runs: transactions.running }]
+        : text.includes('AS runs')
+          ? [{ runs: transactions.running }]
+          : committed
+              .filter((id) => id > after)
+              .sort((a, b) => a - b)
+              .map((id) => ({ event_id: id, bytes: 10 }));
       return rows as R[];
     },
   };
   const tail = eventTail(database as Database, clock);
   const told: number[] = [];
-  return { clock, committed, tail, told, queries: () => queries };
+  return { clock, committed, transactions, tail, told, queries: () => queries };
 }
 
 test('an event that is committed below a later one is told in its place', async () => {
@@ -74,4 +77,27 @@ test('who comes as the last follower leaves gets the end that the log has then',
   stop();
   expect(await tail.position()).toBe(3);
   await looking;
+});
+
+test('the end of the log is known once no transaction can write below it any more, or after two seconds', async () => {
+  const { clock, committed, transactions, tail } = world();
+  committed.splice(0, 2, 1, 3);
+  transactions.running = true;
+  const known: number[] = [];
+  void tail.position().then((position) => known.push(position));
+  await clock.advance(500);
+  expect(known).toEqual([]);
+  committed.push(2);
+  transactions.running = false;
+  await clock.advance(100);
+  expect(known).toEqual([3]);
+
+  const stuck = world();
+  stuck.transactions.running = true;
+  void stuck.tail.position().then((position) => known.push(position));
+  await stuck.clock.advance(0);
+  await stuck.clock.advance(1_900);
+  expect(known).toEqual([3]);
+  await stuck.clock.advance(200);
+  expect(known).toEqual([3, 2]);
 });

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import type { Cursor } from '../../src/database/event/outbox.ts';
 import { newUuid } from '../../src/id.ts';
+import { RELAY_COUNTED_BYTES } from '../../src/limits.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 
@@ -42,13 +44,13 @@ describe('the outbox', () => {
     });
     await isWritten;
     await commit(2);
-    expect(await outbox.read(start, 10)).toEqual({ events: [], heldBack: true });
+    expect(await outbox.read(start, 10)).toEqual({ events: [], more: false, heldBack: true });
     release();
     await slow;
     const page = await outbox.read(start, 10);
     expect(stepsOf(page.events)).toEqual([1, 2]);
     const last = page.events[1];
-    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], heldBack: false });
+    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], more: false, heldBack: false });
   });
 
   test('is read by pages, each event once, also within one transaction', async () => {
@@ -67,8 +69,48 @@ describe('the outbox', () => {
     expect(seen).toEqual(Array.from({ length: 25 }, (_, step) => step));
     const horizon = await outbox.horizon();
     expect(await outbox.backlog(horizon)).toContain(app);
-    expect(stepsOf(await outbox.readApp(app, before, horizon, 5))).toEqual([0, 1, 2, 3, 4]);
-    expect(await outbox.readApp(app, horizon, horizon, 5)).toEqual([]);
+    const part = await outbox.readApp(app, before, horizon, 5);
+    expect([stepsOf(part.events), part.more]).toEqual([[0, 1, 2, 3, 4], true]);
+    expect(await outbox.readApp(app, horizon, horizon, 5)).toEqual({ events: [], more: false });
+  });
+
+  test('is read by shorter pages where its events are large, one event at least', async () => {
+    const { outbox, journal } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    const large = (step: number) => {
+      const event = eventOf('app large', newUuid(), step);
+      const pad = randomBytes(RELAY_COUNTED_BYTES * 3).toString('hex');
+      return { ...event, body: JSON.stringify({ ...JSON.parse(event.body), pad }) };
+    };
+    await journal.commit({ events: [0, 1, 2, 3, 4].map(large) });
+    const page = await outbox.read(before, 10);
+    expect([stepsOf(page.events), page.more]).toEqual([[0, 1], true]);
+    const horizon = await outbox.horizon();
+    const one = await outbox.readApp('app large', before, horizon, 5);
+    expect([stepsOf(one.events), one.more]).toEqual([[0], true]);
+    const rest = await outbox.readApp('app large', page.events[1] ?? start, horizon, 100);
+    expect([stepsOf(rest.events), rest.more]).toEqual([[2, 3, 4], false]);
+  });
+
+  test('takes no outcome of an event that is settled, so that none delivered is pending for ever', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [eventOf('app late', newUuid(), 1)] });
+    const [event] = (await outbox.read(before, 1)).events;
+    if (event === undefined) throw new Error('nothing in the outbox');
+    const attempt = { at: 1, status: 200, error: '', duration_ms: 3, retry_at: null };
+    const place = { xid: event.xid, eventId: event.eventId };
+    const late = { ...place, status: 'pending' as const, attempt: { ...attempt, status: null, error: 'timeout', retry_at: 9 } };
+    expect(await outbox.lease('a', 60_000)).toBe(true);
+    expect(await outbox.settle('a', [{ ...place, status: 'delivered', attempt }])).toBe(true);
+    // The attempt began while the lease was held before, and ended after it had been lost and taken again.
+    expect(await outbox.settle('a', [late])).toBe(true);
+    const query = { appUuid: 'app late', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };
+    expect((await events.list(query))[0]).toMatchObject({ status: 'delivered', attempts: [attempt] });
+    expect(await events.replay(event.webhookId)).toBe('queued');
+    expect(await outbox.settle('a', [{ ...place, status: 'dead', attempt }])).toBe(true);
+    expect((await events.list(query))[0]?.status).toBe('pending');
+    await outbox.release('a');
   });
 
   test('is one relay’s at a time, and takes settlements from the holder of the lease only', async () => {

@@ -49,15 +49,24 @@ afterAll(async () => {
 interface Operation {
   readonly method: string;
   readonly path: string;
+  readonly template: string;
+  /** The names of the parameters of its query. */
+  readonly query: readonly string[];
+}
+
+interface Described {
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[];
 }
 
 async function operations(): Promise<readonly Operation[]> {
-  const { paths }: { readonly paths: Readonly<Record<string, object>> } = await (
+  const { paths }: { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> } = await (
     await fetch(`${platform.url}/openapi.json`)
   ).json();
   return Object.entries(paths).flatMap(([template, each]) =>
-    Object.keys(each).map((method) => ({
+    Object.entries(each).map(([method, { parameters = [] }]) => ({
       method: method.toUpperCase(),
+      template,
+      query: parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])),
       path: template.replaceAll(/\{[^}]+\}/g, '00000000-0000-4000-8000-000000000000'),
     })),
   );
@@ -127,6 +136,28 @@ describe('every operation', () => {
         if (status >= 500) wrong.push(`${method} ${path} ${BODIES[at]?.slice(0, 40)}: ${status}`);
     }
     // What a platform without WebRTC says is 503.
+    expect(wrong.filter((each) => !/webrtc|whip/.test(each))).toEqual([]);
+  }, 60_000);
+
+  test('refuses names and filters that no text of a database can be, without an error of ours', async () => {
+    const wrong: string[] = [];
+    for (const { method, path, template, query } of await operations()) {
+      const names = template.match(/\{[^}]+\}/g) ?? [];
+      const urls = [
+        ...names.map((name) =>
+          template
+            .replace(name, 'a%00b')
+            .replaceAll('{app_uuid}', app.appUuid)
+            .replaceAll(/\{[^}]+\}/g, '1'),
+        ),
+        ...query.map((name) => `${path}?${name}=a%00b`),
+      ];
+      for (const url of urls) {
+        const body = /^(GET|HEAD|DELETE)$/.test(method) ? {} : { body: '{}' };
+        const { status } = await fetch(platform.url + url, { method, headers: { authorization: credentials(path) }, ...body });
+        if (status < 400 || status >= 500) wrong.push(`${method} ${url}: ${status}`);
+      }
+    }
     expect(wrong.filter((each) => !/webrtc|whip/.test(each))).toEqual([]);
   }, 60_000);
 

@@ -366,6 +366,8 @@ describe('the operator API', () => {
       'limit=1001',
       'colour=red',
       'session_uuid=x',
+      'status=dead&status=pending',
+      'after=1&after=2',
     ])
       expect((await operator('GET', `/operator/v1/events?${query}`)).status).toBe(400);
     const { outbox } = platform.testStore.store;

@@ -56,6 +56,7 @@ export class Scheduler {
   clock(isAlive: () => boolean, skewMs = 0): Clock {
     return {
       now: () => this.#now + skewMs,
+      wall: () => this.#now + skewMs,
       at: (deadline, fire) =>
         this.at(deadline - skewMs, () => {
           if (isAlive()) fire();

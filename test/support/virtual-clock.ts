@@ -14,6 +14,10 @@ export class VirtualClock implements Clock {
     return this.#now;
   }
 
+  wall(): number {
+    return this.#now;
+  }
+
   at(deadline: number, fire: () => void): () => void {
     const timer = { at: deadline, order: this.#order++, fire };
     this.#timers.push(timer);

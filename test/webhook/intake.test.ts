@@ -1,7 +1,7 @@
 /** Events that come into the lanes by being read, by being taken from a flush, or by both at once. */
 import { expect, test } from 'bun:test';
 import type { OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
-import { RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
+import { RELAY_APP_LEAST_EVENTS, RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { Intake } from '../../src/webhook/intake.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -12,20 +12,21 @@ const event = (xid: number, eventId: number, appUuid = 'app_1'): OutboxEvent => 
 });
 
 type Page = Awaited<ReturnType<OutboxStore['read']>>;
+type Part = Awaited<ReturnType<OutboxStore['readApp']>>;
 
 /** An intake whose readings end when the test says so. */
-function begun(stock = { size: 0, sizeOf: (_appUuid: string) => 0 }, backlog: readonly string[] = []) {
+function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog: readonly string[] = []) {
   const clock = new VirtualClock();
   const added: number[] = [];
   const readings: { readonly answer: (page: Page) => void }[] = [];
-  const ofApps: { readonly answer: (events: readonly OutboxEvent[]) => void }[] = [];
+  const ofApps: { readonly limit: number; readonly answer: (part: Part) => void }[] = [];
   const outbox: OutboxStore = {
     lease: async () => true,
     release: async () => {},
     horizon: async () => ({ xid: '10', eventId: 0 }),
     backlog: async () => backlog,
     read: () => new Promise((answer) => readings.push({ answer })),
-    readApp: () => new Promise((answer) => ofApps.push({ answer })),
+    readApp: (_app, _after, _until, limit) => new Promise((answer) => ofApps.push({ limit, answer })),
     isEmpty: async () => false,
     settle: async () => true,
     onEvents: () => {},
@@ -36,7 +37,7 @@ function begun(stock = { size: 0, sizeOf: (_appUuid: string) => 0 }, backlog: re
   return { intake, running: intake.run(), clock, added, readings, ofApps };
 }
 
-const page = (...events: readonly OutboxEvent[]): Page => ({ events, heldBack: false });
+const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false });
 
 test('What a flush hands over is not read, and the next reading begins behind it', async () => {
   const { intake, clock, added, readings } = begun();
@@ -81,15 +82,15 @@ test('Transactions are compared as numbers', async () => {
 });
 
 test('Nothing is taken before the first position is known, without room, and after the end', async () => {
-  const stock = { size: 0, sizeOf: () => 0 };
+  const stock = { weight: 0, weightOf: () => 0 };
   const { intake, running, added, readings } = begun(stock);
   expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
   await settle();
   readings[0]?.answer(page());
   await settle();
-  stock.size = RELAY_MEMORY_MAX_EVENTS * 2;
+  stock.weight = RELAY_MEMORY_MAX_EVENTS * 2;
   expect(intake.take([event(12, 3)])).toBe(false);
-  stock.size = 0;
+  stock.weight = 0;
   intake.stop();
   await running;
   expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
@@ -97,13 +98,13 @@ test('Nothing is taken before the first position is known, without room, and aft
 });
 
 test('While an application catches up nothing is taken, and it misses nothing', async () => {
-  const { intake, added, readings, ofApps } = begun({ size: 0, sizeOf: () => 0 }, ['app_1']);
+  const { intake, added, readings, ofApps } = begun({ weight: 0, weightOf: () => 0 }, ['app_1']);
   await settle();
   readings[0]?.answer(page());
   await settle();
   expect(ofApps.length).toBe(1);
   expect(intake.take([event(12, 3)])).toBe(false);
-  ofApps[0]?.answer([event(9, 1), event(9, 2)]);
+  ofApps[0]?.answer({ events: [event(9, 1), event(9, 2)], more: false });
   await settle();
   readings[1]?.answer(page(event(12, 3)));
   await settle();
@@ -112,7 +113,7 @@ test('While an application catches up nothing is taken, and it misses nothing', 
 
 test('An application that has more than memory keeps falls behind by what is handed over, too', async () => {
   const held = { app_1: RELAY_APP_MAX_EVENTS, app_2: 0 };
-  const stock = { size: 0, sizeOf: (appUuid: string) => (appUuid === 'app_1' ? held.app_1 : held.app_2) };
+  const stock = { weight: 0, weightOf: (appUuid: string) => (appUuid === 'app_1' ? held.app_1 : held.app_2) };
   const { intake, added, readings, ofApps } = begun(stock);
   await settle();
   readings[0]?.answer(page());
@@ -120,11 +121,36 @@ test('An application that has more than memory keeps falls behind by what is han
   expect(intake.take([event(12, 3, 'app_1'), event(12, 4, 'app_2')])).toBe(true);
   expect(added).toEqual([4]);
   held.app_1 = 0;
-  intake.made('app_1');
+  intake.made('app_1', 1);
   await settle();
   readings[1]?.answer(page());
   await settle();
-  ofApps[0]?.answer([event(12, 3, 'app_1')]);
+  ofApps[0]?.answer({ events: [event(12, 3, 'app_1')], more: false });
   await settle();
   expect(added).toEqual([4, 3]);
+});
+
+test('Where memory is full of the events of others, an application with one that waits is read on, little by little', async () => {
+  const stock = { weight: RELAY_MEMORY_MAX_EVENTS, weightOf: () => 1 };
+  const { added, readings, ofApps } = begun(stock, ['app_1']);
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  expect(ofApps.map(({ limit }) => limit)).toEqual([RELAY_APP_LEAST_EVENTS / 2]);
+  ofApps[0]?.answer({ events: [event(9, 1), event(9, 2)], more: true });
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  expect({ added, reads: ofApps.length }).toEqual({ added: [1, 2], reads: 2 });
+});
+
+test('Memory that was full is read into again when an event of any weight makes room', async () => {
+  const stock = { weight: RELAY_MEMORY_MAX_EVENTS * 2 + 20, weightOf: () => 0 };
+  const { intake, readings } = begun(stock);
+  await settle();
+  expect(readings.length).toBe(0);
+  stock.weight -= 50;
+  intake.made('app_1', 50);
+  await settle();
+  expect(readings.length).toBe(1);
 });

@@ -7,6 +7,7 @@ interface Job {
   readonly id: number;
   readonly appUuid: string;
   readonly lanes: readonly string[];
+  readonly weight: number;
 }
 
 const jobs = fc
@@ -18,7 +19,12 @@ const jobs = fc
     { minLength: 1, maxLength: 60 },
   )
   .map((drafts): Job[] =>
-    drafts.map(({ app, lanes }, id) => ({ id, appUuid: `app ${app}`, lanes: lanes.map((lane) => `${app}/${lane}`) })),
+    drafts.map(({ app, lanes }, id) => ({
+      id,
+      appUuid: `app ${app}`,
+      lanes: lanes.map((lane) => `${app}/${lane}`),
+      weight: 1 + (id % 3),
+    })),
   );
 
 /** Even numbers in [0, 1), the same for the same seed (mulberry32). */
@@ -72,7 +78,7 @@ describe('lanes', () => {
       fc.property(jobs, fc.integer(), (all, seed) => {
         const { lanes, delivered } = play(all, dice(seed));
         expect(delivered.length).toBe(all.length);
-        expect(lanes.size).toBe(0);
+        expect([lanes.size, lanes.weight, lanes.weightOf('app 0')]).toEqual([0, 0, 0]);
         expect(lanes.nextDue).toBeUndefined();
         for (const lane of new Set(all.flatMap((job) => job.lanes))) {
           const ids = delivered.filter((job) => job.lanes.includes(lane)).map((job) => job.id);
@@ -85,7 +91,7 @@ describe('lanes', () => {
 
   test('keep a reserve: an application with little under way is served when others may start nothing more', () => {
     const lanes = new Lanes<Job>();
-    const job = (id: number, appUuid: string): Job => ({ id, appUuid, lanes: [`${appUuid} ${id}`] });
+    const job = (id: number, appUuid: string): Job => ({ id, appUuid, lanes: [`${appUuid} ${id}`], weight: 1 });
     for (let id = 0; id < 50; id += 1) lanes.add(job(id, 'hangs'), 0);
     for (let id = 0; id < 50; id += 1) expect(lanes.take(0)?.appUuid).toBe('hangs');
     for (let id = 50; id < 60; id += 1) lanes.add(job(id, 'hangs'), 0);
@@ -96,10 +102,21 @@ describe('lanes', () => {
     expect(lanes.take(0)).toBeDefined();
   });
 
+  test('weigh the jobs that are not done, of all and of one application', () => {
+    const lanes = new Lanes<Job>();
+    const heavy: Job = { id: 0, appUuid: 'a', lanes: ['x'], weight: 50 };
+    lanes.add(heavy, 0);
+    lanes.add({ id: 1, appUuid: 'b', lanes: ['y'], weight: 1 }, 0);
+    expect([lanes.size, lanes.weight, lanes.weightOf('a'), lanes.weightOf('b')]).toEqual([2, 51, 50, 1]);
+    expect(lanes.take(0)).toBe(heavy);
+    lanes.done(heavy, true);
+    expect([lanes.size, lanes.weight, lanes.weightOf('a'), lanes.weightOf('b')]).toEqual([1, 1, 0, 1]);
+  });
+
   test('hurry what rests for one application, once, and leave the others to their time', () => {
     const lanes = new Lanes<Job>();
-    const mine: Job = { id: 0, appUuid: 'a', lanes: ['x'] };
-    const others: Job = { id: 1, appUuid: 'b', lanes: ['y'] };
+    const mine: Job = { id: 0, appUuid: 'a', lanes: ['x'], weight: 1 };
+    const others: Job = { id: 1, appUuid: 'b', lanes: ['y'], weight: 1 };
     lanes.add(mine, 1_000);
     lanes.add(others, 1_000);
     lanes.hurry('a', 10, () => true);
@@ -110,8 +127,8 @@ describe('lanes', () => {
 
   test('keep a failed job at the head until it is due', () => {
     const lanes = new Lanes<Job>();
-    const first: Job = { id: 0, appUuid: 'a', lanes: ['x'] };
-    const second: Job = { id: 1, appUuid: 'a', lanes: ['x'] };
+    const first: Job = { id: 0, appUuid: 'a', lanes: ['x'], weight: 1 };
+    const second: Job = { id: 1, appUuid: 'a', lanes: ['x'], weight: 1 };
     lanes.add(first, 0);
     lanes.add(second, 0);
     expect(lanes.take(0)).toBe(first);
@@ -125,7 +142,7 @@ describe('lanes', () => {
 
   test('give an application whose endpoint times out fewer and fewer at once, and others their turn', () => {
     const lanes = new Lanes<Job>();
-    const job = (id: number, appUuid: string): Job => ({ id, appUuid, lanes: [`${appUuid} ${id}`] });
+    const job = (id: number, appUuid: string): Job => ({ id, appUuid, lanes: [`${appUuid} ${id}`], weight: 1 });
     for (let id = 0; id < 500; id += 1) lanes.add(job(id, 'hangs'), 0);
     lanes.add(job(1000, 'well'), 0);
     const drain = (now: number) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Webhook } from 'standardwebhooks';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
-import { RELAY_APP_MAX_EVENTS } from '../../src/limits.ts';
+import { RELAY_APP_MAX_EVENTS, RELAY_COUNTED_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay, type Relay, type RelayOptions } from '../../src/webhook/relay.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
@@ -79,6 +79,27 @@ describe('a webhook', () => {
     expect(first?.headers.get('webhook-id')).toMatch(/^evt_[0-9a-f-]{36}$/);
     expect(first?.headers.get('content-type')).toBe('application/json');
     receiver.stop();
+  });
+
+  test('is signed with the time that the clock of the machine has now, also where that was set since the start', async () => {
+    const receiver = startReceiver();
+    const { appUuid, webhookSecret } = await makeApp(receiver.url);
+    await relay.stop();
+    // The machine slept for an hour, or began with a wrong clock: what counts up from the start is an hour behind.
+    const { now, wall, at } = systemClock();
+    const behind = 3_600_000;
+    const clock = { now: () => now() - behind, wall, at: (due: number, run: () => void) => at(due + behind, run) };
+    const successor = createRelay({ ...options(), clock });
+    successor.start();
+    await emit([eventOf(appUuid, newUuid(), 1)]);
+    await receiver.until((received) => received.length === 1);
+    const [first] = receiver.received;
+    // The library refuses what is more than five minutes old.
+    const verified = new Webhook(webhookSecret).verify(first?.body ?? '', Object.fromEntries(first?.headers ?? []));
+    expect(verified).toMatchObject({ step: 1 });
+    await successor.stop();
+    receiver.stop();
+    relay.start();
   });
 
   test('continues the trace of the request that caused it, with a span of its own for each attempt', async () => {
@@ -290,5 +311,25 @@ describe('a webhook', () => {
     for (const steps of firstAccepted(slow.received).values()) expect(steps).toEqual(inOrder);
     slow.stop();
     quick.stop();
+  }, 60_000);
+
+  test('waits in the database when its events are so large that few of them fill memory, and all arrive in order', async () => {
+    let isOpen = false;
+    const receiver = startReceiver(async () => new Response(null, { status: isOpen ? 200 : 503 }));
+    const { appUuid } = await makeApp(receiver.url);
+    const before = relay.load().queued;
+    const pad = 'x'.repeat(RELAY_COUNTED_BYTES * 40);
+    const events = script(appUuid, 5, 60).map((event) => ({
+      ...event,
+      body: JSON.stringify({ ...JSON.parse(event.body), pad }),
+    }));
+    for (let at = 0; at < events.length; at += 50) await emit(events.slice(at, at + 50));
+    await receiver.until((received) => received.length >= 5);
+    expect(relay.load().queued - before).toBeLessThanOrEqual(RELAY_APP_MAX_EVENTS / 40);
+    isOpen = true;
+    await receiver.until(() => receiver.accepted.size === events.length, 30_000);
+    const inOrder = Array.from({ length: 60 }, (_, step) => step);
+    for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
+    receiver.stop();
   }, 60_000);
 });

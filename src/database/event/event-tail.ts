@@ -3,7 +3,7 @@
  * so an event may appear below one that was read already. The tail therefore stops before a gap until it is filled, or
  * until it is so old that its transaction must have been rolled back.
  */
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { EVENT_TAIL_BATCH_MAX_EVENTS, EVENT_TAIL_GAP_MS, EVENT_TAIL_LOOK_MS, EVENT_TAIL_SPACING_MS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 
@@ -25,7 +25,10 @@ export interface EventTail {
 }
 
 const AFTER = `SELECT event_id, octet_length(body) AS bytes FROM events WHERE event_id > $1::bigint ORDER BY event_id LIMIT ${EVENT_TAIL_BATCH_MAX_EVENTS}`;
-const LAST = 'SELECT max(event_id) AS last FROM events';
+/** The end of what is committed, with the transactions that run: one of them may have an event below that end. */
+const LAST = `SELECT (SELECT max(event_id) FROM events) AS last, pg_snapshot_xmax(pg_current_snapshot())::text AS next,
+  pg_snapshot_xmin(pg_current_snapshot()) < pg_snapshot_xmax(pg_current_snapshot()) AS runs`;
+const RUNS = 'SELECT pg_snapshot_xmin(pg_current_snapshot()) < $1::text::xid8 AS runs';
 const BOUNDS = `SELECT coalesce((SELECT min(event_id) FROM events), last + 1) AS first, last
   FROM pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) AS last`;
 
@@ -106,11 +109,21 @@ class LogTail implements EventTail {
     return this.#looking;
   }
 
+  /** Returns the end of the log when every transaction that may write below it is over, or EVENT_TAIL_GAP_MS are. */
+  async #begin(): Promise<number> {
+    const [row] = await this.#database.query<{ last: unknown; next: unknown; runs: unknown }>(LAST);
+    const until = this.#clock.now() + EVENT_TAIL_GAP_MS;
+    for (let runs = row?.runs; runs === true && this.#clock.now() < until; ) {
+      await sleep(this.#clock, EVENT_TAIL_SPACING_MS);
+      runs = (await this.#database.query<{ runs: unknown }>(RUNS, [String(row?.next)]))[0]?.runs;
+    }
+    return Number(row?.last ?? 0);
+  }
+
   /** Moves the end of the log on, batch by batch, as far as it is complete, and tells the followers. */
   async #advance(): Promise<void> {
     if (this.#end === undefined) {
-      const [row] = await this.#database.query<{ last: unknown }>(LAST);
-      this.#end = Number(row?.last ?? 0);
+      this.#end = await this.#begin();
       return;
     }
     for (let from: number = this.#end; ; ) {

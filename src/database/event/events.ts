@@ -1,5 +1,6 @@
 /** The event log as the operator reads it, and the replay of what was set aside (contract §1, §9). */
-import { and, asc, desc, eq, gt, lt } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, lt, sql } from 'drizzle-orm';
+import { EVENT_LIST_MAX_BYTES } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 import { events } from '../schema.ts';
 import type { Attempt } from './attempt.ts';
@@ -31,10 +32,15 @@ export interface EventQuery {
   readonly before?: number | undefined;
   /** The name of the events that are listed; absent for all. */
   readonly name?: string | undefined;
+  /** The bytes of bodies and attempts past which a page ends early: EVENT_LIST_MAX_BYTES where it is absent. */
+  readonly maxBytes?: number;
 }
 
 export interface EventLog {
-  /** Lists events in the order of their emission; newest first where `before` is given. */
+  /**
+   * Lists events in the order of their emission; newest first where `before` is given. Fewer than `limit` may be
+   * followed by others where they are large. None is the end.
+   */
   list(query: EventQuery): Promise<readonly LoggedEvent[]>;
   /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
   replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;
@@ -51,24 +57,7 @@ SELECT (SELECT count(*)::int FROM again) AS queued, EXISTS (SELECT 1 FROM events
 export function eventLog(database: Database, onEvents: () => void): EventLog {
   return {
     async list(query) {
-      const rows = await database.run((on) =>
-        on
-          .select()
-          .from(events)
-          .where(
-            and(
-              gt(events.eventId, query.after),
-              query.before === undefined ? undefined : lt(events.eventId, query.before),
-              query.name === undefined ? undefined : eq(events.name, query.name),
-              query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
-              query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
-              query.status === undefined ? undefined : eq(events.status, query.status),
-            ),
-          )
-          .orderBy(query.before === undefined ? asc(events.eventId) : desc(events.eventId))
-          .limit(query.limit),
-      );
-      return rows.map(loggedEvent);
+      return (await database.run((on) => pageOf(on, query))).map(loggedEvent);
     },
     async replay(webhookId) {
       const [row] = await database.query<{ queued: number; known: boolean }>(REPLAY, [webhookId]);
@@ -84,6 +73,43 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
       return row?.appUuid;
     },
   };
+}
+
+/** The rows of a page. The lengths of large bodies stand in the rows, so that none is read that is not in the page. */
+function pageOf(on: Database['drizzle'], query: EventQuery) {
+  const order = query.before === undefined ? asc : desc;
+  const found = on
+    .select({
+      eventId: events.eventId,
+      bytes: sql<number>`octet_length(${events.body}) + pg_column_size(${events.attempts})`.as('bytes'),
+    })
+    .from(events)
+    .where(
+      and(
+        gt(events.eventId, query.after),
+        query.before === undefined ? undefined : lt(events.eventId, query.before),
+        query.name === undefined ? undefined : eq(events.name, query.name),
+        query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
+        query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
+        query.status === undefined ? undefined : eq(events.status, query.status),
+      ),
+    )
+    .orderBy(order(events.eventId))
+    .limit(query.limit)
+    .as('found');
+  const page = on
+    .select({
+      eventId: found.eventId,
+      bytesBefore: sql<number>`sum(${found.bytes}) OVER (ORDER BY ${order(found.eventId)}) - ${found.bytes}`.as('bytes_before'),
+    })
+    .from(found)
+    .as('page');
+  return on
+    .select(getTableColumns(events))
+    .from(page)
+    .innerJoin(events, eq(events.eventId, page.eventId))
+    .where(lt(page.bytesBefore, query.maxBytes ?? EVENT_LIST_MAX_BYTES))
+    .orderBy(order(events.eventId));
 }
 
 function loggedEvent(row: typeof events.$inferSelect): LoggedEvent {

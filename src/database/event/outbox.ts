@@ -4,6 +4,7 @@
  * relay reads at a time: it holds a lease, renewed by heartbeat, and a settlement is taken only from the holder.
  */
 
+import { RELAY_COUNTED_BYTES } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -26,8 +27,13 @@ export interface OutboxEvent extends Cursor {
   readonly attempts: readonly Attempt[];
 }
 
-interface OutboxPage {
+interface OutboxPart {
   readonly events: readonly OutboxEvent[];
+  /** It ends at a limit: there may be more to read at once. */
+  readonly more: boolean;
+}
+
+interface OutboxPage extends OutboxPart {
   /** Committed events are held back by a transaction that still runs: read again soon. */
   readonly heldBack: boolean;
 }
@@ -57,9 +63,10 @@ export interface OutboxStore {
   horizon(): Promise<Cursor>;
   /** Applications with something undelivered before `until`. */
   backlog(until: Cursor): Promise<readonly string[]>;
+  /** Reads at most `limit` events, one at least, and fewer where `limit` times RELAY_COUNTED_BYTES are exceeded. */
   read(after: Cursor, limit: number): Promise<OutboxPage>;
-  /** One application's events in `(after, until]`. */
-  readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<readonly OutboxEvent[]>;
+  /** One application's events in `(after, until]`, within the same limits. */
+  readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<OutboxPart>;
   /** Tells whether no event waits for its first attempt. */
   isEmpty(): Promise<boolean>;
   /**
@@ -84,31 +91,53 @@ const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
 const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
 const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
 
-const COLUMNS = `o.xid::text AS xid, o.event_id, e.webhook_id, e.app_uuid, e.name, array_to_json(e.lanes)::text AS lanes, e.body, e.traceparent, e.at,
-  o.attempts_before, e.attempts::text AS attempts`;
+/**
+ * Makes a page of the rows that a statement finds, and ends it before its bodies exceed the bytes. The statement reads
+ * no body: the length of a large one stands in its row. `found` is the number of rows before that end.
+ */
+const page = (rows: string, bytes: string): string => `WITH page AS MATERIALIZED (${rows})
+  SELECT p.xid::text AS xid, event_id, webhook_id, app_uuid, name, array_to_json(lanes)::text AS lanes, body, traceparent, at,
+    attempts_before, attempts::text AS attempts, held, found
+  FROM (SELECT *, count(*) OVER ()::int AS found, sum(octet_length(body)) OVER (ORDER BY xid, event_id) - octet_length(body) AS bytes
+    FROM page) AS p WHERE bytes < ${bytes}::bigint ORDER BY p.xid, event_id`;
+const COLUMNS =
+  'o.xid, o.event_id, e.webhook_id, e.app_uuid, e.name, e.lanes, e.body, e.traceparent, e.at, o.attempts_before, e.attempts';
 /** Each row tells as well whether later ones are held back, which spares a second question. */
-const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
+const READ = page(
+  `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
   FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
-  ORDER BY o.xid, o.event_id LIMIT $3::int`;
+  ORDER BY o.xid, o.event_id LIMIT $3::int`,
+  '$4',
+);
 const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
 const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
-const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+const READ_APP = page(
+  `SELECT ${COLUMNS}, false AS held FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
-  ORDER BY o.xid, o.event_id LIMIT $6::int`;
+  ORDER BY o.xid, o.event_id LIMIT $6::int`,
+  '$7',
+);
 
 const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM jsonb_array_elements(s.attempts::jsonb) WITH ORDINALITY AS a (made, position)
     WHERE NOT e.attempts @> jsonb_build_array(made)), '[]')`;
-/** Attempts that the event has already are left out where `isAgain`. */
+/**
+ * Attempts that the event has already are left out where `isAgain`. An outcome counts only while its row of the outbox
+ * is there. One that comes late, of a lease that was lost and taken again, would make a delivered event pending for
+ * ever.
+ */
 const settleStatement = (isAgain: boolean): string => `
 WITH settled AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
+  SELECT s.*, o.event_id IS NOT NULL AS waits
+  FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
+  LEFT JOIN outbox AS o ON o.xid = s.xid::xid8 AND o.event_id = s.event_id
   WHERE EXISTS (SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2)
 ), gone AS (
   DELETE FROM outbox AS o USING settled AS s WHERE s.status <> 'pending' AND o.xid = s.xid::xid8 AND o.event_id = s.event_id
 ), logged AS (
-  UPDATE events AS e SET status = s.status, attempts = e.attempts || ${isAgain ? NEW_ATTEMPTS : 's.attempts::jsonb'} FROM settled AS s WHERE e.event_id = s.event_id
+  UPDATE events AS e SET status = s.status, attempts = e.attempts || ${isAgain ? NEW_ATTEMPTS : 's.attempts::jsonb'} FROM settled AS s
+  WHERE e.event_id = s.event_id AND s.waits
 )
 SELECT count(*)::int AS settled FROM settled`;
 const SETTLE = settleStatement(false);
@@ -141,13 +170,15 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
     },
     backlog: async (until) => (await database.query(BACKLOG, [until.xid, until.eventId])).map((row) => String(row.app_uuid)),
     async read(after, limit) {
-      const rows = await database.query(READ, [after.xid, after.eventId, limit]);
-      if (rows.length > 0) return { events: rows.map(outboxEvent), heldBack: rows[0]?.held === true };
+      const rows = await database.query(READ, [after.xid, after.eventId, limit, limit * RELAY_COUNTED_BYTES]);
+      if (rows.length > 0) return { ...partOf(rows, limit), heldBack: rows[0]?.held === true };
       const [row] = await database.query<{ held: boolean }>(HELD, [after.xid, after.eventId]);
-      return { events: [], heldBack: row?.held === true };
+      return { events: [], more: false, heldBack: row?.held === true };
     },
-    readApp: async (appUuid, after, until, limit) =>
-      (await database.query(READ_APP, [appUuid, after.xid, after.eventId, until.xid, until.eventId, limit])).map(outboxEvent),
+    async readApp(appUuid, after, until, limit) {
+      const place = [after.xid, after.eventId, until.xid, until.eventId];
+      return partOf(await database.query(READ_APP, [appUuid, ...place, limit, limit * RELAY_COUNTED_BYTES]), limit);
+    },
     async isEmpty() {
       const [row] = await database.query<{ waits: boolean }>(WAITS);
       return row?.waits === false;
@@ -183,6 +214,11 @@ function merge(settlements: readonly Settlement[]): object[] {
     rows.set(name, row);
   }
   return [...rows.values()];
+}
+
+function partOf(rows: readonly Row[], limit: number): OutboxPart {
+  const found = Number(rows[0]?.found ?? 0);
+  return { events: rows.map(outboxEvent), more: found === limit || found > rows.length };
 }
 
 function outboxEvent(row: Row): OutboxEvent {

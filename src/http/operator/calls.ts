@@ -6,7 +6,7 @@ import type { Store } from '../../database/store.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENT_PAGES_MAX } from '../../limits.ts';
+import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENTS_MAX_CHARS, TIMELINE_MAX_EVENTS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { instant } from '../route/sessions.ts';
@@ -177,17 +177,22 @@ export async function recordOf(
   return { entries, events: await eventsOf(options, sessionUuid) };
 }
 
-/** The events of a call, TIMELINE_EVENT_PAGES_MAX pages of them at most. */
+/** The events of a call, from the first one on, as many as a timeline shows. */
 async function eventsOf({ events }: CallRoutesOptions, sessionUuid: string): Promise<readonly LoggedEvent[]> {
   const all: LoggedEvent[] = [];
-  for (let page = 0; page < TIMELINE_EVENT_PAGES_MAX; page++) {
+  let chars = 0;
+  while (all.length < TIMELINE_MAX_EVENTS && chars < TIMELINE_EVENTS_MAX_CHARS) {
     const after = all.at(-1)?.eventId ?? 0;
     const found = await events.list({ appUuid: undefined, sessionUuid, status: undefined, after, limit: EVENT_LIST_MAX_ITEMS });
+    if (found.length === 0) break;
     all.push(...found);
-    if (found.length < EVENT_LIST_MAX_ITEMS) break;
+    for (const event of found) chars += charsOf(event);
   }
   return all;
 }
+
+const charsOf = ({ body, attempts }: LoggedEvent): number =>
+  attempts.reduce((sum, { response }) => sum + (response?.length ?? 0), body.length);
 
 function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent: string, name?: string): Response {
   const response = new Response(body, {
@@ -212,8 +217,8 @@ export function callQuery(query: URLSearchParams): CallQuery | Problem {
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (state !== undefined && !STATES.some((each) => each === state))
     return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
-  if (number !== undefined && (number === '' || number.length > 64))
-    return problems.invalid('number: must have 1 to 64 characters');
+  if (number !== undefined && !/^[^\x00-\x1f\x7f]{1,64}$/u.test(number))
+    return problems.invalid('number: must have 1 to 64 printable characters');
   if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > CALL_LIST_MAX_ITEMS)
     return problems.invalid(`limit: must be a whole number from 1 to ${CALL_LIST_MAX_ITEMS}`);
   const createdAfter = instant(query, 'created_after');

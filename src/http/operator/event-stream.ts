@@ -8,6 +8,7 @@ import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
 import {
   EVENT_STREAM_BEHIND_MAX_BYTES,
   EVENT_STREAM_COMMENT_MS,
+  EVENT_STREAM_PAGE_BYTES,
   EVENT_STREAM_PAGE_EVENTS,
   EVENT_STREAMS_MAX,
 } from '../../limits.ts';
@@ -171,10 +172,12 @@ class EventStream {
         status: undefined,
         after: this.#position,
         limit: EVENT_STREAM_PAGE_EVENTS,
+        maxBytes: EVENT_STREAM_PAGE_BYTES,
       });
       const ready = page.filter(({ eventId }) => eventId <= end);
       const text = (await Promise.all(ready.map((event) => this.#text(event)))).join('');
-      this.#position = ready.length < EVENT_STREAM_PAGE_EVENTS ? end : (ready.at(-1)?.eventId ?? end);
+      // A page with fewer events than it might have may have ended at its bytes.
+      this.#position = ready.at(-1)?.eventId ?? end;
       return text;
     } catch {
       // The database is away: the reader comes back with its last id.

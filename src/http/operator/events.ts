@@ -37,7 +37,10 @@ const logRoute = ({ events }: Store): Route =>
       method: 'GET',
       path: '/operator/v1/events',
       summary: 'Read the event log, in order of emission, with delivery attempts',
-      success: [200, '`{"events": […]}`'],
+      success: [
+        200,
+        '`{"events": […]}`. A page of large events ends before its `limit`: ask on after its last `position` until one is empty.',
+      ],
       query: [
         { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
         { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
@@ -149,9 +152,11 @@ export async function replayed(events: EventLog, webhookId: string, appUuid?: st
 
 function streamRequest(context: RequestContext): StreamRequest | Problem {
   const { query, request } = context;
-  for (const name of query.keys())
+  for (const name of query.keys()) {
     if (name !== 'app_uuid' && name !== 'signed')
       return problems.invalid('query: has a parameter that is not app_uuid or signed');
+    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  }
   const appUuid = query.get('app_uuid') ?? undefined;
   const signed = query.get('signed');
   const after = request.headers.get('last-event-id') ?? undefined;
@@ -165,9 +170,11 @@ function streamRequest(context: RequestContext): StreamRequest | Problem {
 
 /** The query of the list, from its parameters. */
 export function eventQuery(query: URLSearchParams): EventQuery | Problem {
-  for (const name of query.keys())
+  for (const name of query.keys()) {
     if (!EVENT_PARAMETERS.some((each) => each === name))
       return problems.invalid(`query: has a parameter that is not one of ${EVENT_PARAMETERS.join(', ')}`);
+    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  }
   const appUuid = query.get('app_uuid') ?? undefined;
   const sessionUuid = query.get('session_uuid') ?? undefined;
   const status = query.get('status') ?? undefined;

@@ -22,9 +22,11 @@ export const messageLogRoutes = (messages: Pick<MessageStore, 'latest'>): readon
       ],
     },
     ({ query }) => {
-      for (const name of query.keys())
+      for (const name of query.keys()) {
         if (name !== 'app_uuid' && name !== 'limit')
           return problems.invalid('query: has a parameter that is not app_uuid or limit');
+        if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+      }
       const appUuid = query.get('app_uuid') ?? undefined;
       const limit = query.get('limit') ?? '100';
       if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');

@@ -26,7 +26,7 @@ const signer =
     signatureHeaders(
       (await credentials.signingSecrets(appUuid)).map(signingKey),
       webhookId,
-      Math.floor(clock.now() / 1000),
+      Math.floor(clock.wall() / 1000),
       body,
     );
 

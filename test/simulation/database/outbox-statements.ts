@@ -29,17 +29,16 @@ function takeAsNode(execution: Execution, name: string): number | undefined {
 export const isAfter = (row: OutboxRecord, xid: number, eventId: number): boolean =>
   row.xid > xid || (row.xid === xid && row.event_id > eventId);
 
-function rowsOf(tables: Tables, found: readonly OutboxRecord[], limit: number): Rows {
-  return [...found]
-    .sort((a, b) => a.xid - b.xid || a.event_id - b.event_id)
-    .slice(0, limit)
-    .flatMap(({ event_id }) => {
-      const event = tables.eventsById.get(event_id);
-      if (event === undefined) return [];
-      const { xid, lanes, attempts, ...rest } = event;
-      const told = { lanes: JSON.stringify(lanes), attempts: JSON.stringify(attempts), attempts_before: 0 };
-      return [{ ...rest, ...told, xid: String(xid) }];
-    });
+/** The page of rows. No body of the simulation is so large that a page would end before its limit. */
+function rowsOf(tables: Tables, all: readonly OutboxRecord[], limit: number): Rows {
+  const page = [...all].sort((a, b) => a.xid - b.xid || a.event_id - b.event_id).slice(0, limit);
+  return page.flatMap(({ event_id }) => {
+    const event = tables.eventsById.get(event_id);
+    if (event === undefined) return [];
+    const { xid, lanes, attempts, ...rest } = event;
+    const told = { lanes: JSON.stringify(lanes), attempts: JSON.stringify(attempts), attempts_before: 0 };
+    return [{ ...rest, ...told, xid: String(xid), held: false, found: page.length }];
+  });
 }
 
 interface Settled {
@@ -87,7 +86,7 @@ const relayStatements: readonly Statement[] = [
     );
     return [...new Set(before.map((row) => row.app_uuid))].map((app_uuid) => ({ app_uuid }));
   }),
-  read(/^SELECT o\.xid.* AND o\.xid < pg_snapshot_xmin/s, (execution) => {
+  read(/^WITH page AS MATERIALIZED \(SELECT o\.xid.* AND o\.xid < pg_snapshot_xmin/s, (execution) => {
     const { tables } = execution;
     const { xmin } = tables;
     const found = [...tables.outbox.values()].filter(
@@ -104,7 +103,7 @@ const relayStatements: readonly Statement[] = [
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
     { waits: [...tables.outbox.values()].some(({ event_id }) => tables.eventsById.get(event_id)?.attempts.length === 0) },
   ]),
-  read(/^SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
+  read(/^WITH page AS MATERIALIZED \(SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
     const { tables } = execution;
     const found = [...tables.outbox.values()].filter(
       (row) =>
@@ -123,9 +122,9 @@ const relayStatements: readonly Statement[] = [
       const isAgain = execution.text.includes('NOT e.attempts @>');
       return () => {
         if (!isHolder) return [{ settled: 0 }];
-        for (const { event_id, status, attempts } of settled) {
+        for (const { xid, event_id, status, attempts } of settled) {
           const event = tables.eventsById.get(event_id);
-          if (event !== undefined) {
+          if (event !== undefined && String(tables.outbox.get(event_id)?.xid) === xid) {
             event.status = status;
             const known = new Set(isAgain ? event.attempts.map((attempt) => JSON.stringify(attempt)) : []);
             event.attempts = [...event.attempts, ...attempts.filter((attempt) => !known.has(JSON.stringify(attempt)))];
