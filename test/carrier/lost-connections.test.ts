@@ -54,8 +54,8 @@ async function carrierThat(answer: (method: string, seen: number) => string | 'r
 
 test('A call over a TCP connection that turns out to be dead goes over a new one, as the same INVITE', async () => {
   const { carrier, of } = await carrierThat((_, seen) => (seen === 2 ? 'reset' : '486 Busy Here'));
-  await carrier.dial().signals.until('leg.ended');
-  expect(await carrier.dial().signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  await (await carrier.dial()).signals.until('leg.ended');
+  expect(await (await carrier.dial()).signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
   const [first, lost, again] = of('INVITE');
   expect([first?.connection, lost?.connection, again?.connection]).toEqual([1, 1, 2]);
   expect(again?.message).toBe(lost?.message ?? '');
@@ -63,14 +63,14 @@ test('A call over a TCP connection that turns out to be dead goes over a new one
 
 test('A call whose new connection is lost as well ends at once as carrier_unreachable', async () => {
   const { carrier, of } = await carrierThat((_, seen) => (seen > 1 ? 'reset' : '486 Busy Here'));
-  await carrier.dial().signals.until('leg.ended');
-  expect(await carrier.dial().signals.until('leg.ended', 5_000)).toMatchObject({ end: { cause: 'carrier_unreachable' } });
+  await (await carrier.dial()).signals.until('leg.ended');
+  expect(await (await carrier.dial()).signals.until('leg.ended', 5_000)).toMatchObject({ end: { cause: 'carrier_unreachable' } });
   expect(of('INVITE')).toHaveLength(3);
 });
 
 test('The BYE of a call whose connection turns out to be dead reaches the carrier over a new one', async () => {
   const { carrier, of } = await carrierThat((method, seen) => (method === 'BYE' && seen === 1 ? 'reset' : '200 OK'));
-  const { leg, signals } = carrier.dial();
+  const { leg, signals } = await carrier.dial();
   await signals.until('leg.answered');
   leg.hangup();
   await carrier.idle();

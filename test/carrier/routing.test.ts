@@ -89,7 +89,7 @@ describe('a 302', () => {
 
   test('is followed to the Contact with the highest q of several', async () => {
     const { carrier, first } = await trunks({ follow_redirects: true });
-    const { leg } = dial(carrier);
+    const { leg } = await dial(carrier);
     const contacts = '<sip:+972500000001@x>;q=0.1, "Desk, 2nd floor" <sip:+972500000002@x>;q=0.9, <sip:+972500000003@x>;q=nine';
     first.respond(await first.until(/^INVITE /), '302 Moved Temporarily', { fields: `Contact: ${contacts}\r\n` });
     await first.until(/^INVITE sip:\+972500000002@/);
@@ -195,7 +195,7 @@ describe('a call whose trunk fails', () => {
     for (const status of ['181 Call Is Being Forwarded', '182 Queued']) {
       const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
       const [one, two] = far;
-      const { signals } = dial(carrier);
+      const { signals } = await dial(carrier);
       const invite = (await one?.until(/^INVITE /)) ?? '';
       one?.respond(invite, status);
       one?.respond(invite, '408 Request Timeout');
