@@ -5,7 +5,7 @@
  */
 
 import { RELAY_COUNTED_BYTES } from '../../limits.ts';
-import type { Database, Row } from '../driver/database.ts';
+import type { Database, Queryable, Row } from '../driver/database.ts';
 import type { Attempt } from './attempt.ts';
 
 /** A position in the outbox: events at or before it have been seen. */
@@ -92,33 +92,24 @@ const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
 const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
 
 /**
- * Makes a page of the rows that a statement finds, and ends it before its bodies exceed the bytes. The statement reads
- * no body: the length of a large one stands in its row. `found` is the number of rows before that end.
+ * A body that is larger than RELAY_COUNTED_BYTES is read by itself, once it is known to be in the page. Its length
+ * stands in its row.
  */
-const page = (rows: string, bytes: string): string => `WITH page AS MATERIALIZED (${rows})
-  SELECT p.xid::text AS xid, event_id, webhook_id, app_uuid, name, array_to_json(lanes)::text AS lanes, body, traceparent, at,
-    attempts_before, attempts::text AS attempts, held, found
-  FROM (SELECT *, count(*) OVER ()::int AS found, sum(octet_length(body)) OVER (ORDER BY xid, event_id) - octet_length(body) AS bytes
-    FROM page) AS p WHERE bytes < ${bytes}::bigint ORDER BY p.xid, event_id`;
-const COLUMNS =
-  'o.xid, o.event_id, e.webhook_id, e.app_uuid, e.name, e.lanes, e.body, e.traceparent, e.at, o.attempts_before, e.attempts';
+const COLUMNS = `o.xid::text AS xid, o.event_id, e.webhook_id, e.app_uuid, e.name, array_to_json(e.lanes)::text AS lanes, octet_length(e.body) AS bytes,
+  CASE WHEN octet_length(e.body) <= ${RELAY_COUNTED_BYTES} THEN e.body END AS body, e.traceparent, e.at, o.attempts_before, e.attempts::text AS attempts`;
 /** Each row tells as well whether later ones are held back, which spares a second question. */
-const READ = page(
-  `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
+const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
   FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
-  ORDER BY o.xid, o.event_id LIMIT $3::int`,
-  '$4',
-);
+  ORDER BY o.xid, o.event_id LIMIT $3::int`;
 const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
 const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
-const READ_APP = page(
-  `SELECT ${COLUMNS}, false AS held FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
-  ORDER BY o.xid, o.event_id LIMIT $6::int`,
-  '$7',
-);
+  ORDER BY o.xid, o.event_id LIMIT $6::int`;
+const BODIES = `SELECT event_id, body FROM events
+  WHERE event_id = ANY (ARRAY(SELECT json_array_elements_text($1::text::json)::bigint))`;
 
 const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM jsonb_array_elements(s.attempts::jsonb) WITH ORDINALITY AS a (made, position)
     WHERE NOT e.attempts @> jsonb_build_array(made)), '[]')`;
@@ -170,14 +161,14 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
     },
     backlog: async (until) => (await database.query(BACKLOG, [until.xid, until.eventId])).map((row) => String(row.app_uuid)),
     async read(after, limit) {
-      const rows = await database.query(READ, [after.xid, after.eventId, limit, limit * RELAY_COUNTED_BYTES]);
-      if (rows.length > 0) return { ...partOf(rows, limit), heldBack: rows[0]?.held === true };
+      const rows = await database.query(READ, [after.xid, after.eventId, limit]);
+      if (rows.length > 0) return { ...(await partOf(database, rows, limit)), heldBack: rows[0]?.held === true };
       const [row] = await database.query<{ held: boolean }>(HELD, [after.xid, after.eventId]);
       return { events: [], more: false, heldBack: row?.held === true };
     },
     async readApp(appUuid, after, until, limit) {
       const place = [after.xid, after.eventId, until.xid, until.eventId];
-      return partOf(await database.query(READ_APP, [appUuid, ...place, limit, limit * RELAY_COUNTED_BYTES]), limit);
+      return await partOf(database, await database.query(READ_APP, [appUuid, ...place, limit]), limit);
     },
     async isEmpty() {
       const [row] = await database.query<{ waits: boolean }>(WAITS);
@@ -216,12 +207,29 @@ function merge(settlements: readonly Settlement[]): object[] {
   return [...rows.values()];
 }
 
-function partOf(rows: readonly Row[], limit: number): OutboxPart {
-  const found = Number(rows[0]?.found ?? 0);
-  return { events: rows.map(outboxEvent), more: found === limit || found > rows.length };
+/**
+ * Ends a page where its bodies exceed the bytes, and reads the large ones. An event that was erased meanwhile is left
+ * out.
+ */
+async function partOf(database: Queryable, rows: readonly Row[], limit: number): Promise<OutboxPart> {
+  let bytes = 0;
+  const page: Row[] = [];
+  for (const row of rows) {
+    if (bytes >= limit * RELAY_COUNTED_BYTES) break;
+    bytes += Number(row.bytes);
+    page.push(row);
+  }
+  const large = page.filter(({ body }) => body === null).map(({ event_id: eventId }) => eventId);
+  const read = large.length === 0 ? [] : await database.query(BODIES, [JSON.stringify(large)]);
+  const bodies = new Map(read.map(({ event_id: eventId, body }) => [String(eventId), body]));
+  const events = page.flatMap((row) => {
+    const body = row.body ?? bodies.get(String(row.event_id));
+    return body === undefined ? [] : [outboxEvent(row, String(body))];
+  });
+  return { events, more: rows.length === limit || page.length < rows.length };
 }
 
-function outboxEvent(row: Row): OutboxEvent {
+function outboxEvent(row: Row, body: string): OutboxEvent {
   const made: readonly Attempt[] = JSON.parse(String(row.attempts));
   return {
     xid: String(row.xid),
@@ -230,7 +238,7 @@ function outboxEvent(row: Row): OutboxEvent {
     appUuid: String(row.app_uuid),
     name: String(row.name),
     lanes: JSON.parse(String(row.lanes)),
-    body: String(row.body),
+    body,
     traceparent: String(row.traceparent),
     at: Number(row.at),
     attempts: made.slice(Number(row.attempts_before)),

@@ -29,7 +29,7 @@ function takeAsNode(execution: Execution, name: string): number | undefined {
 export const isAfter = (row: OutboxRecord, xid: number, eventId: number): boolean =>
   row.xid > xid || (row.xid === xid && row.event_id > eventId);
 
-/** The page of rows. No body of the simulation is so large that a page would end before its limit. */
+/** The page of rows. No body of the simulation is so large that it would be read by itself. */
 function rowsOf(tables: Tables, all: readonly OutboxRecord[], limit: number): Rows {
   const page = [...all].sort((a, b) => a.xid - b.xid || a.event_id - b.event_id).slice(0, limit);
   return page.flatMap(({ event_id }) => {
@@ -37,7 +37,7 @@ function rowsOf(tables: Tables, all: readonly OutboxRecord[], limit: number): Ro
     if (event === undefined) return [];
     const { xid, lanes, attempts, ...rest } = event;
     const told = { lanes: JSON.stringify(lanes), attempts: JSON.stringify(attempts), attempts_before: 0 };
-    return [{ ...rest, ...told, xid: String(xid), held: false, found: page.length }];
+    return [{ ...rest, ...told, xid: String(xid), held: false, bytes: event.body.length }];
   });
 }
 
@@ -86,7 +86,7 @@ const relayStatements: readonly Statement[] = [
     );
     return [...new Set(before.map((row) => row.app_uuid))].map((app_uuid) => ({ app_uuid }));
   }),
-  read(/^WITH page AS MATERIALIZED \(SELECT o\.xid.* AND o\.xid < pg_snapshot_xmin/s, (execution) => {
+  read(/^SELECT o\.xid.* AND o\.xid < pg_snapshot_xmin/s, (execution) => {
     const { tables } = execution;
     const { xmin } = tables;
     const found = [...tables.outbox.values()].filter(
@@ -103,7 +103,7 @@ const relayStatements: readonly Statement[] = [
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
     { waits: [...tables.outbox.values()].some(({ event_id }) => tables.eventsById.get(event_id)?.attempts.length === 0) },
   ]),
-  read(/^WITH page AS MATERIALIZED \(SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
+  read(/^SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
     const { tables } = execution;
     const found = [...tables.outbox.values()].filter(
       (row) =>
