@@ -54,6 +54,8 @@ export const SIP_MIN_SE_SEC = 90;
 export const SIP_RETRIES_MAX = 4;
 export const SIP_REGISTER_EXPIRES_SEC = 300;
 export const SIP_REGISTER_RETRY_SEC = 30;
+/** A registrar that refuses is asked again after a pause that doubles up to this. */
+export const SIP_REGISTER_REFUSED_MAX_SEC = 600;
 /**
  * The next address of the registrar is tried after so long without any response: all SIP_TARGETS_MAX have been asked
  * before a binding expires that is refreshed 30 s ahead.

@@ -216,7 +216,11 @@ class SipCarrier implements Carrier {
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isKnown = (address: string) => this.#isKnown(address);
     // A node that stops leaves the bindings to those who take over, or to itself after a restart.
-    const onLost = (from: Pick<Peer, 'transport' | 'host' | 'port'>) => (this.#closed ? undefined : this.#devices.lost(from));
+    const onLost = (from: Pick<Peer, 'transport' | 'host' | 'port'>) => {
+      if (this.#closed) return;
+      this.#devices.lost(from);
+      this.#monitor.flowLost(from);
+    };
     const tlsOf = (identity: string) => {
       const trunk = this.#named(trunkOfTlsIdentity(identity));
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };

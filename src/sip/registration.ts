@@ -6,7 +6,13 @@
  *   unregistered --200--> registered --refresh 200--> registered
  *        ^ 423: longer expiry; 401/407: credentials; else retry later
  */
-import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_REGISTER_SILENT_MS, SIP_RETRIES_MAX } from '../limits.ts';
+import {
+  SIP_REGISTER_EXPIRES_SEC,
+  SIP_REGISTER_REFUSED_MAX_SEC,
+  SIP_REGISTER_RETRY_SEC,
+  SIP_REGISTER_SILENT_MS,
+  SIP_RETRIES_MAX,
+} from '../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from './agent-context.ts';
 import type { Timed } from './deadlines.ts';
 import type { Peer } from './flow.ts';
@@ -54,8 +60,13 @@ export class Registration implements RequestOwner, Timed {
   /** The peer that is asked, and those that are left to try after it in this round. */
   #peer: Peer | undefined;
   #others: readonly Peer[] = [];
-  /** The peer that took the binding. */
+  /** The peer that took the binding, and when, in milliseconds. */
   #boundAt: Peer | undefined;
+  #boundSince = -Infinity;
+  /** When the next round begins, in milliseconds. Undefined while one is under way. */
+  #restsUntil: number | undefined;
+  /** Refusals since the last binding. */
+  #refusals = 0;
   /** The number of the round. What a search of an earlier round finds comes too late. */
   #round = 0;
 
@@ -97,6 +108,22 @@ export class Registration implements RequestOwner, Timed {
     this.#state = 'unregistered';
   }
 
+  /**
+   * A connection to that address has closed. Where the binding was made over it, calls do not come in any more if we
+   * are behind a NAT, so it is made anew (RFC 5626 §4.4): at once, but not within SIP_REGISTER_RETRY_SEC of the last
+   * time, as some registrars close every connection.
+   */
+  flowLost(from: Pick<Peer, 'transport' | 'host' | 'port'>, now: number): void {
+    const { layer } = this.#context;
+    const bound = this.#boundAt;
+    if (bound === undefined || this.#restsUntil === undefined || this.until === undefined) return;
+    if (bound.transport !== from.transport || bound.host !== from.host || bound.port !== from.port) return;
+    layer.now = now;
+    const at = Math.max(now, this.#boundSince + SIP_REGISTER_RETRY_SEC * 1000);
+    if (at === now) this.#begin();
+    else if (at < this.#restsUntil) this.#again((at - now) / 1000);
+  }
+
   /** The peer has not answered and there is another one, or the time of the next round has come. */
   due(): void {
     if (!this.#tryNext()) this.#begin();
@@ -113,7 +140,9 @@ export class Registration implements RequestOwner, Timed {
     if (status < 200) return;
     if (status < 300) {
       this.#tooBrief = 0;
+      this.#refusals = 0;
       this.#boundAt = this.#peer;
+      this.#boundSince = this.#context.layer.now;
       const granted = this.#granted(response);
       this.#until = this.#context.layer.now + granted * 1000;
       this.#to('registered', status);
@@ -130,7 +159,10 @@ export class Registration implements RequestOwner, Timed {
     }
     if (status === 503 && this.#tryNext()) return;
     this.#to('refused', status);
-    this.#again(Math.max(1, Math.min(3600, parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_REGISTER_RETRY_SEC)));
+    const asked = parseDeltaSeconds(response.headers.get('retry-after'));
+    // Who asks again and again with a password that is refused is banned by many a registrar.
+    const pause = SIP_REGISTER_RETRY_SEC * (status < 500 ? 2 ** Math.min(this.#refusals++, 10) : 1);
+    this.#again(asked === undefined ? Math.min(SIP_REGISTER_REFUSED_MAX_SEC, pause) : Math.max(1, Math.min(3600, asked)));
   }
 
   onFailure(): void {
@@ -156,6 +188,7 @@ export class Registration implements RequestOwner, Timed {
   /** Begins a round. */
   #begin(): void {
     this.#abandon();
+    this.#restsUntil = undefined;
     const round = ++this.#round;
     this.#options.resolve((peers, now) => {
       if (this.#stopped || round !== this.#round) return;
@@ -211,7 +244,8 @@ export class Registration implements RequestOwner, Timed {
   /** Begins the next round after so long. */
   #again(seconds: number): void {
     this.#others = [];
-    this.#context.layer.deadlines.set(this, this.#context.layer.now + seconds * 1000);
+    this.#restsUntil = this.#context.layer.now + seconds * 1000;
+    this.#context.layer.deadlines.set(this, this.#restsUntil);
   }
 
   #to(state: RegistrationState, status: number): void {

@@ -123,6 +123,24 @@ describe('a registration', () => {
     advance(START + 130_000);
     expect(one(sent())).toContain('REGISTER');
   });
+
+  test('that is refused is tried again after pauses that double up to ten minutes, until it succeeds', () => {
+    const { registration, sent, answer, advance } = registrar();
+    registration.start(START);
+    let at = START;
+    for (const pauseSec of [30, 60, 120, 240, 480, 600, 600]) {
+      answer(one(sent()), 403, '', at);
+      advance(at + pauseSec * 1000 - 1);
+      expect(sent()).toEqual([]);
+      at += pauseSec * 1000;
+      advance(at);
+    }
+    answer(one(sent()), 200, 'Expires: 300\r\n', at);
+    advance(at + 270_000);
+    answer(one(sent()), 403, '', at + 270_000);
+    advance(at + 270_000 + SIP_REGISTER_RETRY_SEC * 1000);
+    expect(one(sent())).toContain('REGISTER');
+  });
 });
 
 describe('a registrar at several addresses', () => {

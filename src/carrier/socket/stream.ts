@@ -64,7 +64,7 @@ interface StreamOptions {
   /** Whether connections from an address are closed at once. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
-  /** A connection is closed that a device was registered over. */
+  /** A connection is closed that a device was registered over, or one that we had opened. */
   onLost(connection: Connection): void;
 }
 
@@ -229,7 +229,7 @@ export class Streams {
           if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
           if (gone.kind === 'outbound') this.#outbound--;
           else this.#inbound.closed(remote.host, gone.kind === 'known');
-          if (gone.isKept) this.#options.onLost(gone);
+          if (gone.isKept || gone.kind === 'outbound') this.#options.onLost(gone);
         },
       },
       connectMs,

@@ -106,6 +106,12 @@ export class TrunkMonitor {
     );
   }
 
+  /** A connection that we had opened to that address is closed: bindings that were made over it are made anew. */
+  flowLost(to: Pick<Peer, 'transport' | 'host' | 'port'>): void {
+    for (const { registration } of this.#trunks.values())
+      if (registration !== undefined) this.#driver.run((now) => registration.flowLost(to, now));
+  }
+
   /** Asks the trunk at once, also one that carries calls. */
   probeNow(name: string): void {
     const monitored = this.#trunks.get(name);
