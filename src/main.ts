@@ -6,11 +6,13 @@ import { shutDown } from './compose/shutdown.ts';
 import type { Config } from './config.ts';
 import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
+import { lookUpWithoutThreads } from './outbound/system-names.ts';
 import { loadConfig } from './settings/load.ts';
 
 const STOPS = ['SIGTERM', 'SIGINT'] as const;
 
 ignoreProxies(process.env);
+lookUpWithoutThreads();
 const config = settingsOrExit();
 const log = createLog(config.logLevel);
 process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));

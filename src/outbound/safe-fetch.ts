@@ -3,10 +3,10 @@
  * `Host` and in TLS server name indication, so the certificate is still checked against the name. Redirects are not
  * followed.
  */
-import { isIPv6 } from 'node:net';
 import { safeConnect } from './connect.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
+import { pinnedTo } from './pinned.ts';
 import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
@@ -47,22 +47,19 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
   const url = checkedUrl(request.url);
   const started = performance.now();
   const address = await resolveScreened(url.hostname, allow, resolver, request.responseTimeoutMs);
-  const pinned = new URL(url);
-  pinned.hostname = isIPv6(address) ? `[${address}]` : address;
   const abort = new AbortController();
   const giveUp = () => abort.abort(new OutboundError('timeout', 'no response in time'));
   const timer = setTimeout(giveUp, Math.max(1, request.responseTimeoutMs - (performance.now() - started)));
   const signal = request.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, request.signal]);
-  const init: BunFetchRequestInit = {
+  const [pinned, init] = pinnedTo(address, url, {
     method: request.method,
     // No content coding: a decompressed body would have no bound of its own.
-    headers: { 'accept-encoding': 'identity', ...request.headers, host: url.host },
+    headers: { 'accept-encoding': 'identity', ...request.headers },
     redirect: 'manual',
     decompress: false,
     signal,
     ...(request.body === undefined ? {} : { body: request.body }),
-    ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
-  };
+  });
   try {
     const { status, headers, body } = await fetch(pinned, init);
     return { status, headers, body: body ?? undefined };

@@ -1,11 +1,13 @@
 /** Names that applications and far ends give us, and the files that are read beside their look-ups. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';
+import dns, { type LookupOptions } from 'node:dns';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lookUp } from '../../src/outbound/lookup.ts';
 import { NameServers } from '../../src/outbound/name-servers.ts';
+import { lookUpWithoutThreads } from '../../src/outbound/system-names.ts';
 
 let folder: string;
 
@@ -15,21 +17,65 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('Names whose DNS server never answers hold up no file', () => {
+/**
+ * Whether a file is read beside what `begin` does with many names, `name(0)` and so on, whose DNS server never answers.
+ */
+function readsBeside(begin: string): boolean {
   const library = join(folder, 'mute.so');
   const source = join(import.meta.dir, '../support/mute-dns.c');
   expect(spawnSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl'], { stdio: 'inherit' }).status).toBe(0);
   const program = `
+    import { createSocket } from 'node:dgram';
+    import { setServers } from 'node:dns';
     import { stat } from 'node:fs/promises';
     import { availableParallelism } from 'node:os';
-    import { lookUp } from ${JSON.stringify(join(import.meta.dir, '../../src/outbound/lookup.ts'))};
-    for (let each = 0; each < 4 * availableParallelism(); each++) lookUp('n' + each + '.mute.test').catch(() => {});
+    const mute = createSocket('udp4');
+    await new Promise((resolve) => mute.bind(0, '127.0.0.1', () => resolve()));
+    setServers(['127.0.0.1:' + mute.address().port]);
+    const name = (each) => 'n' + each + '.mute.test';
+    for (let each = 0; each < 4 * availableParallelism(); each++) ${begin}
+    // Some look names up in another thread, a moment later.
+    for (let times = 0; times < 10; times++) await stat('/').then(() => new Promise((next) => setTimeout(next, 30)));
     console.log((await stat('/')).isDirectory());
     process.exit();
   `;
+  const path = join(folder, 'program.ts');
+  writeFileSync(path, program.replaceAll("'src/", `'${join(import.meta.dir, '../../src')}/`));
   const env = { ...process.env, LD_PRELOAD: library };
-  const { stdout } = spawnSync(process.execPath, ['-e', program], { env, encoding: 'utf8', timeout: 4_000 });
-  expect(stdout).toBe('true\n');
+  const { stdout } = spawnSync(process.execPath, [path], { env, encoding: 'utf8', timeout: 4_000 });
+  return stdout === 'true\n';
+}
+
+test('Names whose DNS server never answers hold up no file', () => {
+  expect(readsBeside(`(await import('src/outbound/lookup.ts')).lookUp(name(each)).catch(() => {});`)).toBe(true);
+});
+
+test('Neither do those of the database, of the object store and of what a library connects to', () => {
+  expect(
+    readsBeside(`{
+      if (each === 0) (await import('src/outbound/system-names.ts')).lookUpWithoutThreads();
+      (await import('node:net')).connect({ host: name(each), port: 9 }).on('error', () => {});
+      (await import('node:http')).get('http://' + name(each)).on('error', () => {});
+      const { openPostgres } = await import('src/database/driver/postgres.ts');
+      openPostgres({ url: 'postgres://u@' + name(each) + '/d' }).query('SELECT 1').catch(() => {});
+      const { ObjectStore } = await import('src/recording-storage/s3/object-store.ts');
+      const { systemClock } = await import('src/clock.ts');
+      const keys = { accessKeyId: 'a', secretAccessKey: 'b', region: 'c' };
+      const store = new ObjectStore({ bucket: 'd', prefix: '', endpoint: 'http://' + name(each), ...keys }, systemClock());
+      store.head('e').catch(() => {});
+    }`),
+  ).toBe(true);
+});
+
+test('The names that a library looks up are found as before: of one version or all, of addresses, and of none', async () => {
+  lookUpWithoutThreads();
+  const { lookup } = dns;
+  const found = (name: string, options: LookupOptions) =>
+    new Promise((resolve) => lookup(name, options, (error, address, family) => resolve(error?.code ?? [address, family])));
+  expect(await found('localhost', { family: 4 })).toEqual(['127.0.0.1', 4]);
+  expect(await found('::1', {})).toEqual(['::1', 6]);
+  expect(await found('127.0.0.1', { all: true })).toEqual([[{ address: '127.0.0.1', family: 4 }], undefined]);
+  expect(await found('unknown.invalid', {})).toMatch(/^(ENOTFOUND|EAI_AGAIN|ETIMEOUT|ECONNREFUSED)$/);
 });
 
 test('A name of /etc/hosts is found, in the IP version that is asked for', async () => {

@@ -187,7 +187,7 @@ test('the recordings that have a file here are told, in the spool and in the cac
   await uploaded(storage);
   const names: string[] = [];
   for await (const name of storage.names()) names.push(name);
-  expect(names).toEqual([here, there]);
+  expect(names.toSorted()).toEqual([here, there].toSorted());
 });
 
 describe('the spool', () => {

@@ -70,7 +70,7 @@ export function asUnavailable(error: unknown): unknown {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
-const CONNECTION_CODES = /^(E[A-Z]{3,}|ERR_SOCKET.*|CONNECT(ION)?_.*|FAILED_TO_OPEN_SOCKET)$/;
+const CONNECTION_CODES = /^(E[A-Z]{3,}|EAI_[A-Z]+|ERR_SOCKET.*|CONNECT(ION)?_.*|FAILED_TO_OPEN_SOCKET)$/;
 
 function looksLikeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return true;

@@ -10,9 +10,12 @@
  * not screened. Left out: listing, copies, versions, ACLs.
  */
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { AwsV4Signer } from 'aws4fetch';
 import type { Clock } from '../../clock.ts';
 import { OBJECT_ANSWER_MAX_BYTES, OBJECT_COMPLETE_MAX_MS, OBJECT_REQUEST_MAX_MS } from '../../limits.ts';
+import { pinnedTo } from '../../outbound/pinned.ts';
+import { lookUpTrusted } from '../../outbound/system-names.ts';
 import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
 interface ObjectStoreSettings {
@@ -181,7 +184,7 @@ export class ObjectStore {
     if (call.signal?.aborted) stop();
     let response: Response | undefined;
     try {
-      response = await fetch(...(await this.#signed(call, abort.signal)));
+      response = await this.#fetch(call, abort.signal);
       if (!response.ok) throw faultOf(response.status, await xml(response).catch(() => ''));
       return await take(response);
     } catch (error) {
@@ -194,7 +197,17 @@ export class ObjectStore {
     }
   }
 
-  async #signed(call: Call, signal: AbortSignal): Promise<[string, RequestInit]> {
+  /** Sends a signed request to an address of the endpoint, of IPv4 if it has one. */
+  async #fetch(call: Call, signal: AbortSignal): Promise<Response> {
+    const [url, request] = await this.#signed(call, signal);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const found = isIP(host) === 0 ? await unlessAborted(lookUpTrusted(host), signal) : [{ address: host, family: isIP(host) }];
+    const address = found.find(({ family }) => family === 4) ?? found[0];
+    if (address === undefined) throw new ObjectError('away', 'no address');
+    return await fetch(...pinnedTo(address.address, url, request));
+  }
+
+  async #signed(call: Call, signal: AbortSignal): Promise<[URL, Parameters<typeof pinnedTo>[2]]> {
     const { accessKeyId, secretAccessKey, region } = this.#settings;
     const path = call.name === undefined ? '' : `/${this.#path}${encoded(call.name)}`;
     const url = `${this.#bucketUrl}${path}${call.query === undefined ? '' : `?${call.query}`}`;
@@ -214,7 +227,21 @@ export class ObjectStore {
     const { headers } = await signer.sign();
     // After signing, because gateways rewrite it.
     headers.set('accept-encoding', 'identity');
-    return [url, { method: call.method, headers, body: call.body?.bytes ?? null, redirect: 'manual', signal }];
+    const request = { method: call.method, body: call.body?.bytes ?? null, redirect: 'manual', signal } as const;
+    return [new URL(url), { ...request, headers: Object.fromEntries(headers) }];
+  }
+}
+
+/** Rejects as soon as the signal is aborted, and with what the promise rejects with. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }
 
