@@ -43,16 +43,19 @@ export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 /**
- * Compressed bytes given to a decoder at once: half a second of MP3 at 64 kbit/s. More costs memory for each that
- * plays, less costs turns.
+ * Compressed bytes given to a decoder at once, at first and at most: half a second and two of MP3 at 64 kbit/s; and the
+ * sound that is enough for one step. More costs memory for each that plays, less costs turns.
  */
 export const DECODE_STEP_BYTES = 4 * 1024;
+export const DECODE_STEP_MAX_BYTES = 16 * 1024;
+export const DECODE_PIECE_MS = 1_500;
 /** The longest step of a decoder. A thread that answers nothing for so long is stuck, and is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** The sound of one pass through a playlist that is repeated from memory, at most. */
 export const LOOP_KEPT_MS = 2_000;
-/** PCM fed ahead of what is heard. */
-export const PLAYER_AHEAD_MS = 2_000;
+/** PCM fed ahead of what is heard: of files, and of live sources. */
+export const PLAYER_AHEAD_MS = 4_000;
+export const LIVE_AHEAD_MS = 2_000;
 /** Audio of a push that is read ahead of what is heard; the sender is held back at the sum (contract §3: 2 s). */
 export const PUSH_QUEUE_MS = 400;
 export const PUSH_AHEAD_MS = 1_500;

@@ -2,7 +2,7 @@
  * FLAC (RFC 9639) cut into frames: bytes of a file in, whole frames whose checksums hold out. A damaged frame is left
  * out. Pure.
  */
-import { DECODE_STEP_BYTES, FLAC_FRAME_MAX_BYTES } from '../../limits.ts';
+import { DECODE_STEP_MAX_BYTES, FLAC_FRAME_MAX_BYTES } from '../../limits.ts';
 import { flacCrc8, flacCrc16 } from './crc.ts';
 
 /**
@@ -90,7 +90,7 @@ export class FlacFramer {
         this.#restart();
       }
     }
-    if (bytes.length - start > FLAC_FRAME_MAX_BYTES + DECODE_STEP_BYTES) {
+    if (bytes.length - start > FLAC_FRAME_MAX_BYTES + DECODE_STEP_MAX_BYTES) {
       start = bytes.length;
       this.#synced = false;
       this.#restart();

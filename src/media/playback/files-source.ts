@@ -9,7 +9,7 @@
  * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard;
  * it is told at the end.
  */
-import { LOOP_KEPT_MS, PLAYER_AHEAD_MS } from '../../limits.ts';
+import { DECODE_PIECE_MS, LOOP_KEPT_MS, PLAYER_AHEAD_MS } from '../../limits.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
 import { type AudioSource, SourceLost } from '../source/audio-source.ts';
@@ -61,7 +61,7 @@ class KeptPass {
 
 export class FilesSource implements PcmSource {
   readonly aheadMs = PLAYER_AHEAD_MS;
-  readonly pieceMs = 500;
+  readonly pieceMs = DECODE_PIECE_MS;
   readonly live = false;
   readonly #sources: readonly OpenedSource[];
   readonly #terms: PcmTerms;
@@ -159,7 +159,7 @@ export class FilesSource implements PcmSource {
     try {
       for await (const chunk of source.bytes()) {
         decoder ??= await decoders.open(source.kind, rateHz, skip);
-        for await (const pcm of decodeSteps(decoder, chunk)) {
+        for await (const pcm of decodeSteps(decoder, chunk, rateHz)) {
           heard += pcm.length;
           yield kept.keep(pcm);
         }

@@ -5,10 +5,10 @@
  * file that is not missing a moment.
  */
 import {
+  LIVE_AHEAD_MS,
   LIVE_HEALTHY_MS,
   LIVE_RECONNECT_MS,
   LIVE_SILENT_MAX_BYTES,
-  PLAYER_AHEAD_MS,
   PLAYLIST_DEPTH_MAX,
   PLAYLIST_ENTRIES_MAX,
   SOURCE_ADMISSION_MS,
@@ -185,7 +185,7 @@ async function segments(target: DownloadTarget, media: HlsMedia): Promise<Connec
 }
 
 class LiveSource implements PcmSource {
-  readonly aheadMs = PLAYER_AHEAD_MS;
+  readonly aheadMs = LIVE_AHEAD_MS;
   readonly pieceMs = 0;
   readonly live: boolean;
   readonly #stream: OpenStream;
@@ -238,13 +238,13 @@ class LiveSource implements PcmSource {
     const decoder = await decoders.open(connection.kind, rateHz);
     let silentBytes = 0;
     try {
-      yield* decodeSteps(decoder, connection.head);
+      yield* decodeSteps(decoder, connection.head, this.#terms.rateHz);
       if (!connection.ended) {
         for (let chunk = await connection.body.next(); chunk !== undefined; chunk = await connection.body.next()) {
           // Sound holds the sender back; rubbish would be read as fast as the line gives it, for ever.
           silentBytes += chunk.length;
           if (silentBytes > LIVE_SILENT_MAX_BYTES) throw new DecodeError('no sound in it');
-          for await (const pcm of decodeSteps(decoder, chunk)) {
+          for await (const pcm of decodeSteps(decoder, chunk, this.#terms.rateHz)) {
             silentBytes = 0;
             yield pcm;
           }

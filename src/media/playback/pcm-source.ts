@@ -17,8 +17,8 @@ export interface PcmSource {
   /** Audio fed ahead of what is heard, ms. */
   readonly aheadMs: number;
   /**
-   * Handed to the player in pieces of this size, so that commands stay few; 0: as it comes, for what may come no faster
-   * than it is heard.
+   * Handed to the player in pieces of this size, so that commands stay few, once the player has twice as much; 0: as it
+   * comes.
    */
   readonly pieceMs: number;
   /** Whether audio that comes late is left out rather than heard late. */

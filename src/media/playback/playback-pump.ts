@@ -35,6 +35,8 @@ export class PlaybackPump {
   #fed = 0;
   /** Samples that may still be fed before the player must ask. */
   #budget: number;
+  /** Samples that the player had when it asked last, and those that were fed to it since. */
+  #lead = 0;
   #wake: (() => void) | undefined;
   /** The pull under way; one of an earlier number is over. */
   #pull = 0;
@@ -63,7 +65,8 @@ export class PlaybackPump {
   /** The player asks for more: what it had queued when it had taken `fedByThen` samples. */
   hungry(queuedMs: number, fedByThen: number): void {
     const underway = this.#fed - this.#whole(fedByThen);
-    this.#budget = this.#aheadSamples - (queuedMs * this.#options.rateHz) / 1000 - underway;
+    this.#lead = (queuedMs * this.#options.rateHz) / 1000 + underway;
+    this.#budget = this.#aheadSamples - this.#lead;
     this.#turn();
   }
 
@@ -96,6 +99,7 @@ export class PlaybackPump {
     const target = 'positionMs' in place ? samples(place.positionMs) : this.#base + this.#whole(taken) + samples(place.offsetMs);
     this.#base = Math.max(0, target);
     this.#fed = 0;
+    this.#lead = 0;
     this.#budget = this.#aheadSamples;
     this.#moving = undefined;
     const next = this.#next;
@@ -149,7 +153,9 @@ export class PlaybackPump {
     this.#held.push(pcm);
     this.#heldSamples += pcm.length;
     const { rateHz, source } = this.#options;
-    const piece = (rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : source.pieceMs)) / 1000;
+    const samples = (ms: number) => (rateHz * ms) / 1000;
+    // A source that gives no more than is heard is handed over before the player has nothing left.
+    const piece = Math.min(samples(source.pieceMs), Math.max(samples(FIRST_PIECE_MS), this.#lead / 2));
     if (this.#heldSamples >= piece) await this.#flush(pull);
   }
 
@@ -168,6 +174,7 @@ export class PlaybackPump {
         at += piece.length;
         this.#budget -= piece.length;
         this.#fed += piece.length;
+        this.#lead += piece.length;
         this.#options.feed(piece);
       }
     }
