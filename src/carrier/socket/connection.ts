@@ -67,6 +67,8 @@ export class Connection {
    * since anything came. A far end that is gone without a word is found out by the first message to it.
    */
   #unanswered: ((why: SendFailure) => void)[] = [];
+  /** Whether what is written waits for the end of the turn. */
+  #gathers = false;
 
   constructor(
     flow: number,
@@ -129,7 +131,7 @@ export class Connection {
       this.#expectMessage();
       if (frame.type === 'message') this.#host.onMessage(frame.bytes, this);
       else if (frame.type === 'ping') this.write(PONG, () => {});
-      else this.#socket.destroy();
+      else this.#drop();
     }
     return most;
   }
@@ -151,12 +153,33 @@ export class Connection {
     if (this.#socket.writableLength + bytes.length > SIP_WRITE_BUFFER_MAX_BYTES) {
       // The peer does not read. The bytes it was sent are lost with the connection.
       failed('refused');
-      this.#socket.destroy();
+      this.#drop();
       return;
     }
     this.#unanswered.push(failed);
     if (this.#up && this.#unanswered.length > SIP_CONNECTION_UNANSWERED_MAX) this.#unanswered.shift();
+    this.#gather();
     this.#socket.write(bytes);
+  }
+
+  /** What is written in one turn of the event loop goes out at its end, in one piece: each piece costs a system call. */
+  #gather(): void {
+    if (this.#gathers) return;
+    this.#gathers = true;
+    this.#socket.cork();
+    setImmediate(() => this.#release());
+  }
+
+  #release(): void {
+    if (!this.#gathers) return;
+    this.#gathers = false;
+    this.#socket.uncork();
+  }
+
+  /** Ends the connection. What was written before is sent, as far as the system takes it. */
+  #drop(): void {
+    this.#release();
+    this.#socket.destroy();
   }
 
   /**
@@ -174,7 +197,7 @@ export class Connection {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#drop();
   }
 
   /** Restarts the deadline of a stranger at each whole message; that of a known connection ends with the first one. */
@@ -183,7 +206,7 @@ export class Connection {
     if (this.#kind === 'outbound' || (this.#kind === 'known' && this.#heard)) return;
     this.#cancelDeadline = this.#clock.at(this.#clock.now() + SIP_FIRST_MESSAGE_MS, () => {
       if (this.#heard) this.#recognize();
-      if (this.#kind === 'stranger' || !this.#heard) this.#socket.destroy();
+      if (this.#kind === 'stranger' || !this.#heard) this.#drop();
     });
   }
 
@@ -207,7 +230,7 @@ export class Connection {
 
   #look(): void {
     if (!this.#up) {
-      this.#socket.destroy();
+      this.#drop();
       return;
     }
     const now = this.#clock.now();
@@ -224,7 +247,7 @@ export class Connection {
   #onIdle(now: number): void {
     const { isKept } = this;
     if (!isKept && ++this.#idlePeriods >= SIP_CONNECTION_IDLE_PERIODS_MAX) {
-      this.#socket.destroy();
+      this.#drop();
       return;
     }
     this.#quietSince = now;

@@ -2,6 +2,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
 import { apps, callerIds, numbers, paymentTerminals } from '../schema.ts';
 
 export interface NumberStore {
@@ -18,6 +19,9 @@ export interface Permitted {
   disallow(appUuid: string, value: string): Promise<boolean>;
   allowed(appUuid: string, value: string): Promise<boolean>;
 }
+
+/** Calls that come in together are looked up together. */
+const OWNERS = `SELECT e164, app_uuid FROM numbers WHERE e164 = ANY (ARRAY(SELECT json_array_elements_text($1::text::json)))`;
 
 export function numberStore(database: Database, changed: (appUuid: string) => void): NumberStore {
   return {
@@ -36,10 +40,13 @@ export function numberStore(database: Database, changed: (appUuid: string) => vo
       for (const { appUuid } of gone) changed(appUuid);
       return gone.length > 0;
     },
-    async owner(e164) {
-      const [row] = await database.query<{ app_uuid: string }>('SELECT app_uuid FROM numbers WHERE e164 = $1', [e164]);
-      return row?.app_uuid;
-    },
+    owner: coalesce({
+      async load(asked) {
+        const rows = await database.query<{ e164: string; app_uuid: string }>(OWNERS, [JSON.stringify([...new Set(asked)])]);
+        const owners = new Map(rows.map(({ e164, app_uuid: appUuid }) => [e164, appUuid]));
+        return asked.map((e164) => owners.get(e164));
+      },
+    }),
   };
 }
 
