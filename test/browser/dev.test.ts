@@ -38,6 +38,10 @@ beforeAll(async () => {
     child.once('exit', (code) => reject(new Error(`dev ended with ${code}: ${output}`)));
   });
 }, 60_000);
+test('tells the credentials of the application `default`, which the first start makes and tells once', () => {
+  expect(output).toMatch(/A first application, "default", was made[\s\S]*sk_\S+[\s\S]*whsec_\S+[\s\S]*Your first call/);
+});
+
 afterAll(async () => {
   const ended = new Promise<number | null>((resolve) => dev.once('exit', resolve));
   dev.kill('SIGINT');
