@@ -13,6 +13,13 @@ const segment = encodeURIComponent;
 /** How many events the operator API gives unless it is told. */
 const EVENTS_PER_PAGE = 100;
 
+/** A row of `calls`. A call that is up has no length yet, and a MOS of 0 says that nothing was heard to judge by. */
+const callRow = (call) => ({
+  ...call,
+  duration_seconds: call.state === 'ended' ? call.duration_seconds : '',
+  mos: call.quality?.mos || '',
+});
+
 /** A list of the operator API, with the parameters that were given. */
 const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(defined(parameters))}`];
 
@@ -156,8 +163,7 @@ export const COMMANDS = {
   'calls list': {
     usage: 'calls [list] [--app APP] [--state live|ended|STATE] [--number NUMBER] [--after CURSOR] [--limit N]',
     ask: (_, { app, state, number, after, limit }) => list('/sessions', { app_uuid: app, state, number, after, limit }),
-    // A MOS of 0 says that nothing was heard that could be judged.
-    rows: (body) => body.sessions.map((call) => ({ ...call, mos: call.quality?.mos || '' })),
+    rows: (body) => body.sessions.map(callRow),
     columns: [
       'created_at',
       'session_uuid',

@@ -129,6 +129,23 @@ describe('bin/sidetone', () => {
     expect([rest.err, rest.out.trim().split('\n').length]).toEqual(['', 2]);
   }, 60_000);
 
+  test('leaves empty the length of a call that is up, and the MOS of one that nobody was heard in', async () => {
+    const facts = { created_at: '-', session_uuid: '-', type: 'phone_in', caller_id: '-', did: '-', trunk: 'lab' };
+    const sessions = [
+      { ...facts, state: 'answered', duration_seconds: 0, hangup_cause: '' },
+      { ...facts, state: 'ended', duration_seconds: 5, hangup_cause: 'completed', quality: { mos: 0 } },
+      { ...facts, state: 'ended', duration_seconds: 7, hangup_cause: 'completed', quality: { mos: 4.4 } },
+    ];
+    using calls = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ sessions, after: '' }) });
+    const { out } = await sidetone(['calls'], { SIDETONE_URL: `http://127.0.0.1:${calls.port}` });
+    const rows = out.trim().split('\n').slice(1);
+    expect(rows.map((row) => row.split(/ +/).slice(6))).toEqual([
+      ['lab'],
+      ['lab', '5', 'completed'],
+      ['lab', '7', 'completed', '4.4'],
+    ]);
+  }, 60_000);
+
   test('sends the fields of a trunk as text, number, list or switch, as each of them is', async () => {
     const set = ['trunks', 'set', 'kinds', '--uri', 'sip:127.0.0.1:5081', '--cidr', '127.0.0.0/8'];
     const more = ['outbound_prefix=00', 'follow_redirects=true', 'transfer_hosts=a.example,b.example', 'max_cps=5'];
