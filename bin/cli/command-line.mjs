@@ -43,7 +43,7 @@ export function readCommandLine(args) {
   if (positionals.length === 1 && positionals[0] === 'calls') positionals.push('list');
   const length = Object.hasOwn(COMMANDS, positionals[0]) ? 1 : 2;
   const name = positionals.slice(0, length).join(' ');
-  if (!Object.hasOwn(COMMANDS, name)) throw new Stop(`unknown command: ${name} (sidetone --help)`);
+  if (!Object.hasOwn(COMMANDS, name)) throw new Stop(unknown(name, positionals[0]));
   const command = COMMANDS[name];
   const words = positionals.slice(length);
   const takes = wordsOf(command.usage);
@@ -59,14 +59,22 @@ function parsed(args) {
   try {
     return parseArgs({ args, options: ALL_OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new Stop(`${error.message.split('\n')[0]} (sidetone --help)`);
+    // What Node says after the first sentence is about its own rules.
+    throw new Stop(`${error.message.split('\n')[0].split('. ')[0]} (sidetone --help)`);
   }
+}
+
+/** What is wrong with a command that there is not: `trunks` alone lacks the second word. */
+function unknown(name, first) {
+  const known = Object.keys(COMMANDS).filter((each) => each.startsWith(`${first} `));
+  if (known.length === 0) return `unknown command: ${name} (sidetone --help)`;
+  return `${name === first ? 'incomplete' : 'unknown'} command: ${name}; there is ${known.join(', ')} (sidetone ${first} --help)`;
 }
 
 /** The help of all commands, or of those that begin with these words. */
 function helpOf(words) {
   const named = Object.entries(COMMANDS).filter(
-    ([name]) => `${name} `.startsWith(words.slice(0, 2).join(' ')) || name === words[0],
+    ([name]) => `${name} `.startsWith(`${words.slice(0, 2).join(' ')} `.trimStart()) || name === words[0],
   );
   const commands = named.length > 0 ? named : Object.entries(COMMANDS);
   return `Usage: sidetone <command> [options]\n\n${commands.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;

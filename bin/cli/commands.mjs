@@ -10,6 +10,15 @@ import { Stop } from './stop.mjs';
 import { fieldLines } from './table.mjs';
 
 const segment = encodeURIComponent;
+/** How many events the operator API gives unless it is told. */
+const EVENTS_PER_PAGE = 100;
+
+/** A row of `calls`. A call that is up has no length yet, and a MOS of 0 says that nothing was heard to judge by. */
+const callRow = (call) => ({
+  ...call,
+  duration_seconds: call.state === 'ended' ? call.duration_seconds : '',
+  mos: call.quality?.mos || '',
+});
 
 /** A list of the operator API, with the parameters that were given. */
 const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(defined(parameters))}`];
@@ -18,7 +27,8 @@ const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(define
  * Name → command, in the order of the help. One of these says what it does:
  *
  *   ask(words, given)   [method, path, body] of the operator API. `rows` and `columns` print the answer as a table,
- *                       `text` as it likes; without them it is printed field by field.
+ *                       `text` as it likes; without them it is printed field by field. `note` is said to a reader
+ *                       after it, and `next` gives the cursor of the next page.
  *   run                 a program of the platform, in its own runtime
  *   start(signal)       runs until it is interrupted
  *   follow(api, given, signal)   reads from the operator API until it is interrupted
@@ -39,19 +49,32 @@ export const COMMANDS = {
   'apps create': {
     usage: 'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N]',
     ask: ([name], given) => ['POST', '/apps', { ...appFields(given), name }],
+    note: 'The key and the secret are shown this once: keep them.',
   },
   'apps show': { usage: 'apps show APP', ask: ([app]) => ['GET', `/apps/${segment(app)}`] },
   'apps update': {
     usage:
       'apps update APP [--name NAME] [--webhook-url URL] [--block EVENT]... [--unblock-all] [--max-rooms N] [--max-members N]',
-    ask: ([app], given) => ['PATCH', `/apps/${segment(app)}`, appFields(given)],
+    ask([app], given) {
+      const fields = appFields(given);
+      if (Object.keys(fields).length === 0) throw new Stop('apps update needs something to change (sidetone apps update --help)');
+      return ['PATCH', `/apps/${segment(app)}`, fields];
+    },
   },
-  'keys add': { usage: 'keys add APP', ask: ([app]) => ['POST', `/apps/${segment(app)}/api-keys`, {}] },
+  'keys add': {
+    usage: 'keys add APP',
+    ask: ([app]) => ['POST', `/apps/${segment(app)}/api-keys`, {}],
+    note: 'The key is shown this once: keep it.',
+  },
   'keys remove': {
     usage: 'keys remove APP KEY_ID',
     ask: ([app, key]) => ['DELETE', `/apps/${segment(app)}/api-keys/${segment(key)}`],
   },
-  'secrets rotate': { usage: 'secrets rotate APP', ask: ([app]) => ['POST', `/apps/${segment(app)}/webhook-secrets`, {}] },
+  'secrets rotate': {
+    usage: 'secrets rotate APP',
+    ask: ([app]) => ['POST', `/apps/${segment(app)}/webhook-secrets`, {}],
+    note: 'The secret is shown this once: keep it.',
+  },
   'numbers assign': {
     usage: 'numbers assign NUMBER APP',
     ask: ([e164, app]) => ['PUT', `/numbers/${segment(e164)}`, { app_uuid: app }],
@@ -133,13 +156,14 @@ export const COMMANDS = {
         return { ...event, attempts: event.attempts.length, last: last?.error || (last?.status ?? '') };
       }),
     columns: ['position', 'created_at', 'event', 'session_uuid', 'status', 'attempts', 'last', 'webhook_id'],
+    next: ({ events }, { limit = EVENTS_PER_PAGE }) => (events.length >= Number(limit) ? events.at(-1).position : undefined),
   },
   'events replay': { usage: 'events replay WEBHOOK_ID', ask: ([id]) => ['POST', `/events/${segment(id)}/replay`, {}] },
 
   'calls list': {
     usage: 'calls [list] [--app APP] [--state live|ended|STATE] [--number NUMBER] [--after CURSOR] [--limit N]',
     ask: (_, { app, state, number, after, limit }) => list('/sessions', { app_uuid: app, state, number, after, limit }),
-    rows: (body) => body.sessions.map((call) => ({ ...call, mos: call.quality?.mos ?? '' })),
+    rows: (body) => body.sessions.map(callRow),
     columns: [
       'created_at',
       'session_uuid',

@@ -81,7 +81,10 @@ async function startPlatform(env) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop();
     for (const line of lines) {
-      const entry = line.startsWith('{') ? JSON.parse(line) : {};
+      const isLogged = line.startsWith('{');
+      // The secrets of the first application are told this once, outside the log.
+      if (!isLogged) console.log(line);
+      const entry = isLogged ? JSON.parse(line) : {};
       if (entry.http_port !== undefined) resolve(entry.url);
       if (entry.level === undefined ? false : isTrouble(entry.level)) console.error(line);
     }

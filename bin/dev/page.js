@@ -16,6 +16,22 @@ function setCalling(isCalling) {
   button.textContent = isCalling ? 'Hang up' : 'Call';
 }
 
+/** The keys work while a call is connected. */
+function setConnected(isConnected) {
+  document.querySelector('.keys').disabled = !isConnected;
+}
+
+/** Shows that no call is up, and lets go of the microphone. */
+async function endCall() {
+  setCalling(false);
+  setConnected(false);
+  element('heard').value = 0;
+  element('said').value = 0;
+  const ended = phone;
+  phone = undefined;
+  await ended?.close();
+}
+
 const level = (samples) => Math.min(1, Math.sqrt(samples.reduce((sum, each) => sum + each * each, 0) / samples.length) / 8000);
 
 /** Opens the audio of the page. A page that may not hear you can still play what comes. */
@@ -85,17 +101,16 @@ const TELLS = {
   },
   calling: () => say('Ringing …'),
   over: async () => {
-    setCalling(false);
     say('The call is over');
-    element('heard').value = 0;
-    element('said').value = 0;
-    await phone?.close();
-    phone = undefined;
+    await endCall();
   },
   error: ({ message }) => say(message),
   event: ({ event }) => {
     show(event);
-    if (event.event === 'session.answered') say('Connected');
+    if (event.event === 'session.answered') {
+      say('Connected');
+      setConnected(true);
+    }
     if (event.event === 'recording.ended') {
       recording.href = event.pull_url;
       recording.hidden = false;
@@ -114,5 +129,6 @@ socket.addEventListener('message', ({ data }) => {
 });
 socket.addEventListener('close', () => {
   button.disabled = true;
+  void endCall();
   say('The demo has stopped: start it again and reload this page');
 });

@@ -1,7 +1,7 @@
 /** One call: what it is, its time axis, everything that happened in it, and the details of what is selected. */
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { forgetCalls } from '../page/call-list.ts';
-import { nameOf, useApps } from '../part/apps.tsx';
+import { AppName, useApps } from '../part/apps.tsx';
 import { Empty, Facts, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { Foreign } from '../part/text.tsx';
@@ -99,7 +99,7 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
         <Facts
           of={[
             ['Session', <code key="uuid">{session.session_uuid}</code>],
-            ['Application', nameOf(apps, session.app_uuid)],
+            ['Application', <AppName key="app" apps={apps} uuid={session.app_uuid} />],
             ['Kind', TYPE_NAMES[session.type]],
             ['Trunk', session.trunk],
           ]}

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useApps } from '../part/apps.tsx';
 import { Empty, Facts, FilterField, Problem, State, Time } from '../part/parts.tsx';
+import { Foreign } from '../part/text.tsx';
 import { ask } from '../platform/api.ts';
 import { useLoaded, whileLoading } from '../platform/live.ts';
 import type { App, AppDetail } from '../platform/types.ts';
@@ -59,7 +60,8 @@ export function AppsPage() {
   );
 }
 
-const told = (shown: number, found: number): string => (shown === found ? `${found}` : `the newest ${shown} of ${found}`);
+const told = (shown: number, found: number): string =>
+  shown === found ? `${found} shown` : `the newest ${shown} of ${found} shown`;
 
 const matches = ({ name, app_uuid: uuid }: App, search: string): boolean =>
   `${name} ${uuid}`.toLowerCase().includes(search.toLowerCase());
@@ -70,7 +72,9 @@ function AppCard({ app: { app_uuid: uuid, name } }: { readonly app: App }) {
   });
   return (
     <section class="card" aria-labelledby={`name-${uuid}`}>
-      <h2 id={`name-${uuid}`}>{name}</h2>
+      <h2 id={`name-${uuid}`}>
+        <Foreign text={name} />
+      </h2>
       <Problem words={error} />
       {data === undefined ? <p class="quiet">{whileLoading(error)}</p> : <AppFacts app={data} />}
       <p class="row small">
@@ -91,6 +95,7 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
           'Webhook',
           <span key="hook">
             <State state={state} /> {app.webhook_url}
+            {app.webhook_url === '' && <code>{`bin/sidetone apps update ${app.app_uuid} --webhook-url URL`}</code>}
             {lastError !== '' && <span class="error"> {lastError}</span>}
             <span class="quiet small">
               {' '}
@@ -98,8 +103,18 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
             </span>
           </span>,
         ],
-        ['Numbers', app.inbound_phone_numbers.join(', ') || <None key="none" command="bin/sidetone numbers assign" />],
-        ['Caller IDs', app.outbound_caller_ids.join(', ') || <None key="none" command="bin/sidetone caller-ids add" />],
+        [
+          'Numbers',
+          app.inbound_phone_numbers.join(', ') || (
+            <None key="none" command={`bin/sidetone numbers assign +15550001 ${app.app_uuid}`} />
+          ),
+        ],
+        [
+          'Caller IDs',
+          app.outbound_caller_ids.join(', ') || (
+            <None key="none" command={`bin/sidetone caller-ids add ${app.app_uuid} +15550001`} />
+          ),
+        ],
         ['Blocked events', app.blocked_webhook_events.join(', ')],
         ['Rooms', `${app.room_limits.max_rooms} at most, ${app.room_limits.max_members_per_room} members each`],
         ['Payment terminals', app.payment_terminals.join(', ')],
@@ -108,7 +123,8 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
           <ul key="keys">
             {app.api_keys.map((key) => (
               <li key={key.key_id}>
-                <code>{key.key_id.slice(0, 8)}</code> <span class="quiet small">of</span> <Time at={key.created_at} />
+                <code title={key.key_id}>{key.key_id.slice(0, 8)}</code> <span class="quiet small">of</span>{' '}
+                <Time at={key.created_at} />
               </li>
             ))}
           </ul>,

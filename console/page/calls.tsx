@@ -1,7 +1,7 @@
 /** The list of calls, live and ended, newest first. It is filtered by the platform and filled page by page. */
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DIRECTIONS, mosOf } from '../call/words.ts';
-import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
+import { AppName, AppSelect, useApps } from '../part/apps.tsx';
 import { type Column, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { Foreign } from '../part/text.tsx';
@@ -120,7 +120,7 @@ const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
   { name: 'Direction', cell: (call) => DIRECTIONS[call.type] ?? call.type },
   { name: 'From', cell: (call) => <Party text={call.caller_id} /> },
   { name: 'To', cell: (call) => <Party text={call.did} /> },
-  { name: 'Application', cell: (call) => nameOf(apps, call.app_uuid) },
+  { name: 'Application', cell: (call) => <AppName apps={apps} uuid={call.app_uuid} /> },
   { name: 'Trunk', cell: (call) => call.trunk || <span class="quiet">–</span> },
   { name: 'Length', number: true, cell: (call) => lengthOf(call) },
   { name: 'End', cell: (call) => call.hangup_cause.replaceAll('_', ' ') || <span class="quiet">–</span> },

@@ -1,7 +1,7 @@
 /** The log of events, newest first, with their deliveries. What failed can be sent again. */
 import { useEffect, useState } from 'preact/hooks';
 import { EVENT_NAMES } from '../../src/event/names.ts';
-import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
+import { AppName, AppSelect, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, FilterField, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { visible } from '../part/visible.ts';
@@ -126,7 +126,9 @@ function Log(props: { readonly events: readonly LoggedEvent[]; readonly apps: re
                 <State state={event.status} />
               </td>
               <td data-name="Call">{event.session_uuid === '' ? '–' : <CallLink uuid={event.session_uuid} />}</td>
-              <td data-name="Application">{nameOf(props.apps, event.app_uuid)}</td>
+              <td data-name="Application">
+                <AppName apps={props.apps} uuid={event.app_uuid} />
+              </td>
               <td data-name="Attempts">{event.attempts.length}</td>
             </tr>,
             open === event.webhook_id && (

@@ -1,6 +1,6 @@
 /** The latest short messages. */
 import { useState } from 'preact/hooks';
-import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
+import { AppName, AppSelect, useApps } from '../part/apps.tsx';
 import { type Column, Empty, Problem, State, Table, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { visible } from '../part/visible.ts';
@@ -51,7 +51,7 @@ const columnsOf = (apps: readonly App[]): readonly Column<Message>[] => [
   { name: 'Status', cell: (each) => <State state={each.status} /> },
   { name: 'From', cell: (each) => <Foreign text={each.from} /> },
   { name: 'To', cell: (each) => <Foreign text={each.to} /> },
-  { name: 'Application', cell: (each) => nameOf(apps, each.app_uuid) },
+  { name: 'Application', cell: (each) => <AppName apps={apps} uuid={each.app_uuid} /> },
   { name: 'Text', text: true, cell: (each) => <Foreign text={each.text} /> },
   { name: 'Parts', number: true, cell: (each) => each.segments },
   { name: 'Error', cell: (each) => visible(each.error_message || each.error_code) || <span class="quiet">–</span> },

@@ -1,7 +1,7 @@
 /** The Rooms of this node: who is in each, and who talks. */
 import { useEffect, useState } from 'preact/hooks';
 import { DIRECTIONS } from '../call/words.ts';
-import { nameOf, useApps } from '../part/apps.tsx';
+import { AppName, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { ask, queryOf } from '../platform/api.ts';
@@ -106,7 +106,7 @@ const RoomCard = ({
       {room.room_id}
     </h2>
     <p class="quiet small">
-      {nameOf(apps, room.app_uuid)}, since <Time at={room.created_at} />
+      <AppName apps={apps} uuid={room.app_uuid} />, since <Time at={room.created_at} />
     </p>
     {room.members.length === 0 && <p class="quiet">Nobody is in it.</p>}
     <ul aria-label="Members">

@@ -2,6 +2,7 @@
 import { ask } from '../platform/api.ts';
 import { useLoaded } from '../platform/live.ts';
 import type { App } from '../platform/types.ts';
+import { Foreign } from './text.tsx';
 
 const NONE: readonly App[] = [];
 
@@ -19,8 +20,10 @@ export function useApps(options: { readonly everyMs?: number } = {}): Apps {
   return { apps: data?.apps ?? NONE, isLoaded: data !== undefined, error };
 }
 
-export const nameOf = (apps: readonly App[], appUuid: string): string =>
-  apps.find((each) => each.app_uuid === appUuid)?.name ?? appUuid.slice(0, 12);
+/** The name of an application, or the head of its identifier until the names are loaded. */
+export const AppName = ({ apps, uuid }: { readonly apps: readonly App[]; readonly uuid: string }) => (
+  <Foreign text={apps.find((each) => each.app_uuid === uuid)?.name ?? uuid.slice(0, 12)} />
+);
 
 export function AppSelect(props: {
   readonly apps: readonly App[];

@@ -1,11 +1,11 @@
 // Answers every call and plays a short melody. Plain Node: APP=app_… KEY=… node answer-and-play.mjs
 import { createServer } from 'node:http';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 
 const command = async (path, body = {}) => {
-  const response = await fetch(`${SIDETONE}/v1/sessions/${path}`, {
+  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -13,8 +13,12 @@ const command = async (path, body = {}) => {
   if (!response.ok) console.log(path, response.status, await response.text());
 };
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
   if (request.url === '/melody.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(melody());
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.

@@ -3,13 +3,13 @@
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
 const { FROM, NUMBERS = '', AT_ONCE = '10', PER_SECOND = '5', MESSAGE, CAMPAIGN = 'campaign-1' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 
 const send = async (method, path, body, headers = {}) => {
   for (;;) {
-    const response = await fetch(SIDETONE + path, {
+    const response = await fetch(SIDETONE_URL + path, {
       method,
       headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -70,7 +70,11 @@ const steps = {
   },
 };
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
@@ -81,6 +85,11 @@ server.listen(Number(PORT), '127.0.0.1', async () => {
   const url = `http://127.0.0.1:${server.address().port}/`;
   console.log(`waiting for events on ${url}`);
   // The list begins when the platform knows where its events go.
-  await send('PATCH', '/api/v1/app', { webhook_url: url });
-  await run(NUMBERS.split(',').filter((number) => number !== ''));
+  try {
+    await send('PATCH', '/api/v1/app', { webhook_url: url });
+    await run(NUMBERS.split(',').filter((number) => number !== ''));
+  } catch (error) {
+    console.log('the list was not finished:', error.message, error.cause?.message ?? '');
+    process.exit(1);
+  }
 });

@@ -3,11 +3,11 @@
 // The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
 import { createServer } from 'node:http';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 
 const order = async (event, path, body = {}, headers = {}) => {
-  const response = await fetch(`${SIDETONE}/v1/sessions/${event.session_uuid}${path}`, {
+  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
     method: body === null ? 'DELETE' : 'POST',
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
     body: body === null ? undefined : JSON.stringify(body),
@@ -53,7 +53,11 @@ const steps = {
   'session.ended': (event) => cards.delete(event.session_uuid),
 };
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.

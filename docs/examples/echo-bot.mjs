@@ -3,13 +3,13 @@
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: 16_000 };
 
 const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE + path, {
+  const response = await fetch(SIDETONE_URL + path, {
     method,
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -43,7 +43,11 @@ const steps = {
   },
 };
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.

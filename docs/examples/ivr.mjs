@@ -2,11 +2,11 @@
 // Plain Node: APP=app_… KEY=… node ivr.mjs
 import { createServer } from 'node:http';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 
 const command = async (method, path, body) => {
-  const response = await fetch(`${SIDETONE}/v1/sessions/${path}`, {
+  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
     method,
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -33,9 +33,13 @@ const steps = {
   'playback.ended': (event) => command('DELETE', event.session_uuid),
 };
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
   const wanted = /^\/note\/(\d)\.wav$/.exec(request.url ?? '');
   if (wanted) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(Number(wanted[1])));
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.

@@ -4,9 +4,9 @@
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
 const { OPENAI_URL = 'wss://api.openai.com/v1/realtime', MODEL = 'gpt-realtime', VOICE = 'marin' } = process.env;
-if (!APP || !KEY || !OPENAI_API_KEY) throw new Error('set APP and KEY (`npm start` printed them) and OPENAI_API_KEY');
+if (!APP || !KEY || !OPENAI_API_KEY) throw new Error('set APP and KEY (`bin/sidetone apps create NAME` prints both) and OPENAI_API_KEY');
 
 const INSTRUCTIONS = 'You answer the telephone of a bakery. Be brief and friendly. Say goodbye, then call hang_up, when the caller is done.';
 /** The rate of both sides: OpenAI takes and gives 24 kHz. */
@@ -14,7 +14,7 @@ const RATE = 24_000;
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: RATE };
 
 const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE + path, {
+  const response = await fetch(SIDETONE_URL + path, {
     method,
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -110,7 +110,11 @@ function converse(caller) {
   model.on('error', (error) => console.log('model', error.message));
 }
 
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
 const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.

@@ -5,15 +5,15 @@
 import { createServer } from 'node:http';
 import { AwsClient } from 'aws4fetch';
 
-const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
 const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION = 'us-east-1' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
 if (!BUCKET) throw new Error('set BUCKET to the URL of the bucket');
 
 const store = new AwsClient({ accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY, service: 's3', region: AWS_REGION });
 
 const order = async (event, path, body) => {
-  const response = await fetch(`${SIDETONE}/v1/sessions/${event.session_uuid}${path}`, {
+  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -40,15 +40,18 @@ const steps = {
 };
 
 const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
   let text = '';
   for await (const chunk of request) text += chunk;
-  const event = JSON.parse(text);
-  // What must not be lost is done before the answer: without a 2xx the platform delivers the event again.
-  const done = await Promise.resolve(steps[event.event]?.(event)).then(
-    () => true,
-    (error) => console.log(event.event, String(error)),
-  );
-  response.writeHead(done ? 204 : 500).end();
-  console.log(event.event, event.session_uuid);
+  try {
+    const event = JSON.parse(text);
+    // What must not be lost is done before the answer: without a 2xx the platform delivers the event again.
+    await steps[event.event]?.(event);
+    response.writeHead(204).end();
+    console.log(event.event, event.session_uuid);
+  } catch (error) {
+    response.writeHead(500).end();
+    console.log('failed:', error.message, error.cause?.message ?? '');
+  }
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

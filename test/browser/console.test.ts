@@ -156,6 +156,27 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.close();
   }, 60_000);
 
+  test('fits a telephone, with the longest name that an application may have and a long address of its webhook', async () => {
+    const tab = await context.newPage();
+    await tab.setViewportSize({ width: 360, height: 740 });
+    const detail = await platform.operator('GET', `/apps/${app.appUuid}`);
+    const long = { ...detail.body, name: 'W'.repeat(100), webhook_url: `https://receiver.example.com/${'segment'.repeat(20)}` };
+    await tab.route(/operator\/v1\/apps$/, (route) => route.fulfill({ json: { apps: [long] } }));
+    await tab.route(/operator\/v1\/apps\/app_[0-9a-f-]+$/, (route) => route.fulfill({ json: long }));
+    for (const name of PAGES) {
+      await tab.goto(`${platform.url}/console/${name}`);
+      await tab.getByRole('heading', { level: 1 }).waitFor();
+      if (!['rooms', 'trunks'].includes(name)) await tab.getByText(long.name).first().waitFor({ state: 'attached' });
+      const broken = await tab.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll('.card')]
+          .filter((each) => each.scrollWidth > each.clientWidth)
+          .map((each) => each.textContent?.slice(0, 40)),
+      );
+      expect([name, broken]).toEqual([name, []]);
+    }
+    await tab.close();
+  }, 60_000);
+
   test('holds no connection while nobody sees it, and has everything when it is seen again', async () => {
     const tab = await context.newPage();
     await tab.goto(`${platform.url}/console/events`);

@@ -38,6 +38,10 @@ beforeAll(async () => {
     child.once('exit', (code) => reject(new Error(`dev ended with ${code}: ${output}`)));
   });
 }, 60_000);
+test('tells the credentials of the application `default`, which the first start makes and tells once', () => {
+  expect(output).toMatch(/A first application, "default", was made[\s\S]*sk_\S+[\s\S]*whsec_\S+[\s\S]*Your first call/);
+});
+
 afterAll(async () => {
   const ended = new Promise<number | null>((resolve) => dev.once('exit', resolve));
   dev.kill('SIGINT');
@@ -59,6 +63,8 @@ describe.skipIf(!chromiumInstalled)('the first call in a browser', () => {
     const seen = watch(tab, page);
     await tab.goto(page);
     await tab.getByRole('status').filter({ hasText: 'Ready' }).waitFor();
+    const five = tab.getByRole('button', { name: '5', exact: true });
+    expect(await five.isDisabled()).toBe(true);
     await tab.getByRole('button', { name: 'Call' }).click();
     await tab.getByRole('status').filter({ hasText: 'Connected' }).waitFor();
     const heard = async () => {
@@ -70,7 +76,7 @@ describe.skipIf(!chromiumInstalled)('the first call in a browser', () => {
     // The fake microphone beeps: what is heard now is the echo of it.
     await events.getByText('websocket.connected').nth(1).waitFor();
     await heard();
-    await tab.getByRole('button', { name: '5', exact: true }).click();
+    await five.click();
     await events.getByText('digit=5').waitFor();
     await tab.getByRole('button', { name: 'Hang up' }).click();
     const recording = tab.getByRole('link', { name: 'Listen to the recording' });
@@ -80,9 +86,23 @@ describe.skipIf(!chromiumInstalled)('the first call in a browser', () => {
     expect(wav.subarray(0, 4).toString()).toBe('RIFF');
     expect(wav.subarray(44).some((octet) => octet !== 0)).toBe(true);
     await tab.getByRole('status').filter({ hasText: 'The call is over' }).waitFor();
+    expect(await five.isDisabled()).toBe(true);
     for (const name of ['session.created', 'session.answered', 'playback.started', 'session.ended'])
       expect(await events.getByText(name).count()).toBeGreaterThan(0);
     expect(seen).toEqual({ errors: [], foreign: [] });
+    await tab.close();
+  }, 60_000);
+
+  test('says that the demo has stopped, and leaves nothing to hang up', async () => {
+    const tab = await browser.newPage();
+    await tab.routeWebSocket(/\/page$/, (route) => {
+      route.send(JSON.stringify({ type: 'ready', number: '+15550001' }));
+      route.onMessage(() => void route.close());
+    });
+    await tab.goto(page);
+    await tab.getByRole('button', { name: 'Call' }).click();
+    await tab.getByRole('status').filter({ hasText: 'The demo has stopped' }).waitFor();
+    expect(await tab.getByRole('button', { name: 'Call', exact: true }).isDisabled()).toBe(true);
     await tab.close();
   }, 60_000);
 

@@ -49,7 +49,7 @@ async function answeredBy(command: string, args: readonly string[], environment:
       APP: called.appUuid,
       KEY: called.apiKey,
       SECRET: called.webhookSecret,
-      SIDETONE: platform.url,
+      SIDETONE_URL: platform.url,
       AUDIO: `http://127.0.0.1:${files.port}/tone.mp3`,
       PORT: '0',
       ...environment,

@@ -239,6 +239,8 @@ describe('outside authentication', () => {
     const index = await platform.raw('/docs');
     expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(index.text).toContain('<a href="/docs/webhooks">Webhooks</a>');
+    const [, , first, second] = [...index.text.matchAll(/<li><a href="([^"]+)"/g)].map(([, href]) => href);
+    expect([first, second]).toEqual(['/docs/first-call', '/docs/api']);
     expect((await platform.raw('/docs/')).text).toBe(index.text);
     expect((await platform.raw('/docs/decisions')).text).toBe((await platform.raw('/docs/decisions/README')).text);
     const list = await platform.raw('/llms.txt');
@@ -261,6 +263,8 @@ describe('outside authentication', () => {
     const page = await platform.raw('/docs/reference');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(page.text).not.toMatch(/https?:\/\//);
+    expect(page.text).toContain('<a class="link" href="/docs">Documentation</a>');
+    expect((await platform.raw('/docs/start.js')).text).toContain('prefers-color-scheme: dark');
     const script = await platform.raw('/docs/swagger-ui-bundle.js');
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
     expect(script.text.length).toBeGreaterThan(100_000);

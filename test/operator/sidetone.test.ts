@@ -76,7 +76,9 @@ describe('bin/sidetone', () => {
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [['apps', 'fly'], {}, /unknown command: apps fly/],
       [['apps', 'show'], {}, /takes 1 argument/],
-      [['apps', '--colour'], {}, /colour/],
+      [['apps', '--colour'], {}, /^sidetone: Unknown option '--colour' \(sidetone --help\)$/m],
+      [['trunks'], {}, /incomplete command: trunks; there is trunks list, trunks show, trunks set, trunks remove/],
+      [['apps', 'update', 'nonsense'], {}, /apps update needs something to change/],
       [['apps', 'list', '--deadline', '3'], {}, /apps list takes no --deadline: sidetone apps list/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number, not x/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'follow_redirects=1'], {}, /must be true or false, not 1/],
@@ -105,6 +107,43 @@ describe('bin/sidetone', () => {
     expect([all, calls].map((text) => text.includes('calls show SESSION [--sip]'))).toEqual([true, true]);
     expect([all, calls].map((text) => text.includes('trunks set NAME'))).toEqual([true, false]);
     expect(all.split('\n').filter((line) => line.length > 120)).toEqual([]);
+  }, 60_000);
+
+  test('helps with one command where another begins with the same letters', async () => {
+    const { out } = await sidetone(['dev', '--help']);
+    expect([out.includes('a page with a button'), out.includes('devices list')]).toEqual([true, false]);
+  }, 60_000);
+
+  test('tells a reader, and not a program, that a secret is shown once and that there are more events', async () => {
+    const made = await sidetone(['apps', 'create', 'once']);
+    expect(made.err).toBe('The key and the secret are shown this once: keep them.\n');
+    const app = /app_[0-9a-f-]{36}/.exec(made.out)?.[0] ?? '';
+    const key = await sidetone(['keys', 'add', app, '--json']);
+    expect([key.err, JSON.parse(key.out).api_key.slice(0, 3)]).toEqual(['', 'sk_']);
+    await sidetone(['apps', 'update', app, '--webhook-url', 'http://127.0.0.1:9/']);
+    for (const _ of [1, 2]) await sidetone(['trigger', 'session.created', '--app', app]);
+    const page = await sidetone(['events', 'list', '--app', app, '--limit', '1']);
+    const position = page.out.split('\n')[1]?.split(' ')[0] ?? '';
+    expect(page.err).toBe(`There are more: --after ${position}\n`);
+    const rest = await sidetone(['events', 'list', '--app', app, '--after', position]);
+    expect([rest.err, rest.out.trim().split('\n').length]).toEqual(['', 2]);
+  }, 60_000);
+
+  test('leaves empty the length of a call that is up, and the MOS of one that nobody was heard in', async () => {
+    const facts = { created_at: '-', session_uuid: '-', type: 'phone_in', caller_id: '-', did: '-', trunk: 'lab' };
+    const sessions = [
+      { ...facts, state: 'answered', duration_seconds: 0, hangup_cause: '' },
+      { ...facts, state: 'ended', duration_seconds: 5, hangup_cause: 'completed', quality: { mos: 0 } },
+      { ...facts, state: 'ended', duration_seconds: 7, hangup_cause: 'completed', quality: { mos: 4.4 } },
+    ];
+    using calls = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ sessions, after: '' }) });
+    const { out } = await sidetone(['calls'], { SIDETONE_URL: `http://127.0.0.1:${calls.port}` });
+    const rows = out.trim().split('\n').slice(1);
+    expect(rows.map((row) => row.split(/ +/).slice(6))).toEqual([
+      ['lab'],
+      ['lab', '5', 'completed'],
+      ['lab', '7', 'completed', '4.4'],
+    ]);
   }, 60_000);
 
   test('sends the fields of a trunk as text, number, list or switch, as each of them is', async () => {

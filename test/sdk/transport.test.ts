@@ -148,3 +148,33 @@ test.skipIf(!hasPython)('the SDK of Python follows no redirect, and says what th
   expect(followed).toEqual([]);
   await stop();
 });
+
+test('the SDK of TypeScript keeps the path before the platform, and names at once what is missing or no address', async () => {
+  const asked: string[] = [];
+  const note = async (url: RequestInfo | URL) => {
+    asked.push(String(url));
+    return Response.json({ rooms: [] });
+  };
+  const given = { baseUrl: 'https://proxy.example.com/voice/', appUuid: 'app_1', apiKey: 'key' };
+  await new Sidetone({ ...given, fetch: Object.assign(note, { preconnect: fetch.preconnect }) }).rooms.list();
+  expect(asked).toEqual(['https://proxy.example.com/voice/api/v1/rooms']);
+  expect(() => new Sidetone({ ...given, baseUrl: '127.0.0.1:8080' })).toThrow('baseUrl must be an http or https URL');
+  expect(() => new Sidetone({ ...given, appUuid: '' })).toThrow('appUuid is missing');
+  expect(() => new Sidetone({ ...given, apiKey: '' })).toThrow('apiKey is missing');
+});
+
+const MISSING = `
+from sidetone import Sidetone
+for more in ({"base_url": "127.0.0.1:8080"}, {"app_uuid": None}, {"api_key": ""}):
+    try:
+        Sidetone(**{"base_url": "http://127.0.0.1:1", "app_uuid": "app_1", "api_key": "key", **more})
+    except ValueError as error:
+        print(error)
+`;
+
+test.skipIf(!hasPython)('the SDK of Python names at once what is missing or no address', () => {
+  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const { stdout, stderr } = spawnSync('python3', ['-c', MISSING], { env, encoding: 'utf8' });
+  const told = ["base_url must be an http or https URL, not '127.0.0.1:8080'", 'app_uuid is missing', 'api_key is missing'];
+  expect([stderr, stdout.trim().split('\n')]).toEqual(['', told]);
+});

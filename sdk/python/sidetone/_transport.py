@@ -44,6 +44,12 @@ class Transport:
     """Sends requests. One may be used by several threads."""
 
     def __init__(self, base_url: str, app_uuid: str, api_key: str, timeout: float, max_retries: int) -> None:
+        # An environment variable that is not set would otherwise be told as a wrong key, or not at all.
+        if not isinstance(base_url, str) or not base_url.lower().startswith(("http://", "https://")):
+            raise ValueError(f"base_url must be an http or https URL, not {base_url!r}")
+        for name, value in (("app_uuid", app_uuid), ("api_key", api_key)):
+            if not isinstance(value, str) or value == "":
+                raise ValueError(f"{name} is missing")
         self._base_url = base_url.rstrip("/")
         self._authorization = f"Bearer {app_uuid}:{api_key}"
         self._timeout = timeout

@@ -1,7 +1,7 @@
 /** Requests to the platform: credentials, idempotency keys, time limits, retries, and problems as errors. */
 
 export interface SidetoneOptions {
-  /** The origin of the platform: `https://voice.example.com`. */
+  /** The address of the platform: `https://voice.example.com`, with the path before it where a proxy adds one. */
   readonly baseUrl: string;
   readonly appUuid: string;
   readonly apiKey: string;
@@ -81,14 +81,22 @@ export class Listing<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
 
 export class Transport {
   readonly #options: SidetoneOptions;
+  readonly #baseUrl: string;
 
+  /** Throws TypeError for an address that is none, and for a missing credential: an environment variable that is not set. */
   constructor(options: SidetoneOptions) {
+    const { baseUrl, appUuid, apiKey } = options;
+    if (!/^https?:\/\//i.test(baseUrl) || !URL.canParse(baseUrl))
+      throw new TypeError(`baseUrl must be an http or https URL, not ${JSON.stringify(baseUrl)}`);
+    for (const [name, value] of Object.entries({ appUuid, apiKey }))
+      if (typeof value !== 'string' || value === '') throw new TypeError(`${name} is missing`);
     this.#options = options;
+    this.#baseUrl = baseUrl.replace(/\/+$/, '');
   }
 
   /** Sends a request and resolves with the body of its answer. Rejects with a SidetoneError for a problem. */
   async request<T>(method: string, path: string, { body, query, ...options }: Sent = {}): Promise<T> {
-    const url = new URL(path, this.#options.baseUrl);
+    const url = new URL(this.#baseUrl + path);
     for (const [name, value] of Object.entries(query ?? {}))
       for (const each of Array.isArray(value) ? value : [value])
         if (each !== undefined) url.searchParams.append(name, String(each));

@@ -10,6 +10,9 @@ import { installed } from '../../installation.ts';
 const FOLDER = installed('docs');
 /** Folders whose pages are served too. */
 const PARTS = ['how-to', 'decisions'] as const;
+/** What a newcomer reads comes before the rest, which is in order of name. */
+const FIRST = ['getting-started', 'first-call'];
+const turn = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
 
 interface Page {
   /** `api`, `how-to/add-a-route`. */
@@ -26,10 +29,13 @@ export function documentationPages(): readonly Page[] {
       .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
       .map((entry) => (part === '' ? entry.name.slice(0, -3) : `${part}/${entry.name.slice(0, -3)}`)),
   );
-  return names.sort().map((name) => {
-    const markdown = readFileSync(join(FOLDER, `${name}.md`), 'utf8');
-    return { name, markdown, title: /^# (.+)$/m.exec(markdown)?.[1] ?? name };
-  });
+  return names
+    .sort()
+    .sort((one, other) => turn(one) - turn(other))
+    .map((name) => {
+      const markdown = readFileSync(join(FOLDER, `${name}.md`), 'utf8');
+      return { name, markdown, title: /^# (.+)$/m.exec(markdown)?.[1] ?? name };
+    });
 }
 
 /** The list of the pages, for programs that read documentation. */

@@ -23,7 +23,11 @@ const FILES = [
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
   ['swagger-ui.css', 'text/css; charset=utf-8'],
 ] as const;
-const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], validatorUrl: null });`;
+const START = `const dark = matchMedia('(prefers-color-scheme: dark)');
+const dress = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', dress);
+dress();
+SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], validatorUrl: null });`;
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -35,6 +39,7 @@ const PAGE = `<!doctype html>
 <script src="/docs/start.js" defer></script>
 </head>
 <body>
+<nav class="swagger-ui"><div class="wrapper"><a class="link" href="/docs">Documentation</a></div></nav>
 <div id="reference"></div>
 </body>
 </html>
