@@ -1,9 +1,11 @@
 /**
  * Slows down who guesses the operator token: after ten wrong ones from an address within a minute, further wrong ones
- * are 429. A right token always passes, so that nobody can lock the operator out. Addresses of one IPv6 /64 count as one.
+ * are 429. A right token always passes, so that nobody can lock the operator out. Addresses of one IPv6 /64 count as
+ * one.
  */
-import { sourceOf } from '../bounds/source.ts';
+
 import { OPERATOR_GUESS_ADDRESSES_MAX, OPERATOR_GUESS_WINDOW_MS, OPERATOR_GUESSES_MAX } from '../limits.ts';
+import { sourceOf } from '../sip/source.ts';
 
 interface Window {
   readonly since: number;

@@ -1,6 +1,5 @@
 /** One host on IPv6 has 2^64 addresses to send from. They count as one source where sources are limited. */
 import { describe, expect, test } from 'bun:test';
-import { sourceOf } from '../../src/bounds/source.ts';
 import { DEVICE_REALM, type Device, NO_DEVICES } from '../../src/call/ports/devices.ts';
 import { Devices } from '../../src/carrier/device/devices.ts';
 import { Refusals } from '../../src/carrier/refusals.ts';
@@ -10,6 +9,7 @@ import { WrongTokens } from '../../src/http/wrong-tokens.ts';
 import { SIP_GUESSES_A_MINUTE, SIP_INBOUND_CONNECTIONS_PER_STRANGER } from '../../src/limits.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
+import { sourceOf } from '../../src/sip/source.ts';
 import { answerTo } from './device-peer.ts';
 
 const NOW = 1_800_000_000_000;

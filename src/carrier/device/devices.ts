@@ -5,7 +5,6 @@
  *   REGISTER, INVITE of a device user → challenge (stateless) → again with an answer → accepted
  */
 
-import { sourceOf } from '../../bounds/source.ts';
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
@@ -24,6 +23,7 @@ import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
 import { type Binding, contactField, register } from '../../sip/registrar.ts';
+import { sourceOf } from '../../sip/source.ts';
 import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';

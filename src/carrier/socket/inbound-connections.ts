@@ -1,15 +1,16 @@
 /**
- * The count of the stream connections that others have opened to us. A source (an IPv4 address or an IPv6 /64) may hold few
- * of them, unless the address is a trunk's or a registered device's. These count apart, since the phones of one office have
- * addresses of one /64.
+ * The count of the stream connections that others have opened to us. A source (an IPv4 address or an IPv6 /64) may hold
+ * few of them, unless the address is a trunk's or a registered device's. These count apart, since the phones of one
+ * office have addresses of one /64.
  */
-import { sourceOf } from '../../bounds/source.ts';
+
 import {
   SIP_INBOUND_CONNECTIONS_MAX,
   SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
   SIP_INBOUND_CONNECTIONS_PER_STRANGER,
   SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS,
 } from '../../limits.ts';
+import { sourceOf } from '../../sip/source.ts';
 
 /** Counts inbound connections and decides which ones are taken. */
 export class InboundConnections {

@@ -68,8 +68,8 @@ export function asUnavailable(error: unknown): unknown {
 }
 
 /**
- * An error of Drizzle without the values of its query, which its message has and which a log must not: numbers, texts of
- * messages, hashes of keys. The statement and what the server says of it stay.
+ * An error of Drizzle without the values of its query, which its message has and which a log must not: numbers, texts
+ * of messages, hashes of keys. The statement and what the server says of it stay.
  */
 function withoutValues(error: unknown): unknown {
   if (!(error instanceof DrizzleQueryError)) return error;

@@ -1,6 +1,6 @@
 /**
- * The source that a limit counts for an address: an IPv4 address, or the /64 of an IPv6 one. A host on IPv6 owns a /64 at
- * least, and can send from each address in it.
+ * The source that a limit counts for an address: an IPv4 address, or the /64 of an IPv6 one. A host on IPv6 owns a /64
+ * at least, and can send from each address in it.
  */
 
 /** The source of an address. An IPv4 address in IPv6 clothes (`::ffff:192.0.2.1`) is its IPv4 address. */
