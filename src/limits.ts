@@ -8,6 +8,8 @@ export const BODY_MAX_BYTES = 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
 /** Objects and arrays in each other, in bodies and in messages of WebSockets. */
 export const JSON_DEPTH_MAX = 32;
+/** Fields of an object, or items of a list, in a body. No shape takes as many. */
+export const JSON_MEMBERS_MAX = 1_000;
 export const LIST_MATCHED_MAX_ITEMS = 50_000;
 export const LIST_DEFAULT_ITEMS = 1_000;
 
