@@ -36,7 +36,7 @@ export interface Config {
   readonly operatorToken: string;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
-  /** CIDRs that may be reached although private; loopback is already added on a loopback `HTTP_HOST`. */
+  /** CIDRs that may be reached although private. Loopback is added on a loopback `HTTP_HOST`, unless forbidden. */
   readonly outboundAllow: readonly string[];
   readonly recordings:
     | { readonly kind: 'file' }

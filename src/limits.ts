@@ -8,6 +8,8 @@ export const BODY_MAX_BYTES = 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
 /** Objects and arrays in each other, in bodies and in messages of WebSockets. */
 export const JSON_DEPTH_MAX = 32;
+/** Fields of an object, or items of a list, in a body. No shape takes as many. */
+export const JSON_MEMBERS_MAX = 1_000;
 export const LIST_MATCHED_MAX_ITEMS = 50_000;
 export const LIST_DEFAULT_ITEMS = 1_000;
 
@@ -66,6 +68,9 @@ export const CONSOLE_SESSION_MS = 12 * 3600 * 1000;
 export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
 export const CONSOLE_LOGINS_MAX = 100;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
+
+/** The text of the metrics is kept for so many times as long as it took to be made. */
+export const METRICS_KEPT_TIMES = 10;
 
 /** MCP: the body of a message, messages at once, the characters of a result and of a text in it, its items. */
 export const MCP_BODY_MAX_BYTES = 64 * 1024;

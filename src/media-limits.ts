@@ -157,8 +157,12 @@ export const OBJECT_LEDGER_MAX_BYTES = 4 * 1024 * 1024;
 export const GROWING_FILE_POLL_MS = 160;
 /** A recording whose file is not there by then is 503 with `Retry-After`. */
 export const GROWING_FILE_WAIT_MS = 5_000;
-/** Responses that are fed by this process, altogether and of one recording; a further one is 503 with `Retry-After`. */
+/**
+ * Responses that are fed by this process: altogether, of the recordings of one application, and of one recording. A
+ * further one is 503 with `Retry-After`.
+ */
 export const LISTENERS_MAX = 2_000;
+export const LISTENERS_OF_APP_MAX = 1_000;
 export const LISTENERS_OF_ONE_MAX = 500;
 /**
  * A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked

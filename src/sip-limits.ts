@@ -210,7 +210,7 @@ export const DEVICE_CHALLENGES_PER_SOURCE = 20;
 export const DEVICE_CHALLENGES_MAX = 1_000;
 /** Wrong passwords from one source, a minute: requests of devices from it are ignored beyond it. */
 export const SIP_GUESSES_A_MINUTE = 10;
-/** Pairs of an address and a device whose wrong passwords are remembered. Beyond it the oldest one is forgotten. */
+/** Pairs of a source and a device whose wrong passwords are remembered. Beyond it the oldest one is forgotten. */
 export const DEVICE_GUESSES_MAX = 10_000;
 /** Milliseconds between two packets that keep the way to a device behind NAT open. */
 export const DEVICE_KEEPALIVE_MS = 25_000;

@@ -1,5 +1,6 @@
 /** `listen` and `tail`: what happens, as it happens. */
 import { eventSource } from './event-source.mjs';
+import { plain, plainJson } from './plain.mjs';
 import { Stop } from './stop.mjs';
 
 const POST_TIMEOUT_MS = 10_000;
@@ -23,7 +24,7 @@ export async function listen(api, { app, forward, json }, signal) {
     const sent = JSON.parse(data);
     const body = target === undefined ? sent : { webhook_id: sent.webhook_id, ...JSON.parse(sent.body) };
     const outcome = target === undefined ? '' : `  → ${await post(target, sent)}`;
-    console.log(json ? JSON.stringify(body) : `${eventLine(event, body)}${outcome}`);
+    console.log(json ? plainJson(body) : plain(`${eventLine(event, body)}${outcome}`));
   }
 }
 
@@ -107,7 +108,7 @@ async function show(api, uuid, shown, json, mustBeThere) {
     const name = JSON.stringify(entry);
     if (known.entries.has(name)) continue;
     known.entries.add(name);
-    console.log(json ? JSON.stringify({ session_uuid: uuid, ...entry }) : `${uuid.slice(0, 8)}  ${entryLine(entry)}`);
+    console.log(json ? plainJson({ session_uuid: uuid, ...entry }) : `${uuid.slice(0, 8)}  ${entryLine(entry)}`);
   }
   if (timeline.session.ended_at !== '') known.looksSinceEnd += 1;
   return known.looksSinceEnd > LATE_LOOKS;
@@ -163,7 +164,9 @@ const pause = (ms, signal) =>
   });
 
 /** One entry of a timeline as a line of text. */
-export function entryLine({ at, kind, ...entry }) {
+export const entryLine = (entry) => plain(lineOf(entry));
+
+function lineOf({ at, kind, ...entry }) {
   const time = String(at).slice(11, 23);
   const line = (...parts) => [time, kind.padEnd(7), ...parts.filter((part) => part !== '')].join('  ');
   const rest = (fields) =>

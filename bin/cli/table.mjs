@@ -1,8 +1,9 @@
 /** Answers of the operator API as text. */
+import { plain } from './plain.mjs';
 
 /** Rows under a line of column names, each column as wide as its widest cell. */
 export function table(rows, columns) {
-  const cell = (row, column) => String(row[column] ?? '');
+  const cell = (row, column) => plain(String(row[column] ?? ''));
   const widths = columns.map((column) => Math.max(column.length, ...rows.map((row) => cell(row, column).length)));
   const line = (cells) =>
     cells
@@ -19,7 +20,7 @@ export function table(rows, columns) {
 export function fieldLines(body) {
   const width = Math.max(...Object.keys(body).map((name) => name.length));
   return Object.entries(body)
-    .map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}`.trimEnd())
+    .map(([name, value]) => `${name.padEnd(width)}  ${plain(shown(value))}`.trimEnd())
     .join('\n');
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { createOutbound } from '../outbound/safe-fetch.ts';
 import { type Check, fault } from './check.ts';
 import { machineChecks } from './machine.ts';
-import { advertisedCheck, certificateCheck, nodeHostCheck, portChecks, publicUrlCheck } from './network.ts';
+import { advertisedCheck, certificateCheck, loopbackCheck, nodeHostCheck, portChecks, publicUrlCheck } from './network.ts';
 import { type Ask, OperatorApi, platformChecks } from './platform.ts';
 
 /** Examines everything. `ask` reaches the platform at `origin`, over the network unless told otherwise. */
@@ -17,7 +17,7 @@ export async function examine(settings: Config, origin: string, ask: Ask = fetch
     ...(await portChecks(settings, running !== undefined)),
     advertisedCheck(settings, running?.farEnds ?? []),
     publicUrlCheck(settings),
-    ...[certificate, nodeHostCheck(settings)].flatMap((each) => each ?? []),
+    ...[loopbackCheck(settings), certificate, nodeHostCheck(settings)].flatMap((each) => each ?? []),
     ...machineChecks(settings.dataDir),
   ];
 }

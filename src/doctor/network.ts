@@ -147,6 +147,22 @@ export function publicUrlCheck({ http, publicUrl }: Pick<Config, 'http' | 'publi
   );
 }
 
+/**
+ * The services of this machine that listen on loopback. Where HTTP listens there, applications may name them in URLs,
+ * which is meant for one machine with its own applications. Undefined where loopback is not allowed as a whole.
+ */
+export function loopbackCheck({ publicUrl, outboundAllow }: Pick<Config, 'publicUrl' | 'outboundAllow'>): Check | undefined {
+  const name = 'outbound_loopback';
+  if (!outboundAllow.includes('127.0.0.0/8')) return undefined;
+  const isOnlyHere = publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, '$1'));
+  if (isOnlyHere) return ok(name, 'applications may name services of this machine in their URLs');
+  return warning(
+    name,
+    'applications that come from elsewhere may reach every service that listens on loopback of this machine, by their URLs',
+    'Set OUTBOUND_ALLOW=no-loopback, and name the addresses of webhooks and bots on this machine beside it, if there are any',
+  );
+}
+
 /** The address of a node that the other nodes are told. On loopback they are all on one machine, as NATS is. */
 export function nodeHostCheck({ natsUrl, node }: Pick<Config, 'natsUrl' | 'node'>): Check | undefined {
   const name = 'node_host';

@@ -4,7 +4,13 @@
  * itself.
  */
 import type { Clock } from '../clock.ts';
-import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from '../limits.ts';
+import {
+  LISTENER_STALL_MAX_MS,
+  LISTENER_SWEEP_MS,
+  LISTENERS_MAX,
+  LISTENERS_OF_APP_MAX,
+  LISTENERS_OF_ONE_MAX,
+} from '../limits.ts';
 
 /** The bytes that a listener hears. */
 export interface ByteSource {
@@ -27,7 +33,8 @@ export interface Connection {
 export class Listeners {
   readonly #clock: Clock;
   readonly #all = new Set<Listener>();
-  readonly #ofOne = new Map<string, number>();
+  /** The listeners of each recording, and of each application: their names differ. */
+  readonly #counts = new Map<string, number>();
   #sweeping = false;
 
   constructor(clock: Clock) {
@@ -38,20 +45,28 @@ export class Listeners {
     return this.#all.size;
   }
 
-  /** A place for one more. Undefined: there is none, altogether or for this recording. It is given back by `close`. */
-  admit(recordingUuid: string, connection: Connection): Listener | undefined {
-    const ofOne = this.#ofOne.get(recordingUuid) ?? 0;
-    if (this.#all.size >= LISTENERS_MAX || ofOne >= LISTENERS_OF_ONE_MAX) return undefined;
+  /**
+   * A place for one more. Undefined: there is none, altogether, for this recording or for its application. It is given
+   * back by `close`.
+   */
+  admit(recordingUuid: string, appUuid: string, connection: Connection): Listener | undefined {
+    if (this.#all.size >= LISTENERS_MAX) return undefined;
+    if ((this.#counts.get(recordingUuid) ?? 0) >= LISTENERS_OF_ONE_MAX) return undefined;
+    if ((this.#counts.get(appUuid) ?? 0) >= LISTENERS_OF_APP_MAX) return undefined;
     const listener = new Listener(this.#clock, connection, () => {
       this.#all.delete(listener);
-      const left = (this.#ofOne.get(recordingUuid) ?? 1) - 1;
-      if (left === 0) this.#ofOne.delete(recordingUuid);
-      else this.#ofOne.set(recordingUuid, left);
+      for (const name of [recordingUuid, appUuid]) this.#count(name, -1);
     });
     this.#all.add(listener);
-    this.#ofOne.set(recordingUuid, ofOne + 1);
+    for (const name of [recordingUuid, appUuid]) this.#count(name, 1);
     this.#sweep();
     return listener;
+  }
+
+  #count(name: string, by: 1 | -1): void {
+    const count = (this.#counts.get(name) ?? 0) + by;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
   }
 
   /** Cuts off who has taken nothing for too long, for as long as there is anyone. */

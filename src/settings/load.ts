@@ -38,7 +38,6 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
   const dataDir = resolve(text(env, 'DATA_DIR') ?? './data');
   const listen = sipListen(env, 'SIP_LISTEN', 'udp:127.0.0.1:5060,tcp:127.0.0.1:5060');
   const [firstPort, lastPort] = portRange(env, 'RTP_PORTS', [20000, 29999]);
-  const allow = cidrs(env, 'OUTBOUND_ALLOW');
   const secrets = { env, dataDir, keep };
   const operator = operatorToken(secrets);
   return {
@@ -60,7 +59,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     operatorToken: operator,
     masterKey: masterKey(secrets),
-    outboundAllow: isLoopback(httpHost) ? [...allow, '127.0.0.0/8', '::1/128'] : allow,
+    outboundAllow: outboundAllow(env, httpHost),
     recordings: recordings(env),
     recordingUrlTtlSec: whole(env, 'RECORDING_URL_TTL_SEC', DAY_SEC, 1, 365 * DAY_SEC),
     recordingRetentionDays: whole(env, 'RECORDING_RETENTION_DAYS', 30, 1, 36_500),
@@ -100,6 +99,17 @@ export function originAt(httpHost: string, port: number): string {
   const host = httpHost === '0.0.0.0' ? '127.0.0.1' : httpHost === '::' ? '::1' : httpHost;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
+
+/** Loopback is allowed without asking where HTTP listens there, unless it is forbidden by this word. */
+function outboundAllow(env: Environment, httpHost: string): readonly string[] {
+  const given = (text(env, 'OUTBOUND_ALLOW') ?? '').split(',').map((each) => each.trim());
+  const named = given.filter((each) => each !== NO_LOOPBACK).join(',');
+  const allow = cidrs({ OUTBOUND_ALLOW: named }, 'OUTBOUND_ALLOW');
+  return isLoopback(httpHost) && !given.includes(NO_LOOPBACK) ? [...allow, ...LOOPBACK] : allow;
+}
+
+const NO_LOOPBACK = 'no-loopback';
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 /** A cluster has one database, and one MASTER_KEY, which cannot be made by each node for itself. */
 function natsUrl(env: Environment): string | undefined {

@@ -116,7 +116,8 @@ export function cidrs(env: Environment, variable: string): string[] {
   if (given === undefined) return [];
   return given.split(',').map((part) => {
     const cidr = normalCidr(part.trim());
-    if (cidr === undefined) throw new SettingError(variable, 'a comma list of CIDRs, as 10.0.0.0/8,fd00::/8');
+    if (cidr === undefined)
+      throw new SettingError(variable, 'a comma list of CIDRs, as 10.0.0.0/8,fd00::/8, and of the word no-loopback');
     return cidr;
   });
 }

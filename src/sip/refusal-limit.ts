@@ -2,7 +2,9 @@
  * Limits the answers to sources that we do not know, so that we are no amplifier and no address book: so many a second
  * for each source, and so many in all. Beyond that a request is ignored. A source is an IPv4 address or an IPv6 /64.
  */
+
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../limits.ts';
+import { sourceOf } from './source.ts';
 
 interface Bucket {
   tokens: number;
@@ -55,16 +57,4 @@ export class RefusalLimit {
 function refill(bucket: Bucket, capacity: number, now: number): void {
   bucket.tokens = Math.min(capacity, bucket.tokens + (Math.max(0, now - bucket.at) * capacity) / 1000);
   bucket.at = now;
-}
-
-/** An IPv6 host owns a /64 at least, so its first four groups name it. */
-function sourceOf(host: string): string {
-  if (!host.includes(':')) return host;
-  const [head = '', tail] = host.toLowerCase().split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const last = tail === '' ? 0 : tail.split(':').length;
-    while (groups.length < 8 - last) groups.push('0');
-  }
-  return groups.slice(0, 4).join(':');
 }

@@ -218,7 +218,11 @@ describe('the desk of recordings', () => {
   test('asks the node that recorded it where the object store is away, and tells of its own that it is', async () => {
     row('rec_cut', { endedAt: 1 });
     storage.open = () => Promise.reject(new ObjectError('away', 'ECONNREFUSED'));
-    expect(await deskOf(storage, 'another').media('rec_cut')).toEqual({ state: 'elsewhere', volumeId: 'volume' });
+    expect(await deskOf(storage, 'another').media('rec_cut')).toEqual({
+      state: 'elsewhere',
+      appUuid: 'app_1',
+      volumeId: 'volume',
+    });
     await expect(desk.media('rec_cut')).rejects.toThrow('away');
   });
 });

@@ -164,7 +164,7 @@ test('A connection that is no stranger’s any more gives its place among them b
   const address = (i: number) => `10.0.${i >> 8}.${i & 255}`;
   for (let i = 0; i < SIP_INBOUND_CONNECTIONS_OF_STRANGERS; i++) connections.opened(address(i), false);
   expect(connections.admits('192.0.2.1', false)).toBe(false);
-  connections.becameKnown();
+  connections.becameKnown(address(0));
   expect(connections.admits('192.0.2.1', false)).toBe(true);
   connections.opened('192.0.2.1', false);
   connections.closed(address(0), true);

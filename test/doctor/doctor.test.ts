@@ -9,7 +9,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Check, exitCode } from '../../src/doctor/check.ts';
 import { machineChecks } from '../../src/doctor/machine.ts';
-import { advertisedCheck, certificateCheck, nodeHostCheck, portChecks, publicUrlCheck } from '../../src/doctor/network.ts';
+import {
+  advertisedCheck,
+  certificateCheck,
+  loopbackCheck,
+  nodeHostCheck,
+  portChecks,
+  publicUrlCheck,
+} from '../../src/doctor/network.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -49,6 +56,18 @@ test('URLs at the loopback address of a server that listens on every address are
   });
   expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
   expect(publicUrlCheck(settings({})).status).toBe('ok');
+});
+
+test('loopback that applications from elsewhere may reach is a warning, until it is forbidden or named in part', () => {
+  const behindProxy = { PUBLIC_URL: 'https://voice.example.com' };
+  expect(loopbackCheck(settings(behindProxy))).toMatchObject({
+    status: 'warning',
+    remedy: expect.stringContaining('OUTBOUND_ALLOW=no-loopback'),
+  });
+  expect(loopbackCheck(settings({ ...behindProxy, OUTBOUND_ALLOW: 'no-loopback,127.0.0.1' }))).toBeUndefined();
+  expect(loopbackCheck(settings({ ...behindProxy, HTTP_HOST: '0.0.0.0' }))).toBeUndefined();
+  for (const PUBLIC_URL of ['', 'http://localhost:8080', 'http://[::1]:8080'])
+    expect(loopbackCheck(settings({ PUBLIC_URL }))?.status).toBe('ok');
 });
 
 test('a node that other machines do not reach is a warning, and one beside its NATS is none', () => {

@@ -108,6 +108,19 @@ describe('a session of the console', () => {
     expect((await platform.raw('/operator/v1/apps', { headers: { cookie: header } })).status).toBe(401);
   });
 
+  test('that was logged out is over in every spelling of its cookie', async () => {
+    const session = sessionsOf().open(OPERATOR_TOKEN);
+    if (session === undefined) throw new Error('no session was opened');
+    await sessionsOf().close(session);
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    // The last of 43 digits has two bits that no byte has: these four spell the same signature.
+    const last = digits.indexOf(session.cookie.at(-1) ?? '');
+    for (const bits of [0, 1, 2, 3]) {
+      const cookie = `sidetone_console=${session.cookie.slice(0, -1)}${digits[last ^ bits]}`;
+      expect((await platform.raw('/operator/v1/apps', { headers: { cookie } })).status).toBe(401);
+    }
+  });
+
   test('that is logged out ends what it follows: the event stream breaks off within five seconds', async () => {
     const { body: opened, headers } = await logIn({ token: OPERATOR_TOKEN });
     const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 import { type Connection, Listeners } from '../../src/http/listeners.ts';
-import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from '../../src/limits.ts';
+import {
+  LISTENER_STALL_MAX_MS,
+  LISTENER_SWEEP_MS,
+  LISTENERS_MAX,
+  LISTENERS_OF_APP_MAX,
+  LISTENERS_OF_ONE_MAX,
+} from '../../src/limits.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
+/** Two applications have all places. */
+const appOf = (count: number): string => `app_${Math.floor(count / LISTENERS_OF_APP_MAX)}`;
 const silent: Connection = { wait() {}, resume() {}, drop() {} };
 
 /** A listener of a source that has whatever it is given, and what was done to its connection. */
@@ -10,7 +18,7 @@ function scene() {
   const clock = new VirtualClock();
   const listeners = new Listeners(clock);
   const done: string[] = [];
-  const listener = listeners.admit('rec_1', {
+  const listener = listeners.admit('rec_1', 'app', {
     wait: () => void done.push('wait'),
     resume: () => void done.push('resume'),
     drop: () => void done.push('drop'),
@@ -44,14 +52,24 @@ describe('listeners', () => {
     const listeners = new Listeners(new VirtualClock());
     const admitted = [];
     for (let count = 0; count < LISTENERS_MAX; count++)
-      admitted.push(listeners.admit(`rec_${Math.floor(count / LISTENERS_OF_ONE_MAX)}`, silent));
+      admitted.push(listeners.admit(`rec_${Math.floor(count / LISTENERS_OF_ONE_MAX)}`, appOf(count), silent));
     expect(admitted.every((each) => each !== undefined)).toBe(true);
-    expect(listeners.admit('rec_another', silent)).toBeUndefined();
+    expect(listeners.admit('rec_another', 'app_another', silent)).toBeUndefined();
     admitted[0]?.close();
     admitted[0]?.close();
-    expect(listeners.admit('rec_1', silent)).toBeUndefined();
-    expect(listeners.admit('rec_0', silent)).toBeDefined();
-    expect(listeners.admit('rec_0', silent)).toBeUndefined();
+    expect(listeners.admit('rec_1', 'app_0', silent)).toBeUndefined();
+    expect(listeners.admit('rec_0', 'app_0', silent)).toBeDefined();
+    expect(listeners.admit('rec_0', 'app_0', silent)).toBeUndefined();
+  });
+
+  test('of one application leave places for those of others', () => {
+    const listeners = new Listeners(new VirtualClock());
+    const admitted = Array.from({ length: LISTENERS_MAX }, (_, count) => listeners.admit(`rec_${count}`, 'app_greedy', silent));
+    expect(admitted.filter((each) => each !== undefined)).toHaveLength(LISTENERS_OF_APP_MAX);
+    expect(listeners.admit('rec_own', 'app_other', silent)).toBeDefined();
+    admitted[0]?.close();
+    expect(listeners.admit('rec_0', 'app_greedy', silent)).toBeDefined();
+    expect(listeners.admit('rec_0', 'app_greedy', silent)).toBeUndefined();
   });
 
   test('may be silent for as long as there is nothing to hear', async () => {

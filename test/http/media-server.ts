@@ -83,7 +83,7 @@ export async function openMediaServer(more: Partial<HttpDeps> = {}): Promise<Med
       writeFileSync(path(uuid), bytes);
       const file = await localFile(uuid, path(uuid));
       if (file === undefined) throw new Error('no file');
-      media.set(uuid, { state: 'finished', file });
+      media.set(uuid, { state: 'finished', appUuid: 'app', file });
       return { uuid, file, path: path(uuid) };
     },
     path,

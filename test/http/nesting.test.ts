@@ -37,6 +37,23 @@ test('what lies deeper is cut off, and the rest is as it was', () => {
   );
 });
 
+test('a body of more fields or items than any has is refused before each of them is judged', async () => {
+  const app = await platform.testStore.store.apps.create({ name: 'crowded' });
+  const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, 1]));
+  const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 10 };
+  const urls = { urls: Array.from({ length: 10_000 }, () => 1) };
+  const play = `/v1/sessions/${newUuid()}/playback/play`;
+  for (const [path, body, message] of [
+    ['/v1/sessions:dial', many, 'body: must have at most 1000 fields or items'],
+    ['/v1/sessions:dial', { ...dial, sip_headers: many }, 'sip_headers: must have at most 1000 fields or items'],
+    [play, urls, 'urls: must have at most 1000 fields or items'],
+  ] as const) {
+    const reply = await platform.call(app, 'POST', path, body);
+    expect(reply.body.message).toBe(message);
+    expect([400, 422]).toContain(reply.status);
+  }
+});
+
 test('a body that is nested thousands deep is judged by its shape, at once', async () => {
   const app = await platform.testStore.store.apps.create({ name: 'deep' });
   const headers = { authorization: `Bearer ${app.appUuid}:${app.apiKey}`, 'content-type': 'application/json' };

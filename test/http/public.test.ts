@@ -1,5 +1,6 @@
 /** What is read without a key: each answer has a trace, and a bug below one is told as a bug of any other route. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { Marked } from 'marked';
 import type { PublicOptions } from '../../src/http/route/public.ts';
 import { publicRoutes } from '../../src/http/route/public.ts';
 import { silentLog } from '../../src/log.ts';
@@ -37,6 +38,19 @@ describe('what is read without a key', () => {
         const { headers } = await platform.raw(path, { method });
         expect([method, path, headers.get('traceparent')]).toEqual([method, path, expect.stringMatching(TRACEPARENT)]);
       }
+  });
+
+  test('is rendered once, since whoever asks for it has no key: a page costs no time that calls need', async () => {
+    const render = spyOn(Marked.prototype, 'use');
+    try {
+      const pages = publicRoutes(OPTIONS);
+      for (let times = 0; times < 3; times++)
+        for (const path of ['/docs/operations', '/docs/api', '/docs/decisions', '/docs/decisions/README'])
+          expect((await pages.get(path)?.())?.status).toBe(200);
+      expect(render).toHaveBeenCalledTimes(3);
+    } finally {
+      render.mockRestore();
+    }
   });
 
   test('tells by HEAD the length that GET has, or none', async () => {

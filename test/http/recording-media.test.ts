@@ -39,7 +39,7 @@ function elsewhere(
   local: StoredFile['local'] = async () => undefined,
 ): string {
   const uuid = newRecordingUuid();
-  server.media.set(uuid, { state: 'finished', file: { bytes, etag: 'elsewhere', read, local } });
+  server.media.set(uuid, { state: 'finished', appUuid: 'app', file: { bytes, etag: 'elsewhere', read, local } });
   return uuid;
 }
 
@@ -135,7 +135,7 @@ describe('a signed URL of which a byte was changed', () => {
     const { uuid, wav } = server.growing();
     wav.begin().append(randomBytes(1000));
     wav.finish();
-    server.media.set(uuid, kind === 'live' ? { state: 'growing', path: wav.path, over: () => false } : wav);
+    server.media.set(uuid, kind === 'live' ? { state: 'growing', appUuid: 'app', path: wav.path, over: () => false } : wav);
     const target = server.targets(uuid)[kind];
     const connection = new RawHttp(server.port);
     let asked = 0;
@@ -439,7 +439,7 @@ describe('a growing recording', () => {
 
   test('that ended without a file is not found', async () => {
     const { uuid, wav } = server.growing();
-    server.media.set(uuid, { state: 'growing', path: wav.path, over: () => true });
+    server.media.set(uuid, { state: 'growing', appUuid: 'app', path: wav.path, over: () => true });
     expect((await get(server.targets(uuid).pull)).status).toBe(404);
   });
 
@@ -544,7 +544,7 @@ describe('a client that never reads', () => {
     truncateSync(path, size);
     const large = await localFile(uuid, path);
     if (large === undefined) throw new Error('no file');
-    server.media.set(uuid, { state: 'finished', file: large });
+    server.media.set(uuid, { state: 'finished', appUuid: 'app', file: large });
     Bun.gc(true);
     const before = process.memoryUsage.rss();
     const connection = new RawHttp(server.port);

@@ -70,7 +70,7 @@ async function ask(
 ): Promise<RawResponse> {
   const file = await storage.open(uuid);
   if (file === undefined) throw new Error('there is no such recording');
-  media.set(uuid, { state: 'finished', file });
+  media.set(uuid, { state: 'finished', appUuid: 'app', file });
   const response = await rawRequest(port, method, pullOf(uuid), headers);
   if (response === undefined) throw new Error('the connection was closed');
   return response;
@@ -211,7 +211,7 @@ describe('a recording of an object store', () => {
     for (const how of ['evicted', 'removed']) {
       const { uuid, whole } = await stored(16 * MIB);
       const file = await storage.open(uuid);
-      if (file !== undefined) media.set(uuid, { state: 'finished', file });
+      if (file !== undefined) media.set(uuid, { state: 'finished', appUuid: 'app', file });
       const connection = new RawHttp(port);
       connection.send('GET', pullOf(uuid));
       const head = await connection.head();
@@ -238,7 +238,7 @@ describe('a recording of an object store', () => {
       for (let seed = 0; seed < 3; seed++) await stored(1_000, seed);
       return held;
     };
-    media.set(uuid, { state: 'finished', file: { ...file, local } });
+    media.set(uuid, { state: 'finished', appUuid: 'app', file: { ...file, local } });
     const response = await rawRequest(port, 'GET', pullOf(uuid));
     expect([response?.status, response?.headers.get('content-length')]).toEqual([200, '100000']);
     expect(whole.equals(response?.body ?? new Uint8Array())).toBe(true);

@@ -72,6 +72,21 @@ describe('bin/sidetone', () => {
     expect((await sidetone(['refusals', 'list'])).out).toStartWith('AT');
   }, 120_000);
 
+  test('prints what others wrote as one line that a terminal does not obey', async () => {
+    const written = 'a\u001b]0;b\u0007\n+15550001 \u009b2J\u202e\u2028\u{e0041}';
+    const escaped = 'a\\u001b]0;b\\u0007\\u000a+15550001 \\u009b2J\\u202e\\u2028\\udb40\\udc41';
+    const { store } = platform.testStore;
+    const made = await platform.operator('POST', '/operator/v1/apps', { name: 'quiet' });
+    const app = String(made.body.app_uuid);
+    await store.apps.patch(app, { name: written });
+    const shown = await sidetone(['apps', 'show', app]);
+    expect(shown.out.split('\n').filter((line) => line.includes(escaped))).toHaveLength(1);
+    expect((await sidetone(['apps', 'list'])).out).toContain(`${escaped}  `);
+    const { out } = await sidetone(['apps', 'show', app, '--json']);
+    expect(JSON.parse(out).name).toBe(written);
+    expect(out).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  }, 60_000);
+
   test('says in one line what is wrong', async () => {
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [['apps', 'fly'], {}, /unknown command: apps fly/],

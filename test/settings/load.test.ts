@@ -71,6 +71,9 @@ describe('settings', () => {
   test('allow loopback targets only while HTTP_HOST is loopback', () => {
     expect(load({ HTTP_HOST: '0.0.0.0', OUTBOUND_ALLOW: '10.0.0.0/8' }).outboundAllow).toEqual(['10.0.0.0/8']);
     expect(load({ HTTP_HOST: '::1' }).outboundAllow).toContain('127.0.0.0/8');
+    expect(load({ OUTBOUND_ALLOW: 'no-loopback' }).outboundAllow).toEqual([]);
+    expect(load({ OUTBOUND_ALLOW: '10.0.0.0/8, no-loopback' }).outboundAllow).toEqual(['10.0.0.0/8']);
+    expect(load({ HTTP_HOST: '0.0.0.0', OUTBOUND_ALLOW: 'no-loopback' }).outboundAllow).toEqual([]);
   });
 
   test('tell other nodes an address of the machine where HTTP listens on all, of IPv6 where it has no other', () => {

@@ -6,6 +6,7 @@ const HEADER_BYTES = 44;
 export class GrowingWav {
   readonly path: string;
   readonly state = 'growing';
+  readonly appUuid = 'app';
   readonly #rateHz: number;
   #fd = -1;
   #bytes = 0;

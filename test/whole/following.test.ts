@@ -256,7 +256,13 @@ describe('the command line', () => {
       code: 0,
       output: expect.stringContaining('pending'),
     });
-    const { body } = await platform.api(app, 'POST', '/v1/sessions:dial', { from: NUMBER, to: NUMBER, ring_timeout_sec: 30 });
+    const { body } = await platform.api(app, 'POST', '/v1/sessions:dial', {
+      from: NUMBER,
+      to: NUMBER,
+      ring_timeout_sec: 30,
+      display_name: 'a\u009b2J\u202e',
+      client_state: '\u001b]0;b\u0007\n12:00:00.000  session.ended  forged',
+    });
     const uuid = String(body.session_uuid);
     const tailing = sidetone(['tail', '--session', uuid], 'INVITE sip:');
     expect(await tailing.done).toMatchObject({ code: 0 });
@@ -275,6 +281,10 @@ describe('the command line', () => {
     });
     const text = await sidetone(['calls', 'show', uuid, '--sip']).done;
     expect(text.output).toContain('Call-ID: ');
+    // What the application and the caller wrote is neither obeyed by a terminal nor a line of its own.
+    expect(shown.output).toContain('client_state=\\u001b]0;b\\u0007\\u000a12:00:00.000  session.ended  forged');
+    expect(text.output).toContain('From: "a\\u009b2J\\u202e" <sip:');
+    for (const { output } of [shown, text]) expect(output).not.toMatch(/(?!\r\n|\n)[\p{Cc}\p{Cf}]/u);
     expect(await sidetone(['calls', 'show', 'no-such-call']).done).toMatchObject({
       code: 1,
       output: expect.stringContaining('404'),

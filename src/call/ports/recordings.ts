@@ -28,10 +28,10 @@ export type RecordingMedia =
    * The file is being written, if it is there yet. Once `over()` nothing more is written to it: its header has its
    * final sizes.
    */
-  | { readonly state: 'growing'; readonly path: string; over(): boolean }
-  | { readonly state: 'finished'; readonly file: StoredFile }
+  | { readonly state: 'growing'; readonly appUuid: string; readonly path: string; over(): boolean }
+  | { readonly state: 'finished'; readonly appUuid: string; readonly file: StoredFile }
   /** Its file is on the disk of another node. */
-  | { readonly state: 'elsewhere'; readonly volumeId: string }
+  | { readonly state: 'elsewhere'; readonly appUuid: string; readonly volumeId: string }
   /** Past its retention. */
   | { readonly state: 'removed' };
 

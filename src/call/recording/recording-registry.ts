@@ -70,7 +70,7 @@ export interface RecordingAbout {
 export class RecordingRegistry implements Recordings {
   readonly #options: RecordingRegistryOptions;
   /** Recordings whose files may still be written to. */
-  readonly #growing = new Map<string, { over: boolean }>();
+  readonly #growing = new Map<string, { readonly appUuid: string; over: boolean }>();
   /** When this process began, in ms since the epoch: its own recordings are younger. */
   readonly #madeAt: number;
   #cancelSweep = () => {};
@@ -141,12 +141,12 @@ export class RecordingRegistry implements Recordings {
     });
   }
 
-  /** The records of a step are durable. */
-  committed(records: readonly RecordingRecord[]): void {
+  /** The records of a step of an application's Session or Room are durable. */
+  committed(appUuid: string, records: readonly RecordingRecord[]): void {
     for (const each of records) {
       if (each.record === 'ended') this.#finished(each.recordingUuid);
       else {
-        this.#growing.set(each.recording.recordingUuid, { over: false });
+        this.#growing.set(each.recording.recordingUuid, { appUuid, over: false });
         this.#options.storage?.begun(each.recording.recordingUuid);
       }
     }
@@ -287,17 +287,20 @@ export class RecordingRegistry implements Recordings {
     const { storage, rows } = this.#options;
     if (storage === undefined) return undefined;
     const growing = this.#growing.get(recordingUuid);
-    if (growing !== undefined) return { state: 'growing', path: storage.path(recordingUuid), over: () => growing.over };
+    if (growing !== undefined) {
+      const { appUuid } = growing;
+      return { state: 'growing', appUuid, path: storage.path(recordingUuid), over: () => growing.over };
+    }
     const row = await rows.get(recordingUuid);
     if (row === undefined) return undefined;
     if (row.removedAt !== undefined) return { state: 'removed' };
-    const { volumeId } = row;
+    const { appUuid, volumeId } = row;
     const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
     // The node that recorded it may still have the file while the object store is away.
     const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid);
     const file = await (isOthers ? found?.catch(() => undefined) : found);
-    if (file !== undefined) return { state: 'finished', file };
-    return isOthers ? { state: 'elsewhere', volumeId } : undefined;
+    if (file !== undefined) return { state: 'finished', appUuid, file };
+    return isOthers ? { state: 'elsewhere', appUuid, volumeId } : undefined;
   }
 
   /** Removes what is past its retention, now and an hour after each sweep. */

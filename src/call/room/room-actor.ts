@@ -224,7 +224,7 @@ export class RoomActor {
     if (outcome === 'refused' || outcome === 'elsewhere') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
-    recordings.committed(next.recordings ?? []);
+    recordings.committed(this.#state.appUuid, next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
     for (const effect of next.effects) this.#perform(effect, playlist);
     if (answer !== undefined) reply?.(answer);

@@ -259,7 +259,7 @@ export class SessionActor {
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
     this.#state = quietFromStored(this.#state, next.state, Math.max(0, this.#environment.clock.now() - now));
     if (change?.session !== undefined) this.#row = change.session;
-    this.#environment.recordings.committed(next.recordings ?? []);
+    this.#environment.recordings.committed(this.#state.appUuid, next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
     if (isGivenUp) this.#mailbox.signal({ type: 'shutdown' });
     else this.#perform(next.effects, envelope.playlist);

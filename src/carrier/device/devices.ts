@@ -4,6 +4,7 @@
  *
  *   REGISTER, INVITE of a device user → challenge (stateless) → again with an answer → accepted
  */
+
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
@@ -22,6 +23,7 @@ import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
 import { type Binding, contactField, register } from '../../sip/registrar.ts';
+import { sourceOf } from '../../sip/source.ts';
 import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
@@ -61,7 +63,7 @@ export class Devices {
   /** Challenges to devices, and those to names that no device has: these take none from a device at their address. */
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   readonly #challengesOfNobody = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
-  /** The wrong passwords of each address, and those of each address for each device. */
+  /** The wrong passwords of each address, and those of each source for each device. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
   readonly #known = new KnownAddresses();
@@ -234,8 +236,11 @@ export class Devices {
   }
 }
 
-/** An address and the device that it asks for. All unknown names are one, so that they do not crowd out the others. */
-const pairOf = (host: string, device: Device | undefined): string => `${host} ${device?.username ?? ''}`;
+/**
+ * A source (an IPv4 address or an IPv6 /64) and the device that it asks for. All unknown names are one, so that they do
+ * not crowd out the others.
+ */
+const pairOf = (host: string, device: Device | undefined): string => `${sourceOf(host)} ${device?.username ?? ''}`;
 
 /** The user part of To or From, unescaped. */
 function userOf(request: SipRequest, name: 'from' | 'to'): string {

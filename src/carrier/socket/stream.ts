@@ -222,7 +222,7 @@ export class Streams {
         onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
         onBacklog: (from) => this.#wait(from),
         isKnown: (address) => this.#options.isKnown(address),
-        onKnown: () => this.#inbound.becameKnown(),
+        onKnown: () => this.#inbound.becameKnown(remote.host),
         onClosed: (gone) => {
           this.#byFlow.delete(gone.flow);
           this.#backlog.delete(gone);

@@ -1,4 +1,5 @@
 /** The interfaces of PostgreSQL: the drivers give a `Connection`, and the platform works on a `Database`. */
+import { DrizzleQueryError } from 'drizzle-orm/errors';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { StoreUnavailable } from '../journal/journal.ts';
 
@@ -58,12 +59,21 @@ export const isReadOnly = (error: unknown): boolean => sqlState(error) === '2500
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
   const state = sqlState(error);
-  if (state !== undefined && !TRANSIENT.test(state)) return error;
+  if (state !== undefined && !TRANSIENT.test(state)) return withoutValues(error);
   // The server never answered where there is no SQLSTATE: refused, reset, no such socket, not resolved, closed.
   const away = state !== undefined || looksLikeConnection(error);
-  if (!away) return error;
+  if (!away) return withoutValues(error);
   const why = isReadOnly(error) ? 'it takes no writes, as a standby' : (state ?? codeOf(error));
   return new StoreUnavailable(`the database is away${why === '' ? '' : ` (${why})`}`, { cause: error });
+}
+
+/**
+ * An error of Drizzle without the values of its query, which its message has and which a log must not: numbers, texts
+ * of messages, hashes of keys. The statement and what the server says of it stay.
+ */
+function withoutValues(error: unknown): unknown {
+  if (!(error instanceof DrizzleQueryError)) return error;
+  return new Error(`a query failed (${error.cause?.message ?? 'for no reason told'}): ${error.query}`, { cause: error.cause });
 }
 
 /** The code of a driver's or the system's error, `""` where it has none. */

@@ -97,18 +97,31 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
   ]);
 }
 
-/** The pages of `docs/`, for reading and as they are. They have no script. */
+/** Makes a text when it is first asked for, and keeps it. */
+function once(make: () => string): () => string {
+  let made: string | undefined;
+  return () => (made ??= make());
+}
+
+/**
+ * The pages of `docs/`, for reading and as they are. They have no script. Each is rendered once: the longest takes 20
+ * ms, in which nothing else is done, and anybody may ask for it.
+ */
 function documentation(): readonly (readonly [string, PublicHandler])[] {
   const pages = documentationPages();
   const html = (text: string) => answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': READING_POLICY });
   const markdown = 'text/markdown; charset=utf-8';
+  const index = once(() => documentationIndex(pages));
   return [
-    ...['/docs', '/docs/'].map((path): [string, PublicHandler] => [path, async () => html(documentationIndex(pages))]),
+    ...['/docs', '/docs/'].map((path): [string, PublicHandler] => [path, async () => html(index())]),
     ['/llms.txt', async () => answer(llmsText(pages), 'text/plain; charset=utf-8')],
-    ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => [
-      ...addresses(each.name).map((path): [string, PublicHandler] => [path, async () => html(documentationHtml(each))]),
-      [`/docs/${each.name}.md`, async () => answer(each.markdown, markdown)],
-    ]),
+    ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => {
+      const page = once(() => documentationHtml(each));
+      return [
+        ...addresses(each.name).map((path): [string, PublicHandler] => [path, async () => html(page())]),
+        [`/docs/${each.name}.md`, async () => answer(each.markdown, markdown)],
+      ];
+    }),
   ];
 }
 

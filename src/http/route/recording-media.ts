@@ -13,10 +13,9 @@ import type { Log } from '../../log.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { GrowingFiles } from '../../recording-storage/growing/growing-file.ts';
 import type { RecordingUrlKind, RecordingUrls } from '../../recording-storage/signed-url.ts';
-import type { StoredFile } from '../../recording-storage/storage.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import { failureResponse } from '../failure.ts';
-import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
+import { type ByteSource, type Connection, type Listener, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../range.ts';
 import { problemResponse } from '../response.ts';
@@ -133,15 +132,15 @@ export class RecordingMediaDoor {
     if (media === undefined) return problems.notFound('Recording');
     if (media.state === 'removed') return problems.removed('Recording');
     if ((inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
-    if (media.state === 'elsewhere') return await this.#fromPeer(request, media.volumeId, recordingUuid, kind);
+    if (media.state === 'elsewhere') return await this.#fromPeer(request, media, recordingUuid, kind);
     if (media.state === 'growing') return await this.#whileWritten(request, media, recordingUuid, kind);
-    return kind === 'live' ? problems.notLive() : await this.#finished(request, media.file, recordingUuid);
+    return kind === 'live' ? problems.notLive() : await this.#finished(request, media, recordingUuid);
   }
 
   /** Passes on what the node with the file sends, as it comes. */
   async #fromPeer(
     request: Request,
-    volumeId: string,
+    { volumeId, appUuid }: Extract<RecordingMedia, { readonly state: 'elsewhere' }>,
     recordingUuid: string,
     kind: RecordingUrlKind,
   ): Promise<Response | Problem> {
@@ -158,7 +157,7 @@ export class RecordingMediaDoor {
     }
     const init = { status: response.status, headers };
     const isEmpty = request.method === 'HEAD' || response.status === 304;
-    const listener = isEmpty ? undefined : this.#listeners.admit(recordingUuid, this.#connectionOf(request));
+    const listener = isEmpty ? undefined : this.#listeners.admit(recordingUuid, appUuid, this.#connectionOf(request));
     if (listener !== undefined) return new Response(listener.listen(response), init);
     response.close();
     return isEmpty ? new Response(null, init) : busy();
@@ -187,7 +186,7 @@ export class RecordingMediaDoor {
     const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'none', 'cache-control': 'no-store' };
     // RFC 9110 §8.6: without it the server would tell a length of 0.
     if (request.method === 'HEAD') return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } });
-    const listener = this.#listeners.admit(recordingUuid, this.#connectionOf(request));
+    const listener = this.#listeners.admit(recordingUuid, source.appUuid, this.#connectionOf(request));
     if (listener === undefined) return busy();
     try {
       const reader = await this.#growing.follow(source, kind);
@@ -200,7 +199,11 @@ export class RecordingMediaDoor {
     }
   }
 
-  async #finished(request: Request, file: StoredFile, recordingUuid: string): Promise<Response | Problem> {
+  async #finished(
+    request: Request,
+    { file, appUuid }: Extract<RecordingMedia, { readonly state: 'finished' }>,
+    recordingUuid: string,
+  ): Promise<Response | Problem> {
     const etag = `"${file.etag}"`;
     const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'bytes', 'cache-control': 'private, no-cache', etag };
     const asked = request.headers;
@@ -226,23 +229,22 @@ export class RecordingMediaDoor {
     if (request.method === 'HEAD') return new Response(null, init);
     const local = await file.local?.().catch(() => undefined);
     if (local !== undefined) return new Response(local(start, end), init);
-    return await this.#streamed(request, recordingUuid, exactly(file.read(start, end), end - start), end - start, init);
+    const source = exactly(file.read(start, end), end - start);
+    // Such a body never has to wait for anything, so the idle timeout stays.
+    const listener = this.#listeners.admit(recordingUuid, appUuid, { ...this.#connectionOf(request), wait: () => {} });
+    if (listener !== undefined) return await this.#streamed(listener, recordingUuid, source, end - start, init);
+    source.close();
+    return busy();
   }
 
   /** Sends the bytes of a store. A store that refuses is told by a status, not by a body that breaks off. */
   async #streamed(
-    request: Request,
+    listener: Listener,
     recordingUuid: string,
     source: ByteSource,
     bytes: number,
     init: ResponseInit,
   ): Promise<Response | Problem> {
-    // Such a body never has to wait for anything, so the idle timeout stays.
-    const listener = this.#listeners.admit(recordingUuid, { ...this.#connectionOf(request), wait: () => {} });
-    if (listener === undefined) {
-      source.close();
-      return busy();
-    }
     try {
       const first = await source.next();
       if (first?.length !== bytes) return new Response(listener.listen(source, first), init);

@@ -3,6 +3,7 @@
  * of the failing path and what was expected, never of arktype's own text, which quotes what was submitted.
  */
 
+import { JSON_MEMBERS_MAX } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type ArkErrors, type } from './type.ts';
 
@@ -34,6 +35,8 @@ export function shape<B>(define: () => Definition<B>): Shape<B> {
       return (made ?? make()).schema;
     },
     check(value) {
+      const crowded = crowdedAt(value, []);
+      if (crowded !== undefined) return { issue: `${pathText(crowded)}: must have at most ${JSON_MEMBERS_MAX} fields or items` };
       const { definition, schema } = made ?? make();
       const misplaced = notAnObject(schema, value, []);
       if (misplaced !== undefined) return { issue: `${pathText(misplaced)}: must be an object` };
@@ -43,6 +46,23 @@ export function shape<B>(define: () => Definition<B>): Shape<B> {
       return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first) };
     },
   };
+}
+
+/**
+ * The path of an object or list with more members than any body has. arktype makes an error of each that is wrong, at
+ * 8 µs, and all of one body are judged in one turn of the event loop.
+ */
+function crowdedAt(value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const members: readonly (readonly [PropertyKey, unknown])[] = Array.isArray(value)
+    ? value.map((each, at) => [at, each])
+    : Object.entries(value);
+  if (members.length > JSON_MEMBERS_MAX) return path;
+  for (const [name, each] of members) {
+    const found = crowdedAt(each, [...path, name]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** The part of a JSON Schema that is read here. */
