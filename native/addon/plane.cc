@@ -1,6 +1,5 @@
 // A media plane: made, run tick by tick, woken from other threads.
 #include <errno.h>
-#include <unistd.h>
 
 #include <cstring>
 
@@ -42,21 +41,13 @@ Napi::Value plane_destroy(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// planeWakeFd(plane) -> fd
-Napi::Value plane_wake_fd(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(static_cast<uint32_t>(plane->wake_fd()));
-}
-
-// wake(fd): from any thread, ends the sleep of the plane that owns it
+// wake(number) -> whether there is such a plane: from any thread, ends its sleep. A number is given out once, as a
+// descriptor is not: that of a plane which has just ended may be any other file's.
 Napi::Value wake(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
-  const uint32_t fd = arguments.number();
-  if (!arguments.ok() || fd > 0x7fffffff) return arguments.refuse();
-  const uint64_t one = 1;
-  return arguments.give(::write(static_cast<int>(fd), &one, sizeof one) == static_cast<ssize_t>(sizeof one));
+  const std::shared_ptr<Handover> box = Handover::find(arguments.number());
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(box != nullptr && box->wake());
 }
 
 // planePriority(plane) -> 0 ordinary, 1 nicer, 2 real-time
@@ -98,7 +89,7 @@ Napi::Value plane_notices(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"planeCreate", plane_create}, {"planeDestroy", plane_destroy},   {"planeWakeFd", plane_wake_fd},  {"wake", wake},
+    {"planeCreate", plane_create}, {"planeDestroy", plane_destroy},   {"wake", wake},
     {"planeRun", plane_run},       {"planePriority", plane_priority}, {"planeNotices", plane_notices},
 };
 

@@ -21,9 +21,21 @@ bool Handover::put(std::unique_ptr<Participant>& party) {
   if (wake_fd_ < 0) return false;
   parties_.push_back(std::move(party));
   full_.store(true, std::memory_order_release);
+  write_wake();
+  return true;
+}
+
+bool Handover::wake() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (wake_fd_ < 0) return false;
+  write_wake();
+  return true;
+}
+
+/** Under the lock, with an open box: its plane closes the descriptor after `shut`. */
+void Handover::write_wake() const {
   const uint64_t one = 1;
   (void)!::write(wake_fd_, &one, sizeof one);
-  return true;
 }
 
 std::vector<std::unique_ptr<Participant>> Handover::take() {

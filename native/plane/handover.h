@@ -22,6 +22,8 @@ class Handover {
   uint32_t number() const { return number_; }
   /** Puts a party into the box. Returns false, with `party` untouched, when the box is shut. */
   bool put(std::unique_ptr<Participant>& party);
+  /** Ends the sleep of the plane, from any thread. False when its box is shut: the descriptor may be another file's. */
+  bool wake();
   /** Takes out all that was put in. */
   std::vector<std::unique_ptr<Participant>> take();
   bool empty() const { return !full_.load(std::memory_order_acquire); }
@@ -29,6 +31,8 @@ class Handover {
   void shut();
 
  private:
+  void write_wake() const;
+
   std::mutex mutex_;
   std::atomic<bool> full_{false};
   std::vector<std::unique_ptr<Participant>> parties_;

@@ -25,9 +25,8 @@ export type PlanePriority = 0 | 1 | 2;
 interface Native {
   planeCreate(mediaTimeoutMs: number): PlaneHandle;
   planeDestroy(plane: PlaneHandle): void;
-  /** An eventfd; `wake` on it from any thread ends the sleep of `planeRun`. */
-  planeWakeFd(plane: PlaneHandle): number;
-  wake(fd: number): boolean;
+  /** Ends the sleep of `planeRun` of the plane of that number, on any thread. Returns whether there is one. */
+  wake(number: number): boolean;
   /**
    * Sleeps to the next tick, runs what is due; returns the notices written from word 8 on, eight words each
    * (notice.ts).

@@ -166,24 +166,25 @@ describe('the address a leg talks to', () => {
     await told.close();
   });
 
-  test('may be unknown: nothing is sent until the far end is heard', async () => {
-    await using call = await harness.call();
-    const { peer, leg, notices } = call;
-    leg.negotiate(
-      peer.parameters({
-        remoteHost: 'no.address.example',
-        remotePort: 70_000,
-        remoteRtcpPort: 0,
-        ptimeMs: Number.NaN,
-        learnFrom: ['127.0.0.1'],
-      }),
-    );
-    await leg.counters(); // the plane has it
-    for (let i = 0; i < 3; i++) peer.send(leg, 0, i * 160, audio);
-    await notices.until(() => notices.of('media.started').length === 1);
-    await peer.until(() => peer.heard.length >= 2);
-    expect(peer.heard[0]?.payload.length).toBe(160);
-  });
+  for (const remoteHost of ['no.address.example', 'fe80::1%eth0'])
+    test(`may be unknown (${remoteHost}): nothing is sent until the far end is heard`, async () => {
+      await using call = await harness.call();
+      const { peer, leg, notices } = call;
+      leg.negotiate(
+        peer.parameters({
+          remoteHost,
+          remotePort: 70_000,
+          remoteRtcpPort: 0,
+          ptimeMs: Number.NaN,
+          learnFrom: ['127.0.0.1'],
+        }),
+      );
+      await leg.counters(); // the plane has it
+      for (let i = 0; i < 3; i++) peer.send(leg, 0, i * 160, audio);
+      await notices.until(() => notices.of('media.started').length === 1);
+      await peer.until(() => peer.heard.length >= 2);
+      expect(peer.heard[0]?.payload.length).toBe(160);
+    });
 
   test('changes with a new negotiation', async () => {
     await using call = await harness.call();

@@ -2,6 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
 import { PortPool } from '../../src/media/leg/port-pool.ts';
@@ -201,11 +204,9 @@ describe('the addon', () => {
       () => {},
     ];
     for (const [name, call] of Object.entries(native)) {
-      // What sleeps, or touches a file descriptor that a number names, is not for random arguments; what takes none
-      // throws at none.
+      // What sleeps is not for random arguments; what takes none throws at none.
       if (
         [
-          'wake',
           'planeCreate',
           'wavProbe',
           'planeFrames',
@@ -223,11 +224,7 @@ describe('the addon', () => {
         continue;
       expect(() => Reflect.apply(call, undefined, [])).toThrow(TypeError);
       for (const first of wrong) {
-        if (
-          first === plane &&
-          (name === 'planeDestroy' || name === 'planeWakeFd' || name === 'planeNumber' || name === 'planePriority')
-        )
-          continue;
+        if (first === plane && (name === 'planeDestroy' || name === 'planeNumber' || name === 'planePriority')) continue;
         for (const second of wrong) {
           expect(() => Reflect.apply(call, undefined, [first, second, second, second, second, first, first])).toThrow(TypeError);
         }
@@ -258,6 +255,19 @@ describe('the addon', () => {
       expect(() => negotiate(wrong)).toThrow(TypeError);
     expect(negotiate({ own: 127 })).toBe(false);
     native.planeDestroy(plane);
-    expect(() => native.planeWakeFd(plane)).toThrow(TypeError);
+    expect(() => native.planeNumber(plane)).toThrow(TypeError);
+  });
+
+  test('an order for a plane that has ended is written to no file that has its descriptor since', () => {
+    const plane = native.planeCreate(1000);
+    const number = native.planeNumber(plane);
+    expect(native.wake(number)).toBe(true);
+    native.planeDestroy(plane);
+    const path = join(mkdtempSync(join(tmpdir(), 'wake-')), 'other');
+    const descriptors = Array.from({ length: 12 }, () => openSync(path, 'w')); // the least that are free, its own with them
+    expect(native.wake(number)).toBe(false);
+    for (const descriptor of descriptors) closeSync(descriptor);
+    expect(statSync(path).size).toBe(0);
+    rmSync(dirname(path), { recursive: true });
   });
 });

@@ -3,6 +3,7 @@ import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
 import { UdpLeg } from '../../src/media/leg/udp-leg.ts';
 import { MediaWorker, type PlaneListener } from '../../src/media/worker/media-worker.ts';
+import { NOTICE } from '../../src/media/worker/notice.ts';
 import { Notices } from './peer.ts';
 
 const fixture = (name: string) => new URL(`./fixture/${name}`, import.meta.url);
@@ -54,6 +55,29 @@ describe('a media worker that is stuck', () => {
     await worker.close();
     expect(lost).toBe(1);
   });
+});
+
+test('an order that the plane refuses to take is answered all the same', async () => {
+  const said: string[] = [];
+  const recordings = new Map([[7, (record: { kind: number }) => said.push(`recording ${record.kind}`)]]);
+  const worker = await MediaWorker.start({ mediaTimeoutMs: 1000, log: silentLog, recordings });
+  const listener: PlaneListener = {
+    opened: (errno) => said.push(`opened ${errno}`),
+    notice: () => {},
+    closed: () => said.push('closed'),
+    stayed: () => said.push('stayed'),
+    lost: () => said.push('lost'),
+  };
+  worker.attach(1, listener);
+  const voices = { sensitivityPercent: 1, onsetMs: 1, releaseMs: 1 };
+  worker.command({ type: 'open', leg: 1, host: 'fe80::1%lo', port: 2 });
+  const path = `/${'x'.repeat(2000)}`;
+  worker.command({ type: 'record', leg: 1, recording: 7, path, ring: '', rateHz: 0, includeGaps: false, voices });
+  worker.command({ type: 'move', leg: 1, plane: -1 });
+  worker.command({ type: 'close room', leg: -1 });
+  expect((await worker.counters(-1)).packetsSent).toBe(0);
+  expect(said).toEqual(['opened 22', `recording ${NOTICE.recordingFailed}`, 'stayed']);
+  await worker.close();
 });
 
 describe('a decoding thread that is stuck', () => {

@@ -123,6 +123,7 @@ void Leg::attention(bool wanted) {
 
 /** A key of telephone-event. */
 void Leg::tell(const Digit& digit, const Now& now, Notices& notices) {
+  if (!key_rate_.permits(now.us)) return;
   inband_.event(digit.key, now.us);
   notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
 }
@@ -288,9 +289,7 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
 void Leg::take(const Now& now, Notices& notices) {
   if (!negotiated_) return;
   Digit digit;
-  if (event_.active() && event_.expire(now.us, digit)) {
-    tell(digit, now, notices);
-  }
+  if (event_.active() && event_.expire(now.us, digit)) tell(digit, now, notices);
   if (inband_.due(now.us, agreed_.event_payload_type >= 0, event_.active(), digit)) {
     Participant::tone({digit.key, digit.duration_ms}, now, notices);
   }

@@ -228,6 +228,7 @@ class Leg final : public Participant, public RtpEndpoint {
   RtcpSession rtcp_;
 
   InbandKeys inband_;
+  KeyRate key_rate_;
   Encoder encoder_;
   std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
   uint32_t forged_before_ = 0;              // dropped by ciphers that the stream no longer has

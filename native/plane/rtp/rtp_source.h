@@ -1,6 +1,8 @@
 // The one RTP source (SSRC) that a leg hears, and what all its sources sent together. A far end may change its SSRC
 // within a call; the new one is believed at its second packet in sequence, so that one stray packet changes nothing.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "plane/rtp/reception.h"
@@ -31,10 +33,20 @@ class RtpSource {
   int32_t lost() const { return lost_before_ + reception_.lost_in_all(); }
 
  private:
+  /** A source that was heard once since the one in use. */
+  struct Other {
+    bool seen = false;
+    uint32_t ssrc = 0;
+    uint16_t next = 0;
+  };
+  /** So many may take turns, as two streams on one port do, and each is still known by its second packet. */
+  static constexpr size_t others_most = 4;
+
+  bool confirmed(const RtpPacket& packet);
+
   Reception reception_;
-  uint32_t other_ssrc_ = 0;
-  uint16_t other_next_ = 0;
-  bool other_seen_ = false;
+  std::array<Other, others_most> others_;
+  size_t next_other_ = 0;  // that is forgotten for a new one
   uint32_t received_before_ = 0;
   int32_t lost_before_ = 0;
 };

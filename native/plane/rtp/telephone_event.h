@@ -20,6 +20,27 @@ struct Digit {
   uint32_t duration_ms = 0;
 };
 
+/** How many keys of a far end are told: each becomes an event that is stored and sent. No hand is faster, and no
+ * dialler that is understood everywhere (ITU-T Q.24: 40 ms of sound and as much of pause). */
+class KeyRate {
+ public:
+  /** Whether a key that is complete now is told. */
+  bool permits(int64_t now_us) {
+    if (paid_us_ < now_us) paid_us_ = now_us;
+    if (paid_us_ - now_us > (at_once_most - 1) * each_us) return false;
+    paid_us_ += each_us;
+    return true;
+  }
+
+  /** Keys that are told at once, as they come after a stall of the network. */
+  static constexpr int64_t at_once_most = 256;
+  /** One key in so long is told of those that go on. */
+  static constexpr int64_t each_us = 40'000;
+
+ private:
+  int64_t paid_us_ = 0;  // when nothing is left of what was told
+};
+
 class TelephoneEvent {
  public:
   /** Takes the payload of one packet. True when a key is complete: this one, or the one before whose end was lost. */

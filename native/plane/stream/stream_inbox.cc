@@ -18,10 +18,26 @@ std::shared_ptr<StreamInbox> StreamInbox::find(uint32_t number) {
 void StreamInbox::close(uint32_t number) { Directory<StreamInbox>::of_process().remove(number); }
 
 bool StreamInbox::write(const uint8_t* bytes, size_t count, size_t most) {
-  std::vector<uint8_t> block(bytes, bytes + count);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (queued_ >= most) return false;
+    if (count == 0 || append(bytes, count)) return true;
+  }
+  std::vector<uint8_t> block;
+  block.reserve(std::max(count, block_least_bytes));
+  block.insert(block.end(), bytes, bytes + count);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (queued_ >= most) return false;
-  if (count > 0) blocks_.push_back(std::move(block));
+  blocks_.push_back(std::move(block));
+  queued_ += count;
+  return true;
+}
+
+/** Lays bytes into the last block, where that has room for them. Under the lock. */
+bool StreamInbox::append(const uint8_t* bytes, size_t count) {
+  if (blocks_.empty()) return false;
+  std::vector<uint8_t>& last = blocks_.back();
+  if (last.capacity() - last.size() < count) return false;
+  last.insert(last.end(), bytes, bytes + count);
   queued_ += count;
   return true;
 }

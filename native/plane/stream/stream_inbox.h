@@ -21,7 +21,7 @@ class StreamInbox {
   /** Forgets the number. The inbox lives on while a leg has it. */
   static void close(uint32_t number);
 
-  /** Queues bytes, unless `most` or more are waiting. */
+  /** Queues bytes, unless `most` or more are waiting. One thread writes. */
   bool write(const uint8_t* bytes, size_t count, size_t most);
   /** Drops what is queued. */
   void clear();
@@ -35,7 +35,12 @@ class StreamInbox {
   /** How many bytes were ever taken or dropped; wraps at 32 bits. */
   uint32_t passed();
 
+  /** Pieces of a few bytes share blocks of so many: what waits takes twice its bytes at most, and not sixty times. */
+  static constexpr size_t block_least_bytes = 4096;
+
  private:
+  bool append(const uint8_t* bytes, size_t count);
+
   std::mutex mutex_;
   std::deque<std::vector<uint8_t>> blocks_;
   size_t head_ = 0;  // bytes of the first block that are gone

@@ -8,6 +8,7 @@
 #include "plane/rtp/reception.h"
 #include "plane/rtp/rtcp.h"
 #include "plane/rtp/rtp.h"
+#include "plane/rtp/rtp_source.h"
 #include "plane/rtp/telephone_event.h"
 #include "test/check.h"
 
@@ -352,4 +353,22 @@ TEST("the estimated MOS is that of the E-model: 4.4 at best, less with loss and 
       CHECK(mos_estimate((lost + 1) / 100.0, ms) <= here && mos_estimate(lost / 100.0, ms + 50) <= here);
     }
   }
+}
+
+TEST("of two sources that take turns after the one before them has ended, one is heard from its second packet on") {
+  RtpSource source;
+  RtpPacket packet;
+  const auto judge = [&](uint32_t ssrc, uint16_t sequence) {
+    packet.ssrc = ssrc;
+    packet.sequence = sequence;
+    return source.judge(packet);
+  };
+  CHECK(judge(1, 10) == RtpSource::Verdict::anew);
+  CHECK(judge(2, 500) == RtpSource::Verdict::stranger);
+  CHECK(judge(1, 11) == RtpSource::Verdict::known);
+  CHECK(judge(2, 501) == RtpSource::Verdict::stranger);  // not in a row: the source in use was heard between
+  CHECK(judge(3, 900) == RtpSource::Verdict::stranger);
+  CHECK(judge(2, 502) == RtpSource::Verdict::anew);
+  CHECK(judge(3, 901) == RtpSource::Verdict::stranger);
+  CHECK(judge(2, 503) == RtpSource::Verdict::known);
 }

@@ -391,6 +391,17 @@ TEST("a wake ends the sleep before the tick is due") {
   CHECK(report.ticks == 0);
 }
 
+TEST("a plane that has ended is woken no more") {
+  int error = 0;
+  auto plane = Plane::create(1'000'000, error);
+  CHECK(plane != nullptr);
+  const std::shared_ptr<Handover> box = Handover::find(plane->number());
+  CHECK(box != nullptr && box->wake());
+  (void)plane->run();
+  plane.reset();
+  CHECK(!box->wake());
+}
+
 TEST("ports that are taken are told, and leave nothing open") {
   Bench bench;
   CHECK(bench.open(1));

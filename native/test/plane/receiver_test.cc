@@ -230,3 +230,27 @@ TEST("a leg that is closed has counted all that came before, also what no tick h
     CHECK(counters.received == 4);
   }
 }
+
+TEST("of a flood of keys 256 are told at once and 25 a second, and of keys as fast as they may be pressed each") {
+  Bench bench;
+  FarEnd* flood = bench.open(Codec::pcmu, true);
+  FarEnd* fast = bench.open(Codec::pcmu, true);
+  CHECK(flood != nullptr && fast != nullptr);
+  flood->payload_type = fast->payload_type = 101;
+  size_t told[2] = {0, 0};
+  size_t pressed = 0;
+  for (int tick = 0; tick < 500; tick++) {
+    for (int key = 0; key < 50; key++) flood->say({5, 0x8a, 0x01, 0x40});
+    if (tick % 3 == 0) {
+      fast->say({6, 0x8a, 0x01, 0x40});
+      fast->timestamp += 2 * frame_units;
+      pressed++;
+    }
+    bench.tick();
+    for (const Notice& notice : bench.notices()) {
+      if (notice.kind == NoticeKind::digit) told[notice.leg - 1]++;
+    }
+  }
+  CHECK(told[0] >= 256 + 249 && told[0] <= 256 + 250);
+  CHECK(told[1] == pressed);
+}

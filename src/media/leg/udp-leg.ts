@@ -13,7 +13,8 @@ export function sane(agreed: RtpParameters): RtpParameters {
   const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)
   return {
     ...agreed,
-    remoteHost: isIP(agreed.remoteHost) === 0 ? '0.0.0.0' : agreed.remoteHost,
+    // A zone (RFC 4007 §11) names an interface of the far end's machine, which says nothing here.
+    remoteHost: isIP(agreed.remoteHost) === 0 || agreed.remoteHost.includes('%') ? '0.0.0.0' : agreed.remoteHost,
     remotePort: port(agreed.remotePort),
     remoteRtcpPort: port(agreed.remoteRtcpPort),
     ptimeMs: Math.min(60, Math.max(10, Math.round(agreed.ptimeMs) || 20)),

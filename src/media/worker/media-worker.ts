@@ -64,7 +64,6 @@ export class MediaWorker {
   #up: ((error: Error | undefined) => void) | undefined;
   #commands: WorkerCommand[] = [];
   #started = false;
-  #wakeFd = -1;
   #plane = 0;
   #lastRequest = 0;
   #pulseAt = 0;
@@ -158,14 +157,12 @@ export class MediaWorker {
     this.#commands = [];
     if (this.#dead) return;
     this.#thread.post(commands);
-    if (this.#wakeFd >= 0) native.wake(this.#wakeFd);
-    if (this.#closing) this.#wakeFd = -1; // its number may soon be another file's
+    native.wake(this.#plane);
   }
 
   #hear(reply: WorkerReply): void {
     switch (reply.type) {
       case 'up':
-        this.#wakeFd = reply.wakeFd;
         this.#plane = reply.plane;
         this.#started = true;
         this.#pulseAt = performance.now();
@@ -239,7 +236,6 @@ export class MediaWorker {
     if (this.#dead) return;
     clearInterval(this.#watch);
     this.#dead = true;
-    this.#wakeFd = -1;
     if (!this.#closing) this.#log.error({ legs: this.#listeners.size }, 'a media worker is gone');
     this.#up?.(new Error('a media worker ended at its start'));
     for (const asked of this.#asked.values()) asked(NO_COUNTERS);

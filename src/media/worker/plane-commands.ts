@@ -2,7 +2,7 @@
  * Carries out the commands of a media worker: each becomes a call of the native plane with numbers, literal addresses
  * and buffers.
  */
-import type { LegCounters } from '../audio.ts';
+import { type LegCounters, NO_COUNTERS } from '../audio.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import {
   CODEC_NUMBER,
@@ -12,6 +12,7 @@ import {
   type RecordingCommand,
   type RoomCommand,
   SRTP_SUITE_NUMBER,
+  type WorkerCommand,
   type WorkerReply,
 } from './worker-command.ts';
 
@@ -24,6 +25,7 @@ export interface CommandContext {
 }
 
 const EEXIST = 17;
+const EINVAL = 22;
 /** The terms of voice activity when none is asked for. It is not told then. */
 const NO_VOICES = { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
 const NO_KEY = new Uint8Array();
@@ -198,6 +200,35 @@ export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command
       break;
     case 'room volume':
       native.legVolume(plane, leg, command.from, command.percent);
+      break;
+  }
+}
+
+/**
+ * Answers a command that the plane refused to take, as what it was asked for will never come: whoever waits for the
+ * answer would wait for ever.
+ */
+export function answerRefused(reply: (message: WorkerReply) => void, command: WorkerCommand): void {
+  switch (command.type) {
+    case 'open':
+    case 'open stream':
+    case 'open webrtc':
+      reply({ type: 'opened', leg: command.leg, errno: EINVAL });
+      break;
+    case 'counters':
+      reply({ type: 'counters', request: command.request, counters: NO_COUNTERS });
+      break;
+    case 'move':
+      reply({ type: 'stayed', leg: command.leg });
+      break;
+    case 'close':
+      reply({ type: 'closed', leg: command.leg, counters: NO_COUNTERS });
+      break;
+    case 'close room':
+      reply({ type: 'room closed', leg: command.leg });
+      break;
+    case 'record':
+      reply({ type: 'not recorded', recording: command.recording });
       break;
   }
 }

@@ -103,7 +103,7 @@ export type WorkerCommand =
   | { readonly type: 'quit' };
 
 export type WorkerReply =
-  | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number; readonly priority: PlanePriority }
+  | { readonly type: 'up'; readonly plane: number; readonly priority: PlanePriority }
   /** The answer to an opening. An `errno` of 0 means that the leg is open. */
   | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
   | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }

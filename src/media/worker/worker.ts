@@ -6,7 +6,7 @@
 import { MEDIA_NOTICES_A_TICK_MAX } from '../../limits.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import { NOTICE_WORDS, REPORT_WORDS } from './notice.ts';
-import { type CommandContext, obeyLeg, obeyPlayback, obeyRecording, obeyRoom } from './plane-commands.ts';
+import { answerRefused, type CommandContext, obeyLeg, obeyPlayback, obeyRecording, obeyRoom } from './plane-commands.ts';
 import { TickLateness } from './tick-lateness.ts';
 import type { WorkerCommand, WorkerReply } from './worker-command.ts';
 
@@ -110,7 +110,7 @@ function start(mediaTimeoutMs: number): void {
   plane = native.planeCreate(mediaTimeoutMs);
   pulseAt = performance.now() + PULSE_MS;
   const priority = native.planePriority(plane);
-  reply({ type: 'up', wakeFd: native.planeWakeFd(plane), plane: native.planeNumber(plane), priority });
+  reply({ type: 'up', plane: native.planeNumber(plane), priority });
   setImmediate(turn);
 }
 
@@ -140,6 +140,7 @@ self.onmessage = (event: MessageEvent<readonly WorkerCommand[]>) => {
       obey(command);
     } catch (error) {
       reply({ type: 'failed', message: `${command.type}: ${error instanceof Error ? error.message : String(error)}` });
+      answerRefused(reply, command);
     }
   }
 };
