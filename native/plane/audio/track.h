@@ -1,4 +1,4 @@
-// A track is one sound on its way out: a queue of PCM that script feeds about two seconds ahead. It is read at the rate
+// A track is one sound on its way out: a queue of PCM that script feeds some seconds ahead. It is read at the rate
 // that the leg or room has now; where that changes in the middle, the sound goes on at the sample where it was. A
 // change of volume takes 5 ms.
 #pragma once

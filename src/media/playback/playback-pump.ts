@@ -1,5 +1,5 @@
 /**
- * One playback: pulls its source and keeps the native player about two seconds ahead of what is heard. The player says
+ * One playback: pulls its source and keeps the native player some seconds ahead of what is heard. The player says
  * when it is hungry and, after a seek, how far it had come; from then on what is pulled is another place of the same
  * source.
  */
