@@ -162,7 +162,7 @@ export class Connection {
     this.#socket.write(bytes);
   }
 
-  /** What is written in one turn of the event loop goes out at its end, in one piece: each piece costs a system call. */
+  /** What is written in one turn of the event loop goes out at its end, at once: each piece costs a system call. */
   #gather(): void {
     if (this.#gathers) return;
     this.#gathers = true;
