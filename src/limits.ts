@@ -69,8 +69,9 @@ export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
 export const CONSOLE_LOGINS_MAX = 100;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
-/** The text of the metrics is kept for so many times as long as it took to be made. */
-export const METRICS_KEPT_TIMES = 10;
+/** The metrics are made so many times at once and a second: it takes 5 ms, and anybody may ask. */
+export const METRICS_AT_ONCE = 20;
+export const METRICS_PER_SEC = 10;
 
 /** MCP: the body of a message, messages at once, the characters of a result and of a text in it, its items. */
 export const MCP_BODY_MAX_BYTES = 64 * 1024;

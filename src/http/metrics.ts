@@ -1,6 +1,6 @@
 /** The metrics of the HTTP door. */
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { METRICS_KEPT_TIMES } from '../limits.ts';
+import { METRICS_AT_ONCE, METRICS_PER_SEC } from '../limits.ts';
 
 export interface HttpMetrics {
   request(method: string, route: string, status: number, seconds: number): void;
@@ -8,26 +8,24 @@ export interface HttpMetrics {
 }
 
 /**
- * Makes what anybody may ask for, at the cost of at most an eleventh of the time: what is being made is shared, and it
- * is kept for ten times as long as making it took. `now` is in milliseconds, of a clock that does not step.
+ * Makes what anybody may ask for, METRICS_AT_ONCE times at once and METRICS_PER_SEC times a second. Who asks beyond that
+ * gets the last one. `now` is in milliseconds, of a clock that does not step.
  */
 export function sparing<T>(make: () => Promise<T>, now: () => number = () => performance.now()): () => Promise<T> {
-  let kept: Promise<T> | undefined;
-  let until = Infinity;
+  let last: Promise<T> | undefined;
+  let allowed = METRICS_AT_ONCE;
+  let lookedAt = now();
   return () => {
-    if (kept !== undefined && now() < until) return kept;
-    const began = now();
+    const at = now();
+    allowed = Math.min(METRICS_AT_ONCE, allowed + ((at - lookedAt) * METRICS_PER_SEC) / 1000);
+    lookedAt = at;
+    if (last !== undefined && allowed < 1) return last;
+    allowed -= 1;
     const made = make();
-    kept = made;
-    until = Infinity;
-    made.then(
-      () => {
-        until = now() + METRICS_KEPT_TIMES * (now() - began);
-      },
-      () => {
-        kept = undefined;
-      },
-    );
+    last = made;
+    made.catch(() => {
+      if (last === made) last = undefined;
+    });
     return made;
   };
 }
