@@ -8,8 +8,8 @@ export interface HttpMetrics {
 }
 
 /**
- * Makes what anybody may ask for, METRICS_AT_ONCE times at once and METRICS_PER_SEC times a second. Who asks beyond that
- * gets the last one. `now` is in milliseconds, of a clock that does not step.
+ * Makes what anybody may ask for, METRICS_AT_ONCE times at once and METRICS_PER_SEC times a second. Beyond that the one
+ * before is told again. `now` is in milliseconds, of a clock that does not step.
  */
 export function sparing<T>(make: () => Promise<T>, now: () => number = () => performance.now()): () => Promise<T> {
   let last: Promise<T> | undefined;

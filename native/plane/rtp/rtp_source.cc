@@ -6,15 +6,20 @@ namespace sidetone {
 
 RtpSource::Verdict RtpSource::judge(const RtpPacket& packet) {
   if (is(packet.ssrc)) {
-    for (Other& other : others_) other.seen = false;
+    if (others_heard_) forget_others();
     return Verdict::known;
   }
   if (reception_.started() && !confirmed(packet)) return Verdict::stranger;
   received_before_ += reception_.received_in_all();
   lost_before_ += reception_.lost_in_all();
   reception_.start(packet.ssrc, packet.sequence);
-  for (Other& other : others_) other.seen = false;
+  forget_others();
   return Verdict::anew;
+}
+
+void RtpSource::forget_others() {
+  for (Other& other : others_) other.seen = false;
+  others_heard_ = false;
 }
 
 /** Whether a packet follows the one before it of its source; if not, the next one may follow it. */
@@ -24,6 +29,7 @@ bool RtpSource::confirmed(const RtpPacket& packet) {
   if (known != others_.end() && packet.sequence == known->next) return true;
   Other& other = known != others_.end() ? *known : others_[next_other_++ % others_most];
   other = {true, packet.ssrc, static_cast<uint16_t>(packet.sequence + 1)};
+  others_heard_ = true;
   return false;
 }
 

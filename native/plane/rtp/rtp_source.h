@@ -44,11 +44,14 @@ class RtpSource {
 
   bool confirmed(const RtpPacket& packet);
 
+  void forget_others();
+
   Reception reception_;
-  std::array<Other, others_most> others_;
-  size_t next_other_ = 0;  // that is forgotten for a new one
   uint32_t received_before_ = 0;
   int32_t lost_before_ = 0;
+  bool others_heard_ = false;  // spares each packet of the source in use a look at the others
+  uint8_t next_other_ = 0;     // that is forgotten for a new one
+  std::array<Other, others_most> others_;
 };
 
 }  // namespace sidetone
