@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { MediaNotice } from '../../src/media/engine.ts';
 import type { StreamFormat, StreamLeg } from '../../src/media/leg/stream.ts';
-import { native } from '../../src/media/native.ts';
 import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
 import { levelDb, mulawOctet, mulawSample, presentDb, tone } from './sound.ts';
@@ -181,16 +180,6 @@ describe('a stream leg', () => {
     await Promise.all([bot.leg.close(), ear.leg.close()]);
     await room.close();
   });
-});
-
-test('audio that is written octet by octet takes about the memory of its bytes while it waits', () => {
-  const inbox = native.inboxOpen();
-  const octet = new Uint8Array(1);
-  const before = process.memoryUsage.rss();
-  for (let i = 0; i < 2_000_000; i++) native.inboxWrite(inbox, octet, 2_000_000);
-  expect(native.inboxWrite(inbox, octet, 2_000_000)).toBe(false);
-  expect(process.memoryUsage.rss() - before).toBeLessThan(60 * 1024 * 1024);
-  native.inboxClose(inbox);
 });
 
 test('a mu-law stream is given what was said, octet for octet', async () => {
