@@ -160,7 +160,7 @@ export class Registration implements RequestOwner, Timed {
     if (status === 503 && this.#tryNext()) return;
     this.#to('refused', status);
     const asked = parseDeltaSeconds(response.headers.get('retry-after'));
-    // Who asks again and again with a password that is refused is banned by many a registrar.
+    // Many a registrar bans a client that repeats a refused password.
     const pause = SIP_REGISTER_RETRY_SEC * (status < 500 ? 2 ** Math.min(this.#refusals++, 10) : 1);
     this.#again(asked === undefined ? Math.min(SIP_REGISTER_REFUSED_MAX_SEC, pause) : Math.max(1, Math.min(3600, asked)));
   }

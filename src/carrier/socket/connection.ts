@@ -63,8 +63,8 @@ export class Connection {
   #cancelDeadline: () => void = () => {};
   #cancelIdle: () => void = () => {};
   /**
-   * Who is told that what was written is not delivered: what was written before the connection was up, and what was
-   * since anything came. A far end that is gone without a word is found out by the first message to it.
+   * The senders that are told when their bytes are not delivered: bytes from before the connection was up, and bytes
+   * that nothing has come in reply to. A far end that is gone without a word is found out by the first message to it.
    */
   #unanswered: ((why: SendFailure) => void)[] = [];
   /** Whether what is written waits for the end of the turn. */
