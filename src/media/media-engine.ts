@@ -32,7 +32,7 @@ import {
   type WebrtcPort,
 } from './leg/linked-leg.ts';
 import { PipeLeg } from './leg/pipe-leg.ts';
-import type { PlaneLeg } from './leg/plane-leg.ts';
+import type { PlaneLeg, PlaneLegOptions } from './leg/plane-leg.ts';
 import { PlaneRoom } from './leg/plane-room.ts';
 import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
@@ -185,49 +185,37 @@ class PooledMediaEngine implements NativeMediaEngine {
   }
 
   openWebrtcLeg(options: WebrtcLegOptions, notify: (notice: MediaNotice) => void): Promise<WebrtcLeg | undefined> {
-    const worker = this.#closing === undefined ? this.#leastLoaded() : undefined;
     const port = this.#webrtc;
-    if (worker === undefined || port === undefined) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      const leg: LinkedLeg = new LinkedLeg(
-        {
-          ...this.#shared(),
-          id: this.#nextNumber(),
-          worker,
-          notify,
-          opened: (errno) => {
-            if (errno === 0) this.#legs.add(leg);
-            else this.#log.error({ errno }, 'a WebRTC leg could not be opened');
-            resolve(errno === 0 ? leg : undefined);
-          },
-          freed: (counters) => {
-            if (this.#legs.delete(leg)) this.traffic.add(counters);
-          },
-        },
-        port.number,
-        options,
-      );
-    });
+    if (port === undefined) return Promise.resolve(undefined);
+    return this.#withoutPort(notify, (plane) => new LinkedLeg(plane, port.number, options));
   }
 
   openStreamLeg(stream: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined> {
+    return this.#withoutPort(notify, (plane) => new ByteLeg(plane, stream));
+  }
+
+  /** Makes a leg that has no ports of its own. */
+  #withoutPort<L extends PlaneLeg>(
+    notify: (notice: MediaNotice) => void,
+    make: (options: PlaneLegOptions) => L,
+  ): Promise<L | undefined> {
     const worker = this.#closing === undefined ? this.#leastLoaded() : undefined;
     if (worker === undefined) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      const leg: ByteLeg = new ByteLeg(
-        {
-          ...this.#shared(),
-          id: this.#nextNumber(),
-          worker,
-          notify,
-          opened: (errno) => {
-            if (errno === 0) this.#legs.add(leg);
-            resolve(errno === 0 ? leg : undefined);
-          },
-          freed: () => this.#legs.delete(leg),
+      const leg: L = make({
+        ...this.#shared(),
+        id: this.#nextNumber(),
+        worker,
+        notify,
+        opened: (errno) => {
+          if (errno === 0) this.#legs.add(leg);
+          else this.#log.error({ errno }, 'a leg could not be opened');
+          resolve(errno === 0 ? leg : undefined);
         },
-        stream,
-      );
+        freed: (counters) => {
+          if (this.#legs.delete(leg)) this.traffic.add(counters);
+        },
+      });
     });
   }
 

@@ -1,6 +1,7 @@
 /** Events, and the answer of a command, inside a transaction that changes something other than a Session. */
 import type { PlatformEvent } from '../../event/event.ts';
 import type { Queryable } from '../driver/database.ts';
+import { eventColumns } from './event-columns.ts';
 import { type StoredAnswer, StoreUnavailable } from './journal.ts';
 import { answerStatement, INSERT_ANSWER, type KeptAnswers } from './kept-answers.ts';
 
@@ -23,17 +24,7 @@ const KEEP = {
 /** Writes them within the transaction of `within`; the relay is to be woken once it is committed. */
 export async function emit(within: Queryable, events: readonly PlatformEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const rows = events.map((event, position) => ({
-    position,
-    webhook_id: event.webhookId,
-    app_uuid: event.appUuid,
-    name: event.name,
-    session_uuid: event.sessionUuid ?? null,
-    lanes: event.lanes,
-    body: event.body,
-    traceparent: event.traceparent,
-    at: Math.floor(event.at),
-  }));
+  const rows = events.map((event, position) => ({ position, ...eventColumns(event) }));
   await within.query(EMIT, [JSON.stringify(rows)]);
 }
 

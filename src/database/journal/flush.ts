@@ -1,24 +1,17 @@
 /** What a flush writes: the changes of a batch, and the columns of their rows. */
 import type { OutboxEvent } from '../event/outbox.ts';
+import { type EventColumns, eventColumns } from './event-columns.ts';
 import type { Change, RoomRow, SessionRow } from './journal.ts';
 import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';
 import type { RecordingChange } from './recording-rows.ts';
 
 /** An event as a row, and the rows without which it is not written. */
-interface EventRow {
+interface EventRow extends EventColumns {
   readonly position: number;
   readonly guard: string | null;
   readonly room_guard: string | null;
   readonly recording_guard: string | null;
-  readonly webhook_id: string;
-  readonly app_uuid: string;
-  readonly name: string;
-  readonly session_uuid: string | null;
-  readonly lanes: readonly string[];
-  readonly body: string;
-  readonly traceparent: string;
-  readonly at: number;
 }
 
 /** An answer as a row, and the rows without which it is not kept. */
@@ -67,14 +60,7 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
         guard,
         room_guard: roomGuard,
         recording_guard: onlyIfEnded ?? null,
-        webhook_id: event.webhookId,
-        app_uuid: event.appUuid,
-        name: event.name,
-        session_uuid: event.sessionUuid ?? null,
-        lanes: event.lanes,
-        body: event.body,
-        traceparent: event.traceparent,
-        at: Math.floor(event.at),
+        ...eventColumns(event),
       });
     const row = answer === undefined ? undefined : kept.row(answer);
     if (row !== undefined) answers.set(`${row.app_uuid} ${row.key}`, { guard, room_guard: roomGuard, ...row });

@@ -1,12 +1,10 @@
 /** A WebRTC leg, and the port that all of them share (native/plane/webrtc/webrtc_port.h). */
 import type { Log } from '../../log.ts';
-import type { LegCodec, PipeCodec, RtpParameters, WebrtcLeg, WebrtcLegOptions } from '../audio.ts';
+import type { WebrtcLeg, WebrtcLegOptions } from '../audio.ts';
 import { native } from '../native.ts';
 import { LINK_STATES, NOTICE, type NoticeRecord } from '../worker/notice.ts';
-import { codecRateHz } from '../worker/worker-command.ts';
-import { rtpPipeCodec } from './pipe-codec.ts';
-import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
-import { sane } from './udp-leg.ts';
+import { NegotiatedLeg } from './negotiated-leg.ts';
+import type { PlaneLegOptions } from './plane-leg.ts';
 
 export interface WebrtcPort {
   /** Its number in the process. */
@@ -73,26 +71,10 @@ export function countersOf({ number }: WebrtcPort): WebrtcCounters {
   };
 }
 
-export class LinkedLeg extends PlaneLeg implements WebrtcLeg {
-  #codec: LegCodec = 'PCMU';
-
+export class LinkedLeg extends NegotiatedLeg implements WebrtcLeg {
   constructor(options: PlaneLegOptions, port: number, { ssrc, ice, fingerprint }: WebrtcLegOptions) {
     super(options);
     this.placement.command({ type: 'open webrtc', leg: options.id, port, ssrc, ice, fingerprint });
-  }
-
-  protected override get rateHz(): number {
-    return codecRateHz(this.#codec);
-  }
-
-  get pipeCodec(): PipeCodec {
-    return rtpPipeCodec(this.#codec);
-  }
-
-  negotiate(parameters: RtpParameters): void {
-    if (this.over) return;
-    this.#codec = parameters.codec;
-    this.placement.command({ type: 'negotiate', leg: this.id, parameters: sane(parameters) });
   }
 
   restartIce(ice: WebrtcLegOptions['ice']): void {
