@@ -194,6 +194,25 @@ describe('an outbound call', () => {
     expect(run.command({ type: 'cancel' }).refused).toBe('Session cannot be cancelled in its current state');
   });
 
+  test('that is not answered, or is ending, plays nothing: stop and pause fail as no_active_playback', () => {
+    const run = new Run(dialled());
+    for (const operation of ['unanswered', 'ending']) {
+      for (const order of [{ type: 'stop_playback' }, { type: 'control_playback', control: { type: 'pause' } }] as const) {
+        expect(run.command(order, operation).refused).toBeUndefined();
+        expect(run.last).toMatchObject({ event: 'playback.failed', operation_uuid: operation, reason: 'no_active_playback' });
+      }
+      run.command({ type: 'cancel' });
+    }
+    run.give(byeFrom('caller'));
+    expect(run.last?.event).toBe('session.ended');
+  });
+
+  test('that is not answered collects nothing: what is cancelled is not found', () => {
+    const run = new Run(dialled());
+    expect(run.command({ type: 'cancel_collect' }).refused).toBe('DTMF collection not found');
+    expect(run.command({ type: 'cancel_payment', kind: 'card' }).refused).toBe('Payment collection not found');
+  });
+
   test('ends at its longest duration', () => {
     const run = new Run(dialled()).give({ type: 'leg.answered' }, 1_000).deadline().give(byeFrom('callee'), 0);
     expect(run.last).toMatchObject({ answered: true, duration_seconds: 600, hangup_by: 'system', hangup_cause: 'completed' });

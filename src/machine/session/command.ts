@@ -42,15 +42,16 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
  * itself.
  */
 export function refusal(state: SessionState, type: CallCommand['type']): Problem | undefined {
-  if (!permits(state, type)) return problems.conflict(CANNOT[type]);
+  if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
   const secured = paymentRefusal(state, type);
+  if (type === 'cancel_payment' && secured !== undefined) return secured;
+  if (!permits(state, type)) return problems.conflict(CANNOT[type]);
   if (secured !== undefined) return secured;
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
   if (type === 'send_digits') return sendRefusal(state);
   if (type === 'transfer') return transferRefusal(state);
   if (type === 'hold' && state.holding) return problems.conflict('Session is already on hold');
   if (type === 'unhold' && !state.holding) return problems.conflict(CANNOT.unhold);
-  if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
   return undefined;
 }
 
@@ -58,6 +59,7 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
   const live = state.hasLeg && state.phase !== 'ended';
   const unanswered = live && state.phase !== 'answered';
   const isCall = live && !unanswered && state.type !== 'websocket' && state.ending === undefined;
+  const hasAudio = live && state.ending === undefined && (state.phase === 'answered' || isInbound(state));
   switch (type) {
     case 'answer':
       return unanswered && isInbound(state) && state.ending === undefined && state.answering === undefined;
@@ -78,13 +80,15 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
     case 'play_stream':
     case 'play_silence':
     case 'play_push':
-    case 'stop_playback':
-    case 'control_playback':
     case 'collect':
     case 'cancel_collect':
     case 'collect_payment':
     case 'cancel_payment':
-      return live && state.ending === undefined && (state.phase === 'answered' || isInbound(state));
+      return hasAudio;
+    case 'stop_playback':
+    case 'control_playback':
+      // With nothing playing it is admitted and fails as `no_active_playback`, whatever the state (contract §2).
+      return hasAudio || (state.phase !== 'ended' && state.playback === undefined);
   }
 }
 
