@@ -245,6 +245,18 @@ describe('a URL that is not kept as it was sent', () => {
   });
 });
 
+test('a header that may not have its name is told how it may be named', async () => {
+  const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
+  const named = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_headers: { From: 'x' } });
+  expect(named.body.message).toBe('sip_headers.From: must have a name of the form ^X-[A-Za-z0-9-]{1,62}$');
+  const websocket = { url: 'ws://example.com/', headers: { 'a b': 'x' } };
+  const body = { websocket, media_format: { from_session: format, to_session: format } };
+  const spaced = await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', body);
+  expect(spaced.body.message).toStartWith('websocket.headers.a b: must have a name of the form ');
+  const unknown = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_header: {} });
+  expect(unknown.body.message).toBe('sip_header: is not a known field here');
+});
+
 test('text is counted in characters, as JSON Schema counts it', async () => {
   const send = (text: string) => platform.call(app, 'POST', '/v1/messages', { from: '+15550100', to: '+15550199', text });
   expect((await send('😀'.repeat(1_600))).status).toBe(403);
