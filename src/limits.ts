@@ -90,8 +90,6 @@ export const STORE_LAST_OUTCOME_MS = 10_000;
  * commands/s.
  */
 export const MAILBOX_MAX_INPUTS = 1_000;
-/** What the server reads of a body at most; each route's own limit, answered in our format, is far below it. */
-export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
 /** A connection is closed after this without a request, in the middle of a head or of a body, and without an answer. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
 /**
@@ -386,6 +384,11 @@ export const DRAINING_RETRY_SEC = 30;
 export const UNAVAILABLE_RETRY_SEC = 1;
 export const CALL_DURATION_MIN_SEC = 60;
 export const CALL_DURATION_MAX_SEC = 86_400;
+/**
+ * What the server reads of a body at most: a push throughout the longest call, at 48 kHz and 16 bits. The limit of each
+ * other route, which is answered in our format, is far below it.
+ */
+export const HTTP_BODY_CEILING_BYTES = CALL_DURATION_MAX_SEC * 48_000 * 2;
 export const DISPLAY_NAME_MAX_CHARS = 128;
 export const SIP_HEADERS_MAX = 20;
 export const SIP_HEADER_MAX_CHARS = 255;

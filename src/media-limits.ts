@@ -5,8 +5,11 @@ export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
 export const SOURCE_REDIRECTS_MAX = 5;
 export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;
-/** A source that sends nothing for this long while it is waited for is gone. */
-export const SOURCE_STALL_MS = 10_000;
+/**
+ * A source that sends nothing more for this long while it is waited for is gone. It is longer than
+ * `ROOM_PLAYBACK_CONFIRM_MS`, so that a playback which never began is told as `playback_timeout`.
+ */
+export const SOURCE_STALL_MS = 12_000;
 /** The time from the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
 /** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */

@@ -83,6 +83,9 @@ describe('authentication', () => {
       `Bearer ${mine.apiKey}`,
       `Bearer ${mine.appUuid}`,
       'Bearer app_1:key',
+      // A field that is sent twice arrives as one.
+      `Bearer ${mine.appUuid}:${mine.apiKey}, Bearer ${mine.appUuid}:${mine.apiKey}`,
+      `Bearer ${mine.appUuid}: ${mine.apiKey}`,
     ];
     for (const each of [...malformed, `Bearer ${mine.appUuid.toUpperCase()}:${mine.apiKey}`])
       refused(await get(each), 400, 'invalid_authorization_header');

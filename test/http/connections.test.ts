@@ -53,6 +53,18 @@ describe('a connection', () => {
     expect(text.toLowerCase()).toContain('traceparent: 00-');
   });
 
+  test('may carry a push for as long as a call may last, and a larger body elsewhere is refused in the error format', async () => {
+    const declared = (path: string, bytes: number) =>
+      exchange(`POST ${path} HTTP/1.1\r\nHost: a\r\n${auth()}Content-Length: ${bytes}\r\n\r\n`, (t) => t.includes('}'));
+    const push = await declared(`/v1/ingest/${crypto.randomUUID()}`, 24 * 3600 * 48_000 * 2);
+    expect(answers(push.text)).toEqual([404]);
+    expect(push.text).toContain('Ingest not found');
+    const other = await declared('/api/v1/rooms', 2 * 1024 ** 3);
+    expect(answers(other.text)).toEqual([413]);
+    expect(other.text).toContain('"code":"payload_too_large"');
+    expect(other.text.toLowerCase()).toContain('traceparent: 00-');
+  });
+
   test('answers at most 16 requests that were pipelined at once, and is closed after them', async () => {
     const { text, closed } = await exchange('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500), () => false);
     expect(closed).toBe(true);

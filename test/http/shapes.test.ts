@@ -215,6 +215,48 @@ describe('blocked_webhook_events', () => {
   });
 });
 
+describe('a URL that is not kept as it was sent', () => {
+  const send = async (method: string, path: string, body: unknown) => {
+    const { status, body: answer } = await platform.call(app, method, path, body);
+    return `${status} ${answer?.message}`;
+  };
+  // The parser of URLs takes each of these, and leaves something out.
+  const odd = (scheme: string) =>
+    ['a\n.com/', 'a.com/\r\n', 'a.com/ ', 'a.com/\tb', '/a.com/'].map((rest) => `${scheme}://${rest}`);
+
+  test('is refused for webhooks, sources, hold music and WebSockets, and what is wanted is said', async () => {
+    for (const given of odd('http')) {
+      const webhook = await send('PATCH', '/api/v1/app', { webhook_url: given });
+      expect(webhook).toStartWith('400 webhook_url: must be "" or an http or https URL');
+      const play = await send('POST', `${room}/playback/play`, { type: 'files', urls: [given] });
+      expect(play).toStartWith('400 urls[0]: must be an http or https URL');
+      const music = await send('POST', '/api/v1/rooms', { hold_music_url: given });
+      expect(music).toStartWith('400 hold_music_url: must be an http or https URL');
+    }
+    const socket = (given: string) =>
+      send('POST', '/v1/sessions:connectWebsocket', {
+        websocket: { url: given },
+        media_format: { from_session: format, to_session: format },
+      });
+    for (const given of odd('ws')) expect(await socket(given)).toStartWith('400 websocket.url: must be a');
+    expect(await socket('ws://a.com:65536/')).toContain('a port of 1 to 65535');
+    expect(await send('PATCH', '/api/v1/app', { webhook_url: 'ftp://a.com/' })).toContain('an http or https URL');
+    expect(await send('PATCH', '/api/v1/app', { webhook_url: 'https://a.com/b c?d=\u00e9' })).toStartWith('204');
+  });
+});
+
+test('a header that may not have its name is told how it may be named', async () => {
+  const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
+  const named = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_headers: { From: 'x' } });
+  expect(named.body.message).toBe('sip_headers.From: must have a name of the form ^X-[A-Za-z0-9-]{1,62}$');
+  const websocket = { url: 'ws://example.com/', headers: { 'a b': 'x' } };
+  const body = { websocket, media_format: { from_session: format, to_session: format } };
+  const spaced = await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', body);
+  expect(spaced.body.message).toStartWith('websocket.headers.a b: must have a name of the form ');
+  const unknown = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_header: {} });
+  expect(unknown.body.message).toBe('sip_header: is not a known field here');
+});
+
 test('text is counted in characters, as JSON Schema counts it', async () => {
   const send = (text: string) => platform.call(app, 'POST', '/v1/messages', { from: '+15550100', to: '+15550199', text });
   expect((await send('😀'.repeat(1_600))).status).toBe(403);

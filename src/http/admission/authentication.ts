@@ -66,7 +66,9 @@ export function authentication(
     if (auth === 'operator' || (auth === 'either' && credential?.startsWith('app_') !== true))
       return asOperator(operator(credential, context), context);
     const colon = credential?.indexOf(':') ?? -1;
-    if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
+    // No credential has a blank within it (RFC 6750 §2.1); a field that was sent twice comes as one that has.
+    if (credential === undefined || /\s/.test(credential)) return problems.malformedAuthorization();
+    if (colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);
     const apiKey = credential.slice(colon + 1);
     if (apiKey === '') return problems.missingApiKey();

@@ -9,12 +9,15 @@ import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
+import { isWholeUrl } from '../whole-url.ts';
+
+const WEBHOOK_URL = `"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`;
 
 /** http or https, no user and password; `""` for none. */
 export const webhookUrl = () =>
   type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
-    .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe('a URL'))
-    .describe(`"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`);
+    .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe(WEBHOOK_URL))
+    .describe(WEBHOOK_URL);
 
 /** `session.ended`, `playback.*`. */
 export const blockedEvents = () =>
@@ -26,9 +29,9 @@ export const blockedEvents = () =>
     .atMostLength(BLOCKED_EVENTS_MAX);
 
 function isWebhookUrl(text: string): boolean {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return false;
+  if (!/^https?:\/\/[^\s/?#]/i.test(text) || !isWholeUrl(text)) return false;
   const url = new URL(text);
-  return url.username === '' && url.password === '' && url.hostname !== '';
+  return url.username === '' && url.password === '';
 }
 
 const patch = shape(() => type({ '+': 'reject', 'webhook_url?': webhookUrl(), 'blocked_webhook_events?': blockedEvents() }));

@@ -8,14 +8,17 @@ import type { Route } from '../request-context.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { type Shape, shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
+import { isWholeUrl } from '../whole-url.ts';
 import { onSession } from './sessions.ts';
+
+const SOURCE_URL = `an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`;
 
 /** A URL from which audio may be fetched. The address behind it is screened when it is fetched. */
 export const sourceUrl = () =>
   type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
     .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
-    .narrow((url, context) => URL.canParse(url) || context.mustBe('a URL'))
-    .describe(`an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`);
+    .narrow((url, context) => isWholeUrl(url) || context.mustBe(SOURCE_URL))
+    .describe(SOURCE_URL);
 
 const play = shape(() =>
   type({

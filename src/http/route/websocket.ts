@@ -17,15 +17,18 @@ import { commandContext } from '../request-context.ts';
 import { bodyRoute } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
+import { isWholeUrl } from '../whole-url.ts';
 
 const url = () =>
   type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)
     .and(`string <= ${WEBSOCKET_URL_MAX_CHARS}`)
-    .narrow((given, context) => isPlain(given) || context.mustBe('a URL without userinfo and fragment'))
+    .narrow(
+      (given, context) => isPlain(given) || context.mustBe('a URL with a port of 1 to 65535, and without userinfo and fragment'),
+    )
     .describe(`a ws or wss URL of at most ${WEBSOCKET_URL_MAX_CHARS} characters`);
 
 function isPlain(given: string): boolean {
-  const parsed = URL.parse(given);
+  const parsed = isWholeUrl(given) ? URL.parse(given) : null;
   return parsed !== null && parsed.username === '' && parsed.password === '' && parsed.hash === '' && parsed.port !== '0';
 }
 

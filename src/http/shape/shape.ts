@@ -43,7 +43,7 @@ export function shape<B>(define: () => Definition<B>): Shape<B> {
       const out = definition(value);
       if (!(out instanceof type.errors)) return { value: out };
       const first = out[0];
-      return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first) };
+      return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first, schema) };
     },
   };
 }
@@ -69,6 +69,7 @@ function crowdedAt(value: unknown, path: readonly PropertyKey[]): readonly Prope
 interface SchemaNode {
   readonly type?: unknown;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, unknown>>;
   readonly anyOf?: readonly SchemaNode[];
 }
 
@@ -92,11 +93,21 @@ interface Issue {
   readonly errors?: readonly Issue[];
 }
 
-function issueOf(issue: Issue): string {
+/** The pattern of names of the object that holds the end of the path; undefined where it lists its fields. */
+function namePattern(node: SchemaNode, [step, ...rest]: readonly PropertyKey[]): string | undefined {
+  if (rest.length === 0) return Object.keys(node.patternProperties ?? {})[0];
+  const within = [node, ...(node.anyOf ?? [])].flatMap(({ properties }) => properties?.[String(step)] ?? []);
+  return within.map((each) => namePattern(each, rest)).find((pattern) => pattern !== undefined);
+}
+
+function issueOf(issue: Issue, schema: SchemaNode): string {
   const path = pathText(issue.path);
   if (issue.code === 'required') return `${path}: is required`;
   // arktype says of an undeclared key that it expects it removed.
-  if (issue.expected === 'removed') return `${path}: is not a known field here`;
+  if (issue.expected === 'removed') {
+    const pattern = namePattern(schema, [...issue.path]);
+    return `${path}: ${pattern === undefined ? 'is not a known field here' : `must have a name of the form ${pattern}`}`;
+  }
   if (issue.errors !== undefined)
     return `${path}: must be ${[...new Set(issue.errors.map((each) => each.expected))].join(' or ')}`;
   return `${path}: must be ${issue.expected.replaceAll(/ \(was [^)]*\)/g, '')}`;

@@ -5,7 +5,7 @@
  */
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
-import { SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
+import { SOURCE_FIRST_BYTE_MS, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
 import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
@@ -114,7 +114,8 @@ export class Download {
       const body = this.#body;
       let value: Uint8Array | undefined;
       try {
-        value = await withTimeLimit<Uint8Array | undefined>(body.read(), SOURCE_STALL_MS, () => {
+        const limitMs = this.#read === 0 ? SOURCE_FIRST_BYTE_MS : SOURCE_STALL_MS;
+        value = await withTimeLimit<Uint8Array | undefined>(body.read(), limitMs, () => {
           body.close();
           throw new Refusal('timeout', true, 200);
         });
