@@ -32,7 +32,7 @@ const outbound: Outbound = {
       headers: { ...headers },
       body: body ?? null,
       redirect: 'manual',
-      signal: signal ?? null,
+      signal,
     });
     return { status: response.status, headers: response.headers, body: response.body ?? undefined };
   },
@@ -72,7 +72,7 @@ async function floor(): Promise<number> {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: bodyOf(`floor ${next}`, before),
-        responseTimeoutMs: 10_000,
+        signal: new AbortController().signal,
       });
     }
   };

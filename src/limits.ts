@@ -479,3 +479,5 @@ export const TRACE_SEND_TIMEOUT_MS = 3_000;
 
 /** Addresses of which the verdict is remembered: whether a URL may lead there, which trunk calls from there. */
 export const ADDRESSES_REMEMBERED_MAX = 1_024;
+/** URLs that are kept as they were parsed. */
+export const URLS_REMEMBERED_MAX = 1_024;

@@ -294,7 +294,12 @@ async function webhooks(
       );
     try {
       // Whatever the answer is, somebody listens there. HEAD changes nothing at the receiver.
-      const { status, headers, body } = await outbound.fetch({ url, method: 'HEAD', headers: {}, responseTimeoutMs: TIMEOUT_MS });
+      const { status, headers, body } = await outbound.fetch({
+        url,
+        method: 'HEAD',
+        headers: {},
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
       await body?.cancel();
       const date = Date.parse(headers.get('date') ?? '');
       if (!Number.isNaN(date)) apart.push(date - Date.now());

@@ -4,6 +4,7 @@
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { withTimeLimit } from '../bounds/time-limit.ts';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
 import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
@@ -34,7 +35,13 @@ export function connector(allow: readonly string[], resolver: Resolver = systemR
 export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
   if (request.anyPort !== true && !mayUsePort(request.port)) throw new OutboundError('rejected', 'a port of another protocol');
   const started = performance.now();
-  const address = await resolveScreened(request.hostname, allow, resolver, request.timeoutMs);
+  const address = await withTimeLimit(
+    Promise.resolve(resolveScreened(request.hostname, allow, resolver)),
+    request.timeoutMs,
+    () => {
+      throw new OutboundError('timeout', 'the name was not resolved in time');
+    },
+  );
   const left = Math.max(1, request.timeoutMs - (performance.now() - started));
   if (request.signal?.aborted === true) throw new OutboundError('timeout', 'given up');
   return await opened(request, address, left);

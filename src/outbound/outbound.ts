@@ -32,10 +32,8 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  /** Milliseconds from the call to the response's header, connecting included. */
-  readonly responseTimeoutMs: number;
-  /** Aborts at any time, the body included. */
-  readonly signal?: AbortSignal;
+  /** Ends it at any time, the look-up of the name and the body included: it is the caller's limit of time. */
+  readonly signal: AbortSignal;
 }
 
 export interface OutboundResponse {

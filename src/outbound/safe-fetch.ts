@@ -3,6 +3,9 @@
  * `Host` and in TLS server name indication, so the certificate is still checked against the name. Redirects are not
  * followed.
  */
+import { remembered } from '../bounds/remembered.ts';
+import { unlessAborted } from '../bounds/unless-aborted.ts';
+import { URLS_REMEMBERED_MAX } from '../limits.ts';
 import { safeConnect } from './connect.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
@@ -41,32 +44,29 @@ function checkedUrl(text: string, base?: URL): URL {
   return url;
 }
 
+/** The same for a URL that is posted to again and again, as that of a webhook is. Nobody changes what it gives. */
+const knownUrl = remembered((text) => checkedUrl(text), URLS_REMEMBERED_MAX);
+
 const portOf = (url: URL): number => (url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port));
 
 async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {
-  const url = checkedUrl(request.url);
-  const started = performance.now();
-  const address = await resolveScreened(url.hostname, allow, resolver, request.responseTimeoutMs);
-  const abort = new AbortController();
-  const giveUp = () => abort.abort(new OutboundError('timeout', 'no response in time'));
-  const timer = setTimeout(giveUp, Math.max(1, request.responseTimeoutMs - (performance.now() - started)));
-  const signal = request.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, request.signal]);
-  const [pinned, init] = pinnedTo(address, url, {
-    method: request.method,
-    // No content coding: a decompressed body would have no bound of its own.
-    headers: { 'accept-encoding': 'identity', ...request.headers },
-    redirect: 'manual',
-    decompress: false,
-    signal,
-    ...(request.body === undefined ? {} : { body: request.body }),
-  });
+  const { signal } = request;
   try {
+    const url = knownUrl(request.url);
+    const found = resolveScreened(url.hostname, allow, resolver);
+    const [pinned, init] = pinnedTo(typeof found === 'string' ? found : await unlessAborted(found, signal), url, {
+      method: request.method,
+      // No content coding: a decompressed body would have no bound of its own.
+      headers: { 'accept-encoding': 'identity', ...request.headers },
+      redirect: 'manual',
+      decompress: false,
+      signal,
+      ...(request.body === undefined ? {} : { body: request.body }),
+    });
     const { status, headers, body } = await fetch(pinned, init);
     return { status, headers, body: body ?? undefined };
   } catch (error) {
-    throw asOutboundError(error);
-  } finally {
-    clearTimeout(timer);
+    throw signal.aborted ? new OutboundError('timeout', 'given up') : asOutboundError(error);
   }
 }
 

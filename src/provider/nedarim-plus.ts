@@ -33,7 +33,6 @@ export function nedarimPlus(
           method: 'POST',
           headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json', connection: 'close' },
           body,
-          responseTimeoutMs: timeoutMs,
           signal: abort.signal,
         });
         return await answerOf(response, order, now());

@@ -42,7 +42,6 @@ export async function attemptDelivery(
         traceparent,
       },
       body: event.body,
-      responseTimeoutMs: timeoutMs,
       signal: abort.signal,
     });
     // The status is the answer. The body is read so that the connection can be used again, and its beginning is kept.

@@ -32,7 +32,7 @@ const get = (url: string, more: Partial<OutboundRequest> = {}): OutboundRequest 
   url,
   method: 'GET',
   headers: {},
-  responseTimeoutMs: 5000,
+  signal: AbortSignal.timeout(5000),
   ...more,
 });
 
@@ -136,11 +136,11 @@ describe('outbound connections', () => {
       'unreachable',
     );
     const slow = serve(() => new Promise<Response>(() => {}));
-    expect(await failure(local.fetch(get(slow, { responseTimeoutMs: 50 })))).toBe('timeout');
+    expect(await failure(local.fetch(get(slow, { signal: AbortSignal.timeout(50) })))).toBe('timeout');
     const nowhere = createOutbound([], () => Promise.reject(new Error('ENOTFOUND')));
     expect(await failure(nowhere.fetch(get('http://nowhere.test/')))).toBe('dns');
     const stuck = createOutbound([], () => new Promise(() => {}));
-    expect(await failure(stuck.fetch(get('http://stuck.test/', { responseTimeoutMs: 50 })))).toBe('timeout');
+    expect(await failure(stuck.fetch(get('http://stuck.test/', { signal: AbortSignal.timeout(50) })))).toBe('timeout');
   });
 });
 

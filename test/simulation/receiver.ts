@@ -43,7 +43,7 @@ export class Receiver {
     const { 'webhook-id': webhookId = '' } = request.headers;
     const { body } = request;
     if (typeof body !== 'string') throw new Error('a webhook without a text');
-    request.signal?.addEventListener('abort', () => {
+    request.signal.addEventListener('abort', () => {
       if (isAlive()) reject(new OutboundError('timeout', 'given up'));
     });
     const later = (ms: number, settle: () => void) =>

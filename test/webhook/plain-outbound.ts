@@ -9,7 +9,7 @@ export const plainOutbound: Outbound = {
         headers: { ...headers },
         redirect: 'manual',
         body: body ?? null,
-        signal: signal ?? null,
+        signal,
       });
       return { status: response.status, headers: response.headers, body: response.body ?? undefined };
     } catch (error) {

@@ -12,6 +12,7 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { AwsV4Signer } from 'aws4fetch';
+import { unlessAborted } from '../../bounds/unless-aborted.ts';
 import type { Clock } from '../../clock.ts';
 import { OBJECT_ANSWER_MAX_BYTES, OBJECT_COMPLETE_MAX_MS, OBJECT_REQUEST_MAX_MS } from '../../limits.ts';
 import { pinnedTo } from '../../outbound/pinned.ts';
@@ -229,19 +230,6 @@ export class ObjectStore {
     headers.set('accept-encoding', 'identity');
     const request = { method: call.method, body: call.body?.bytes ?? null, redirect: 'manual', signal } as const;
     return [new URL(url), { ...request, headers: Object.fromEntries(headers) }];
-  }
-}
-
-/** Rejects as soon as the signal is aborted, and with what the promise rejects with. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 
