@@ -1,5 +1,5 @@
 /** The applications that numbers, caller IDs and payment terminals belong to (contract §1). */
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, getTableName, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
@@ -66,6 +66,12 @@ export const terminalStore = (database: Database, changed: (appUuid: string) => 
     }),
   );
 
+/** Each call that is dialled asks. Those that are dialled together ask together, each row by its primary key. */
+const allowedStatement = (table: string, app: string, value: string): string => `
+SELECT asked.position::int AS allowed
+FROM json_array_elements($1::text::json) WITH ORDINALITY AS asked (pair, position),
+  LATERAL (SELECT 1 FROM ${table} AS t WHERE t.${app} = asked.pair->>0 AND t.${value} = asked.pair->>1 LIMIT 1) AS found`;
+
 function permitted<T extends PgTable>(
   database: Database,
   changed: (appUuid: string) => void,
@@ -74,6 +80,14 @@ function permitted<T extends PgTable>(
   value: PgColumn,
   row: (appUuid: string, value: string) => T['$inferInsert'],
 ): Permitted {
+  const statement = allowedStatement(getTableName(table), app.name, value.name);
+  const isAllowed = coalesce<readonly [string, string], boolean>({
+    async load(asked) {
+      const rows = await database.query<{ allowed: number }>(statement, [JSON.stringify(asked)]);
+      const found = new Set(rows.map(({ allowed }) => allowed));
+      return asked.map((_, at) => found.has(at + 1));
+    },
+  });
   return {
     async allow(appUuid, text) {
       if (!(await exists(database, appUuid))) return false;
@@ -91,16 +105,7 @@ function permitted<T extends PgTable>(
       changed(appUuid);
       return gone.length > 0;
     },
-    async allowed(appUuid, text) {
-      const rows = await database.run((on) =>
-        on
-          .select({ one: sql<number>`1` })
-          .from(sql`${table}`)
-          .where(and(eq(app, appUuid), eq(value, text)))
-          .limit(1),
-      );
-      return rows.length > 0;
-    },
+    allowed: (appUuid, text) => isAllowed([appUuid, text]),
   };
 }
 
