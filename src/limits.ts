@@ -287,6 +287,10 @@ export const MEDIA_WORKER_START_MS = 10_000;
 export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
 /** A thread asked to end that has not by then is ended from outside. */
 export const THREAD_END_MS = 3_000;
+/** A thread that has not ended so long after that hangs outside script, where nothing ends it but the process's end. */
+export const THREAD_TERMINATE_MS = 1_000;
+/** Threads that hang for ever; with so many no further one is started in their place. */
+export const THREADS_STUCK_MAX = 16;
 
 /** Audio that a stream leg takes ahead (contract §2), and marks that wait in it. */
 export const STREAM_BUFFER_MAX_SEC = 60;
