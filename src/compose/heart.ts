@@ -132,6 +132,7 @@ function makeSessions(
     publicUrl,
     elsewhere: engines.cluster,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    perAppMax: settings.appSessionsMax,
     tokens,
     recordings,
     history: engines.history,
