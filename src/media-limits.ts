@@ -7,6 +7,12 @@ export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;
 /** A source that sends nothing for this long while it is waited for is gone. */
 export const SOURCE_STALL_MS = 10_000;
+/**
+ * A source that has sent fewer bytes than this while it was waited for that long is gone, too: the leanest audio, Opus
+ * that leaves pauses out, has more.
+ */
+export const SOURCE_LEAST_BYTES = 1_024;
+export const SOURCE_LEAST_MS = 30_000;
 /** The time from the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
 /** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */

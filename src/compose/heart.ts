@@ -25,6 +25,7 @@ type HeartSettings =
   | 'recordingUrlTtlSec'
   | 'recordingLivenessSec'
   | 'recordingRetentionDays'
+  | 'appSessionsMax'
   | 'orphanTimeoutSec'
   | 'paymentReferenceTtlSec'
   | 'node';
