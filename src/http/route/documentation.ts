@@ -111,6 +111,7 @@ export function documentationIndex(pages: readonly Page[]): string {
     'Documentation',
     `<h1>Documentation</h1>
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
+<li><a href="/console">Console</a>, for whoever runs the platform</li>
 ${listed('')}</ul>
 <h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>
 <h2>How to change the platform</h2><ul>${listed('how-to/add-')}</ul>
