@@ -162,6 +162,10 @@ export const EVENT_RETENTION_DAYS = 30;
 /** A page of the event log: its items, and the bytes of their bodies and attempts, past which it ends early. */
 export const EVENT_LIST_MAX_ITEMS = 1_000;
 export const EVENT_LIST_MAX_BYTES = 16 * 1024 * 1024;
+/** A page that is filtered by status or name: how long the log is looked through for it, and in pieces of how many. */
+export const EVENT_LIST_LOOK_MS = 2_000;
+export const EVENT_LIST_PIECE_ROWS = 10_000;
+export const EVENT_LIST_PIECE_MAX_ROWS = 1_000_000;
 /** What one timeline shows of events: their number, and the characters of bodies and answers, past which it ends. */
 export const TIMELINE_MAX_EVENTS = 20_000;
 export const TIMELINE_EVENTS_MAX_CHARS = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { SOURCE_LEAST_BYTES } from '../../../src/limits.ts';
 import { Download } from '../../../src/media/source/download.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-/** A download of which `bytes` come each `everyMs`; whether it was closed, and for how long it was read until it failed. */
+/** Reads a download of which `bytes` come each `everyMs`, with pauses of the reader, until it fails. */
 async function read(bytes: number, everyMs: number, pauseMs = 0) {
   const clock = new VirtualClock();
   let asked = 0;
