@@ -110,8 +110,8 @@ export function documentationIndex(pages: readonly Page[]): string {
   return page(
     'Documentation',
     `<h1>Documentation</h1>
+<p><a href="/console">Console</a>, for whoever runs the platform</p>
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
-<li><a href="/console">Console</a>, for whoever runs the platform</li>
 ${listed('')}</ul>
 <h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>
 <h2>How to change the platform</h2><ul>${listed('how-to/add-')}</ul>
