@@ -33,6 +33,8 @@ export interface Config {
       }
     | undefined;
   readonly mediaWorkers: number;
+  /** The most live Sessions of one application at this node, 1 to 50,000. */
+  readonly appSessionsMax: number;
   readonly operatorToken: string;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;

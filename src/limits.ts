@@ -160,6 +160,10 @@ export const EVENT_RETENTION_DAYS = 30;
 /** A page of the event log: its items, and the bytes of their bodies and attempts, past which it ends early. */
 export const EVENT_LIST_MAX_ITEMS = 1_000;
 export const EVENT_LIST_MAX_BYTES = 16 * 1024 * 1024;
+/** A page that is filtered by status or name: how long the log is looked through for it, and in pieces of how many. */
+export const EVENT_LIST_LOOK_MS = 2_000;
+export const EVENT_LIST_PIECE_ROWS = 10_000;
+export const EVENT_LIST_PIECE_MAX_ROWS = 1_000_000;
 /** What one timeline shows of events: their number, and the characters of bodies and answers, past which it ends. */
 export const TIMELINE_MAX_EVENTS = 20_000;
 export const TIMELINE_EVENTS_MAX_CHARS = 16 * 1024 * 1024;
@@ -285,6 +289,10 @@ export const MEDIA_WORKER_START_MS = 10_000;
 export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
 /** A thread asked to end that has not by then is ended from outside. */
 export const THREAD_END_MS = 3_000;
+/** A thread that has not ended so long after that hangs outside script, where nothing ends it but the process's end. */
+export const THREAD_TERMINATE_MS = 1_000;
+/** Threads that hang for ever; with so many no further one is started in their place. */
+export const THREADS_STUCK_MAX = 16;
 
 /** Audio that a stream leg takes ahead (contract §2), and marks that wait in it. */
 export const STREAM_BUFFER_MAX_SEC = 60;

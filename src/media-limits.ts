@@ -10,6 +10,12 @@ export const SOURCE_FIRST_BYTE_MS = 10_000;
  * `ROOM_PLAYBACK_CONFIRM_MS`, so that a playback which never began is told as `playback_timeout`.
  */
 export const SOURCE_STALL_MS = 12_000;
+/**
+ * A source that has sent fewer bytes than this while it was waited for that long is gone, too: the leanest audio, Opus
+ * that leaves pauses out, has more.
+ */
+export const SOURCE_LEAST_BYTES = 1_024;
+export const SOURCE_LEAST_MS = 30_000;
 /** The time from the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
 /** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */

@@ -10,8 +10,6 @@ import { Stop } from './stop.mjs';
 import { fieldLines } from './table.mjs';
 
 const segment = encodeURIComponent;
-/** How many events the operator API gives unless it is told. */
-const EVENTS_PER_PAGE = 100;
 
 /** A row of `calls`. A call that is up has no length yet, and a MOS of 0 says that nothing was heard to judge by. */
 const callRow = (call) => ({
@@ -156,7 +154,7 @@ export const COMMANDS = {
         return { ...event, attempts: event.attempts.length, last: last?.error || (last?.status ?? '') };
       }),
     columns: ['position', 'created_at', 'event', 'session_uuid', 'status', 'attempts', 'last', 'webhook_id'],
-    next: ({ events }, { limit = EVENTS_PER_PAGE }) => (events.length >= Number(limit) ? events.at(-1).position : undefined),
+    next: (body) => body.next,
   },
   'events replay': { usage: 'events replay WEBHOOK_ID', ask: ([id]) => ['POST', `/events/${segment(id)}/replay`, {}] },
 

@@ -5,6 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { borrowNumber } from './borrowed-number.mjs';
 import { Stop } from './stop.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -23,6 +24,7 @@ export async function dev(signal, env = process.env) {
     throw new Stop('the platform could not be built');
   const platform = await startPlatform(env);
   let demo;
+  let giveBack;
   try {
     const token = env.OPERATOR_TOKEN || readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
     const operator = operatorApi(platform.url, token);
@@ -36,7 +38,7 @@ export async function dev(signal, env = process.env) {
       port: HTTP_PORT === '0' ? 0 : Number(HTTP_PORT) + 1,
     });
     await operator('PUT', `/trunks/${TRUNK}`, { uri: 'loopback:' });
-    await operator('PUT', `/numbers/${encodeURIComponent(NUMBER)}`, { app_uuid: credentials.appUuid });
+    giveBack = await borrowNumber(operator, NUMBER, credentials.appUuid);
     await operator('PUT', `/apps/${credentials.appUuid}/caller-ids/${encodeURIComponent(NUMBER)}`, {});
     await operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: demo.hook });
     const { url: console } = await operator('POST', '/console-logins', {});
@@ -44,6 +46,7 @@ export async function dev(signal, env = process.env) {
     await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
   } finally {
     await demo?.close();
+    await giveBack?.().catch(({ message }) => console.error(`${NUMBER} stays with the application "demo": ${message}`));
     await platform.stop();
   }
   if (!signal.aborted) throw new Stop('the platform has ended; its log above says why');
@@ -59,13 +62,15 @@ Sidetone is running. Open the page and press Call:
   Credentials       ${appUuid}:${apiKey}   (application "demo", number ${NUMBER})
   Events            bin/sidetone listen --app ${appUuid}
 
-Ctrl-C stops it.`);
+Ctrl-C stops it, and gives the number back.`);
 }
 
 /** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
 async function startPlatform(env) {
   const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', join(ROOT, 'src/main.ts')], {
     env,
+    // Ctrl-C is for this program, which has something to give back before it ends the platform.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise((resolve) => child.once('exit', resolve));

@@ -30,14 +30,13 @@ export function EventsPage() {
   const [isMoving, setMoving] = useState(false);
   const { data, error, reload } = useLoaded(
     asked,
-    (signal) => ask<{ events: readonly LoggedEvent[] }>('GET', `/events${asked}`, undefined, signal),
+    (signal) => ask<{ events: readonly LoggedEvent[]; next: string }>('GET', `/events${asked}`, undefined, signal),
     // An older page does not change but for what is sent again.
     { on: () => before === '', ...(before === '' || isMoving ? { everyMs: POLL_MS } : {}) },
   );
   useEffect(() => setMoving(data?.events.some(({ status }) => status === 'pending') ?? false), [data]);
   const set = (name: keyof typeof filters, value: string) =>
     go(`/console/events${queryOf({ ...filters, [name]: value })}`, { replace: true });
-  const last = data?.events.at(-1);
   return (
     <>
       <div class="head">
@@ -61,7 +60,7 @@ export function EventsPage() {
         </form>
       </search>
       <Problem words={error || appsError} />
-      {data?.events.length === 0 && (
+      {data?.events.length === 0 && data.next === '' && (
         <Empty title="No events">
           <p>Whatever happens in a call is an event, and is posted to the application’s webhook. None matches here.</p>
         </Empty>
@@ -69,8 +68,8 @@ export function EventsPage() {
       {data !== undefined && data.events.length > 0 && <Log events={data.events} apps={apps} onReplayed={reload} />}
       <p class="row">
         {before !== '' && <a href={`/console/events${queryOf(filters)}`}>Latest</a>}
-        {data?.events.length === PAGE_EVENTS && last !== undefined && (
-          <a href={`/console/events${queryOf({ ...filters, before: last.position })}`}>Older events</a>
+        {data !== undefined && data.next !== '' && (
+          <a href={`/console/events${queryOf({ ...filters, before: data.next })}`}>Older events</a>
         )}
       </p>
     </>

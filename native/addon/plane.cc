@@ -1,5 +1,6 @@
 // A media plane: made, run tick by tick, woken from other threads.
 #include <errno.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -25,6 +26,7 @@ Napi::Value plane_create(const Napi::CallbackInfo& info) {
     return info.Env().Undefined();
   }
   (void)handle->priority.raise();
+  if (const auto box = Handover::find(handle->plane->number())) box->run_by(::gettid());
   handle->env = info.Env();
   handle->at_teardown = end_plane;
   (void)napi_add_env_cleanup_hook(info.Env(), end_plane, handle.get());
@@ -48,6 +50,14 @@ Napi::Value wake(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Handover> box = Handover::find(arguments.number());
   if (!arguments.ok()) return arguments.refuse();
   return arguments.give(box != nullptr && box->wake());
+}
+
+// planeGiveUp(number) -> whether the thread of that plane, which hangs, now has the lowest priority
+Napi::Value plane_give_up(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const std::shared_ptr<Handover> box = Handover::find(arguments.number());
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(box != nullptr && box->give_up());
 }
 
 // planePriority(plane) -> 0 ordinary, 1 nicer, 2 real-time
@@ -89,8 +99,9 @@ Napi::Value plane_notices(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"planeCreate", plane_create}, {"planeDestroy", plane_destroy},   {"wake", wake},
-    {"planeRun", plane_run},       {"planePriority", plane_priority}, {"planeNotices", plane_notices},
+    {"planeCreate", plane_create},  {"planeDestroy", plane_destroy},   {"wake", wake},
+    {"planeRun", plane_run},        {"planePriority", plane_priority}, {"planeNotices", plane_notices},
+    {"planeGiveUp", plane_give_up},
 };
 
 }  // namespace

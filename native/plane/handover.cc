@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plane/directory.h"
+#include "plane/priority.h"
 
 namespace sidetone {
 std::shared_ptr<Handover> Handover::open(int wake_fd) {
@@ -32,6 +33,16 @@ bool Handover::wake() {
   return true;
 }
 
+void Handover::run_by(pid_t thread) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  thread_ = thread;
+}
+
+bool Handover::give_up() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return thread_ != 0 && Priority::give_up(thread_);
+}
+
 /** Under the lock, with an open box: its plane closes the descriptor after `shut`. */
 void Handover::write_wake() const {
   const uint64_t one = 1;
@@ -48,6 +59,7 @@ void Handover::shut() {
   Directory<Handover>::of_process().remove(number_);
   const std::lock_guard<std::mutex> lock(mutex_);
   wake_fd_ = -1;
+  thread_ = 0;  // once it has ended, its number may be any other thread's
   parties_.clear();
 }
 

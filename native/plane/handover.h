@@ -2,6 +2,8 @@
 // The box is the only thing they share, and it is opened between ticks only. The planes of a process find each other's
 // boxes by number (directory.h).
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -24,6 +26,10 @@ class Handover {
   bool put(std::unique_ptr<Participant>& party);
   /** Ends the sleep of the plane, from any thread. False when its box is shut: the descriptor may be another file's. */
   bool wake();
+  /** Tells which thread runs the plane (gettid(2)). */
+  void run_by(pid_t thread);
+  /** Lowers the priority of the thread that runs the plane (priority.h). False when there is none, or it may not. */
+  bool give_up();
   /** Takes out all that was put in. */
   std::vector<std::unique_ptr<Participant>> take();
   bool empty() const { return !full_.load(std::memory_order_acquire); }
@@ -37,6 +43,7 @@ class Handover {
   std::atomic<bool> full_{false};
   std::vector<std::unique_ptr<Participant>> parties_;
   int wake_fd_ = -1;
+  pid_t thread_ = 0;
   uint32_t number_ = 0;
 };
 

@@ -10,11 +10,13 @@ namespace sidetone {
 namespace {
 
 constexpr int nicer = -11;  // where sound servers run
+constexpr int nicest = 19;
 
-bool schedule(int policy, int priority) {
+/** `thread` 0 is the calling one. */
+bool schedule(int policy, int priority, pid_t thread = 0) {
   sched_param parameters = {};
   parameters.sched_priority = priority;
-  return ::sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters) == 0;
+  return ::sched_setscheduler(thread, policy | SCHED_RESET_ON_FORK, &parameters) == 0;
 }
 
 }  // namespace
@@ -33,6 +35,11 @@ void Priority::lower() {
   if (level_ == Level::real_time) (void)schedule(SCHED_OTHER, 0);
   if (level_ == Level::nicer) (void)::setpriority(PRIO_PROCESS, 0, 0);
   level_ = Level::ordinary;
+}
+
+bool Priority::give_up(pid_t thread) {
+  const bool ordinary = schedule(SCHED_OTHER, 0, thread);
+  return ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), nicest) == 0 && ordinary;
 }
 
 void Priority::spent(int64_t busy_us, uint32_t skipped, int64_t now_us) {

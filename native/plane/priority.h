@@ -6,6 +6,8 @@
 // A plane that is busy all the time and still leaves ticks out would leave nothing to the thread that answers the API
 // on the same core: it gives its standing up for a while.
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 
 namespace sidetone {
@@ -19,6 +21,12 @@ class Priority {
   Level raise();
   /** Gives the priority up again. */
   void lower();
+  /**
+   * Leaves another thread of the process, which hangs and cannot be ended, hardly more than the time that nobody else
+   * wants. It is not `SCHED_IDLE`, because the thread may hold a lock and must come to its end. Returns whether the
+   * system permitted it.
+   */
+  static bool give_up(pid_t thread);
   /**
    * Gives up, or takes again, what `raise` took. It is called after each run of the plane, on the same thread, which
    * worked for `busy_us`, left `skipped` ticks out, and ended at `now_us` (monotonic).

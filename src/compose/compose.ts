@@ -344,7 +344,7 @@ function openHttp(
 
 /** The readings of `/metrics` that no part makes itself. */
 function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): readonly Reading[] {
-  const { sessions, rooms, recordings, charges, messages, media, carrier, store, storage, cluster } = parts;
+  const { clock, sessions, rooms, recordings, charges, messages, media, carrier, store, storage, cluster } = parts;
   const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
   const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
   return [
@@ -356,6 +356,11 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
       'recordings_waiting_bytes',
       'Bytes of recordings that are still to be uploaded',
       () => storage?.load().waitingBytes ?? 0,
+    ),
+    gauge(
+      'clock_offset_seconds',
+      'Seconds by which the clock of the machine is ahead of the time in events',
+      () => (clock.wall() - clock.now()) / 1000,
     ),
     gauge('media_legs', 'Open RTP legs', () => media.load().legs),
     gauge('rtp_port_pairs_free', 'RTP port pairs that could be opened', () => media.load().portsFree),

@@ -25,6 +25,7 @@ type HeartSettings =
   | 'recordingUrlTtlSec'
   | 'recordingLivenessSec'
   | 'recordingRetentionDays'
+  | 'appSessionsMax'
   | 'orphanTimeoutSec'
   | 'paymentReferenceTtlSec'
   | 'node';
@@ -132,6 +133,7 @@ function makeSessions(
     publicUrl,
     elsewhere: engines.cluster,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    perAppMax: settings.appSessionsMax,
     tokens,
     recordings,
     history: engines.history,

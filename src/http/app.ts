@@ -268,10 +268,21 @@ function otherMethods(open: Iterable<string>, routes: readonly Route[]): Hono {
     app.all(path, () => problemResponse(problems.methodNotAllowed(allow), newTraceparent()));
   }
   app.notFound(({ req }) =>
-    problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
+    isReader(req.raw)
+      ? toDocumentation()
+      : problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
   return app;
 }
+
+/** Whether a person has opened the platform's address in a browser. Programs do not ask for HTML. */
+const isReader = ({ method, url, headers }: Request): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  new URL(url).pathname === '/' &&
+  /(^|,)\s*text\/html\s*(;|,|$)/i.test(headers.get('accept') ?? '');
+
+const toDocumentation = (): Response =>
+  new Response(null, { status: 302, headers: { location: '/docs', vary: 'accept', traceparent: newTraceparent() } });
 
 /** The door to streaming bodies for other nodes: a token of ours opens one object, once. */
 const peerStreams =

@@ -34,6 +34,11 @@ interface Native {
   planeRun(plane: PlaneHandle, notices: Uint32Array): number;
   /** Returns the priority of the thread that made the plane. */
   planePriority(plane: PlaneHandle): PlanePriority;
+  /**
+   * Gives the thread of the plane of that number, which hangs, the lowest ordinary priority. Returns whether that was
+   * possible. Any thread may call it.
+   */
+  planeGiveUp(number: number): boolean;
   planeNotices(plane: PlaneHandle, notices: Uint32Array): number;
   /** Returns 0 or an errno. */
   legOpen(plane: PlaneHandle, leg: number, host: string, port: number): number;

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import {
   SMPP_CONNECT_TIMEOUT_MS,
   SMPP_ENQUIRE_LINK_MS,
+  SMPP_LAST_RESPONSES_MS,
   SMPP_PDU_MAX_BYTES,
   SMPP_RESPONSE_TIMEOUT_MS,
   SMPP_TURN_MAX_PDUS,
@@ -45,6 +46,8 @@ interface SmppConnectionOptions {
   readonly clock: Clock;
   /** A request of the far end; its answer is sent with `answer`. */
   readonly onRequest: (pdu: Pdu) => void;
+  /** The far end is about to end the connection: it answers what it has, and takes nothing more. */
+  readonly onLeaving: () => void;
   /** The connection calls it once, whatever the cause. */
   readonly onClose: (reason: string) => void;
 }
@@ -60,6 +63,9 @@ export class SmppConnection {
   #open = false;
   #closed = false;
   #cancelEnquiry: (() => void) | undefined;
+  /** The far end's unbind, which is answered when all our requests have been. */
+  #unbind: Pdu | undefined;
+  #cancelUnbind: (() => void) | undefined;
 
   /** Begins to connect; `onOpen` when there is a connection. */
   constructor(options: SmppConnectionOptions, onOpen: () => void) {
@@ -85,7 +91,12 @@ export class SmppConnection {
   /** Sends a request and resolves with its response, whatever its status. Rejects with `SmppLost`. */
   request(command: string, fields: Readonly<Record<string, unknown>>): Promise<Pdu> {
     return new Promise((resolve, reject) => {
-      if (!this.#open || this.#closed || this.#socket.writableLength > SMPP_WRITE_BUFFER_MAX_BYTES) {
+      if (
+        !this.#open ||
+        this.#closed ||
+        this.#unbind !== undefined ||
+        this.#socket.writableLength > SMPP_WRITE_BUFFER_MAX_BYTES
+      ) {
         reject(new SmppLost(false, 'not connected'));
         return;
       }
@@ -115,6 +126,7 @@ export class SmppConnection {
     if (this.#closed) return;
     this.#closed = true;
     this.#cancelEnquiry?.();
+    this.#cancelUnbind?.();
     this.#socket.destroy();
     for (const { reject, cancelTimer } of this.#pending.values()) {
       cancelTimer();
@@ -187,10 +199,22 @@ export class SmppConnection {
       this.#pending.delete(pdu.sequence_number);
       pending?.cancelTimer();
       pending?.resolve(pdu);
+      if (this.#pending.size === 0) this.#leave();
     } else if (pdu.command === 'enquire_link') this.answer(pdu);
     else if (pdu.command === 'unbind') {
-      this.answer(pdu);
-      this.close('unbound by the far end');
+      const { clock } = this.#options;
+      this.#unbind = pdu;
+      this.#cancelUnbind?.();
+      this.#cancelUnbind = clock.at(clock.now() + SMPP_LAST_RESPONSES_MS, () => this.#leave());
+      this.#options.onLeaving();
+      if (this.#pending.size === 0) this.#leave();
     } else this.#options.onRequest(pdu);
+  }
+
+  /** Ends the connection where the far end has asked for it. */
+  #leave(): void {
+    if (this.#unbind === undefined) return;
+    this.answer(this.#unbind);
+    this.close('unbound by the far end');
   }
 }

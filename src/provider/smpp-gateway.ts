@@ -152,6 +152,9 @@ export class SmppGateway implements SmsGateway {
         port,
         clock: this.#clock,
         onRequest: (pdu) => this.#onRequest(connection, pdu),
+        onLeaving: () => {
+          if (this.#connection === connection) this.#bound = false;
+        },
         onClose: (reason) => this.#onClose(connection, reason),
       },
       () => void this.#bind(connection),
@@ -232,7 +235,7 @@ export class SmppGateway implements SmsGateway {
     this.#cancelReconnect?.();
     this.#cancelPause?.();
     const connection = this.#connection;
-    const wasBound = this.#bound;
+    const wasBound = this.#bound || this.#unanswered.size > 0;
     this.#connection = undefined;
     this.#bound = false;
     if (connection === undefined) return;

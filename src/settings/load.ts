@@ -3,7 +3,7 @@ import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
-import { NODE_LABELS_MAX } from '../limits.ts';
+import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { type KeepSecret, keptSecret } from './secret-file.ts';
 import {
@@ -57,6 +57,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     rtp: { host: rtpHost(env, listen[0]?.host), firstPort, lastPort },
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
+    appSessionsMax: whole(env, 'APP_SESSIONS_MAX', LIVE_SESSIONS_MAX, 1, LIVE_SESSIONS_MAX),
     operatorToken: operator,
     masterKey: masterKey(secrets),
     outboundAllow: outboundAllow(env, httpHost),

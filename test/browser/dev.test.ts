@@ -141,6 +141,52 @@ test('an event that is not signed is refused', async () => {
   expect((await fetch(`${page}hook`, { method: 'POST', body: '{"event":"session.created"}' })).status).toBe(401);
 });
 
+test('Ctrl-C gives its number back to the application that had it', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
+  const number = encodeURIComponent('+15550001');
+  /** Runs a program until it prints `ready`, which has the platform's address, has `act` do something, and ends it. */
+  const during = async (program: string, args: readonly string[], ready: RegExp, act: (url: string) => Promise<void>) => {
+    const child = spawn(program, args, {
+      env: environment({ DATA_DIR: own }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    let printed = '';
+    const url = await new Promise<string>((resolve, reject) => {
+      const read = (chunk: Buffer) => {
+        printed += chunk.toString();
+        const found = ready.exec(printed)?.[1];
+        if (found !== undefined) resolve(found);
+      };
+      child.stdout.on('data', read);
+      child.stderr.on('data', read);
+      child.once('exit', (code) => reject(new Error(`${program} ended with ${code}: ${printed}`)));
+    });
+    await act(url).finally(() => process.kill(-(child.pid ?? 0), 'SIGINT')); // Ctrl-C is for all of a terminal's programs.
+    await ended;
+  };
+  const operator = async (url: string, method: string, path: string, body?: unknown) => {
+    const authorization = `Bearer ${readFileSync(join(own, 'operator.token'), 'utf8').trim()}`;
+    const headers = { authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const response = await fetch(`${url}/operator/v1${path}`, init);
+    return response.status === 204 ? {} : await response.json();
+  };
+  const run = (act: (url: string) => Promise<void>) => during('node', [CLI, 'dev'], /API reference\s+(\S+)\/docs/, act);
+  let mine = '';
+  const numbers = async (url: string) => (await operator(url, 'GET', `/apps/${mine}`)).inbound_phone_numbers;
+  await run(async (url) => {
+    mine = (await operator(url, 'POST', '/apps', { name: 'mine' })).app_uuid;
+    await operator(url, 'PUT', `/numbers/${number}`, { app_uuid: mine });
+  });
+  await run(async (url) => expect(await numbers(url)).toEqual([]));
+  const bun = join(import.meta.dir, '../../node_modules/.bin/bun');
+  const main = join(import.meta.dir, '../../src/main.ts');
+  await during(bun, ['--no-env-file', main], /"url":"([^"]+)"/, async (url) => expect(await numbers(url)).toEqual(['+15550001']));
+  rmSync(own, { recursive: true, force: true });
+}, 90_000);
+
 test('it refuses to run for others than this machine', () => {
   const { status, stderr } = spawnSync('node', [CLI, 'dev'], { env: environment({ HTTP_HOST: '0.0.0.0' }), encoding: 'utf8' });
   expect([status, stderr]).toEqual([1, expect.stringContaining('loopback only')]);

@@ -81,7 +81,7 @@ class PaperLeg implements Leg, LegAudio {
   };
 }
 
-function world() {
+function world(perAppMax?: number) {
   const journal = new MemoryJournal();
   const clock = new VirtualClock();
   const leg = new PaperLeg();
@@ -93,6 +93,7 @@ function world() {
     nodeId: 'node',
     tokens: new TokenBuckets(),
     orphanTimeoutMs: 120_000,
+    perAppMax,
     records: {
       find: async (appUuid, sessionUuid) => {
         const row = journal.rows.get(sessionUuid);
@@ -193,6 +194,21 @@ describe('dial', () => {
     leg.listener(bye);
     await settle();
     expect([registry.size, journal.names, leg.orders]).toEqual([0, [], ['hangup']]);
+  });
+
+  test('of an application with as many live Sessions as it may have is 529, as is its next inbound call; others go on', async () => {
+    const { registry, leg, context, incoming } = world(1);
+    const first = await registry.dial(dialRequest, context());
+    expect(first).toMatchObject({ status: 202 });
+    const { listener } = leg;
+    expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 529, retryAfterSec: 5 });
+    leg.orders.length = 0;
+    await incoming();
+    expect(leg.orders).toEqual(['hangup']);
+    expect(await registry.dial(dialRequest, context({ appUuid: 'app_2' }))).toMatchObject({ status: 202 });
+    listener(bye);
+    await settle();
+    expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 202 });
   });
 
   test('from a number that is not permitted is 403 and reserves nothing', async () => {

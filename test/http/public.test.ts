@@ -40,6 +40,25 @@ describe('what is read without a key', () => {
       }
   });
 
+  test('is where a person who opens the address in a browser is led; a program is told 404, as for every unknown path', async () => {
+    const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const open = (path: string, accept: string, method = 'GET') =>
+      platform.raw(path, { method, headers: { accept }, redirect: 'manual' });
+    for (const method of ['GET', 'HEAD']) {
+      const led = await open('/', browser, method);
+      expect([led.status, led.headers.get('location'), led.headers.get('vary')]).toEqual([302, '/docs', 'accept']);
+    }
+    for (const [path, accept, method] of [
+      ['/', '*/*'],
+      ['/', 'application/json'],
+      ['/', browser, 'POST'],
+      ['/v1', browser],
+    ] as const) {
+      const told = await open(path, accept, method);
+      expect([told.status, told.body]).toEqual([404, { code: 'not_found', message: 'No route matches this path' }]);
+    }
+  });
+
   test('is rendered once, since whoever asks for it has no key: a page costs no time that calls need', async () => {
     const render = spyOn(Marked.prototype, 'use');
     try {
@@ -96,7 +115,7 @@ test('every link between the pages of the documentation leads to a page, and to 
       if (/^(https?:|mailto:)/.test(href)) continue;
       const [target = '', anchor] = href.split('#');
       const there = target === '' ? text : pages.get(target);
-      expect([path, href, there !== undefined || paths.has(target)]).toEqual([path, href, true]);
+      expect([path, href, there !== undefined || paths.has(target) || target === '/console']).toEqual([path, href, true]);
       if (anchor === undefined) continue;
       anchors += 1;
       expect([path, href, there?.includes(`id="${anchor}"`)]).toEqual([path, href, true]);

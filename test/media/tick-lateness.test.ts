@@ -31,8 +31,9 @@ describe('how late ticks begin', () => {
       media_ticks_late_total: 8,
       media_ticks_skipped_total: 4,
       media_busy_ratio: 0.5,
+      threads_stuck: 0,
     });
-    expect(mediaReadings({ ticks: () => [] }).map(({ read }) => read())).toEqual([0, 0, 0, 0, 0]);
+    expect(mediaReadings({ ticks: () => [] }).map(({ read }) => read())).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });
 

@@ -142,6 +142,9 @@ test('compose.yaml names settings that there are, and services, volumes and port
     const named = (service.volumes ?? []).map((each: string) => each.split(':')[0]);
     expect(named.filter((each: string) => !(each in compose.volumes))).toEqual([]);
   }
+  // No application reaches PostgreSQL, NATS or MinIO on loopback by its URLs, unless the operator says so.
+  const allowed = services.flatMap(([, { build, environment }]) => (build === undefined ? [] : [environment.OUTBOUND_ALLOW]));
+  expect(allowed.filter((each: string) => !/^\$\{OUTBOUND_ALLOW:-\}$/.test(each))).toEqual([]);
   // Variables are put in before services are chosen: what one service cannot be without ends the start of all.
   expect(read('compose.yaml').match(/\$\{\w+:?\?/g)).toBeNull();
   const ports = services.flatMap(([, { environment }]) => (environment?.HTTP_PORT === undefined ? [] : [environment.HTTP_PORT]));

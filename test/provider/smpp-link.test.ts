@@ -165,6 +165,39 @@ describe('a link that is let go', () => {
     expect([smsc.attempts, smsc.unbinds]).toEqual([1, 1]);
   });
 
+  test('that unbinds us is let answer what it was given, is given nothing more, and is bound again', async () => {
+    await ready();
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    smsc.answersAfter = promise;
+    const given = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const lost = nextLoss();
+    smsc.unbind();
+    // What comes after it shows that it has arrived.
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    expect([gateway.ready(), await submit()]).toEqual([false, { outcome: 'later' }]);
+    expect(smsc.unbindAnswers).toBe(0);
+    answer();
+    expect(await given).toMatchObject({ outcome: 'accepted' });
+    await smsc.until(() => smsc.unbindAnswers === 1, 'the answer to the unbind');
+    await clock.advance(await lost);
+    await ready();
+    expect([smsc.binds, smsc.attempts]).toEqual([2, 1]);
+  });
+
+  test('that unbinds us and answers no more is left after five seconds; what it was given is unknown', async () => {
+    await ready();
+    smsc.misbehave = () => 'ignore';
+    const given = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const lost = nextLoss();
+    smsc.unbind();
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    await clock.advance(5_000);
+    expect(await given).toEqual({ outcome: 'unknown' });
+    await lost;
+  });
+
   test('that leaves a submission unanswered is waited for no longer than five seconds', async () => {
     await ready();
     smsc.misbehave = () => 'ignore';
@@ -208,7 +241,10 @@ describe('an SMSC that floods', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     let inTurn = 0;
     let most = 0;
-    const connection = new SmppConnection({ host: '127.0.0.1', port, clock, onRequest: () => {}, onClose: () => {} }, () => {});
+    const connection = new SmppConnection(
+      { host: '127.0.0.1', port, clock, onRequest: () => {}, onLeaving: () => {}, onClose: () => {} },
+      () => {},
+    );
     const { answer } = connection;
     connection.answer = (...given) => {
       most = Math.max(most, ++inTurn);

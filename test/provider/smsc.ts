@@ -33,6 +33,8 @@ export class Smsc {
   attempts = 0;
   binds = 0;
   unbinds = 0;
+  /** Clients that have answered an unbind of this SMSC. */
+  unbindAnswers = 0;
   enquiries = 0;
   /** The number behind the last message id. */
   get lastNumber(): number {
@@ -112,6 +114,12 @@ export class Smsc {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Asks the client to go, as an SMSC does before it is restarted. */
+  unbind(): void {
+    this.#sequence++;
+    this.write(new smpp.PDU('unbind', { sequence_number: this.#sequence }).toBuffer());
+  }
+
   write(bytes: Uint8Array): void {
     this.#bound.get('user')?.write(bytes);
   }
@@ -155,7 +163,8 @@ export class Smsc {
     if (pdu.command === 'deliver_sm_resp') {
       this.#acknowledged.get(pdu.sequence_number)?.(pdu.command_status);
       this.#acknowledged.delete(pdu.sequence_number);
-    } else if (pdu.command === 'submit_sm') this.#submit(socket, raw, answer);
+    } else if (pdu.command === 'unbind_resp') this.unbindAnswers++;
+    else if (pdu.command === 'submit_sm') this.#submit(socket, raw, answer);
     else if (pdu.command === 'bind_transceiver') {
       this.binds++;
       const isSecond = this.permitsOneBind && this.#bound.has(String(pdu.system_id));

@@ -50,6 +50,8 @@ describe('settings', () => {
       { transport: 'tcp', host: '127.0.0.1', port: 5060 },
     ]);
     expect(config.mediaWorkers).toBeGreaterThanOrEqual(1);
+    expect(config.appSessionsMax).toBe(50_000);
+    expect(load({ APP_SESSIONS_MAX: '40' }).appSessionsMax).toBe(40);
     expect(config.masterKey.length).toBe(32);
   });
 
@@ -135,6 +137,7 @@ describe('settings', () => {
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
     ['MEDIA_WORKERS', '0'],
+    ['APP_SESSIONS_MAX', '50001'],
     ['OPERATOR_TOKEN', 'short'],
     ['OPERATOR_READ_TOKEN', 'short'],
     ['CALL_HISTORY_DAYS', '3651'],

@@ -9,6 +9,7 @@ export const SETTINGS = {
   recordingUrlTtlSec: 3_600,
   recordingLivenessSec: 4,
   recordingRetentionDays: 30,
+  appSessionsMax: 50_000,
   orphanTimeoutSec: 12,
   paymentReferenceTtlSec: 600,
   webhookTimeoutSec: 5,

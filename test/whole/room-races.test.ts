@@ -80,7 +80,7 @@ describe.skipIf(!sippInstalled)('Rooms under races', () => {
           inside = body.room_id;
         }
         if (event === 'room.member.left') {
-          expect(inside).toBe(body.room_id);
+          if (body.reason !== 'removed') expect(inside).toBe(body.room_id); // It may be removed while it is joining.
           inside = undefined;
         }
       }

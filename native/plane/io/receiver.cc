@@ -166,6 +166,7 @@ void Receiver::unwatch(RtpEndpoint& endpoint, const Now& now, Notices& notices) 
     if (ring_->enter(IORING_ENTER_GETEVENTS) != 0) break;
     reap(now, notices);
   }
+  ring_->withdraw(index);  // what the system has not taken must not be asked of the next socket of that number
   at_.erase(found);
   slots_[index].endpoint = nullptr;  // free with the next `ask_all`, or after its last completion
 }
@@ -176,7 +177,10 @@ void Receiver::drain(const Now& now, Notices& notices) {
     ask_all();
     const bool asks = ring_->queued() > 0;
     if (!asks && !ring_->work_waits()) return;
-    if (ring_->enter(IORING_ENTER_GETEVENTS) != 0) return;
+    if (ring_->enter(IORING_ENTER_GETEVENTS) != 0) {
+      (void)reap(now, notices);  // a system that has no place for completions takes no requests until some are read
+      return;
+    }
     // The system adds work to its list first and says so then. Where we take the work in between, it goes on saying
     // that work waits until more has come, which may be never.
     empty_rounds = reap(now, notices) > 0 || asks ? 0 : empty_rounds + 1;

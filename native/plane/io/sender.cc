@@ -26,7 +26,8 @@ void Sender::add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t
 void Sender::flush() {
   if (ring_->queued() == 0) return;
   flushes_++;
-  (void)ring_->enter(0);  // what the system could not take is lost, as datagrams are
+  (void)ring_->enter(0);
+  ring_->drop();  // what the system could not take is lost, as datagrams are: its bytes do not stay where they are
   const uint32_t count = ring_->completed();
   for (uint32_t i = 0; i < count; i++) {
     const io_uring_cqe& result = ring_->completion(i);

@@ -75,12 +75,23 @@ int Uring::enter(uint32_t flags) {
     const long done = ::syscall(__NR_io_uring_enter, fd_, queued_, 0, flags, nullptr, 0);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) error = errno;
-    if (done < 0 || (done == 0 && queued_ > 0)) break;
+    else if (done == 0 && queued_ > 0) error = EAGAIN;
+    if (error != 0) break;
     queued_ -= static_cast<uint32_t>(done);
   } while (queued_ > 0);
+  // The system reads the tail in `enter` only: what it has not taken is ours again, and lies where it will look next.
   __atomic_store_n(sq_tail_, *sq_tail_ - queued_, __ATOMIC_RELEASE);
-  queued_ = 0;
   return error;
+}
+
+void Uring::withdraw(uint64_t user_data) {
+  for (uint32_t i = 0; i < queued_; i++) {
+    io_uring_sqe& request = sqes_[(*sq_tail_ + i) & sq_mask_];
+    if (request.user_data != user_data) continue;
+    std::memset(&request, 0, sizeof request);
+    request.opcode = IORING_OP_NOP;
+    request.user_data = user_data;
+  }
 }
 
 bool Uring::work_waits() const {

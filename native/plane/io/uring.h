@@ -22,9 +22,13 @@ class Uring {
   io_uring_sqe* entry();
   /** How many entries wait for `enter`. */
   uint32_t queued() const { return queued_; }
-  /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an
-   * errno. */
+  /** Submits what is queued. What the system cannot take now (EAGAIN, EBUSY, ENOMEM) stays queued for the next call.
+   * `flags`: of io_uring_enter(2). Returns 0 or an errno. */
   int enter(uint32_t flags);
+  /** Makes what is queued under this number do nothing, and complete. */
+  void withdraw(uint64_t user_data);
+  /** Forgets what is queued. */
+  void drop() { queued_ = 0; }
   /** Whether the system says that it waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). It may say so
    * when nothing is left to do, and `enter` does not take that back. */
   bool work_waits() const;

@@ -1,11 +1,17 @@
+#include <errno.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cinttypes>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "plane/plane.h"
@@ -87,7 +93,58 @@ int say_that_work_waits() {
   return rings;
 }
 
+/** Has the system refuse the calling thread, for its life, each io_uring_enter(2) that submits exactly one request.
+ * Returns whether it could be done. */
+bool refuse_single_requests() {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_enter, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof steps / sizeof steps[0], steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 }  // namespace
+
+TEST("a leg whose request the system refused for want of memory is heard as soon as it takes requests again") {
+  std::thread([] {
+    if (!refuse_single_requests()) return;
+    Far far(true);
+    const uint32_t refused = far.open();
+    far.say(refused, 1);
+    far.tick();
+    const uint32_t other = far.open();
+    far.say(other, 1);
+    far.tick();
+    CHECK(far.heard(refused) == 1);
+    CHECK(far.heard(other) == 1);
+  }).join();
+}
+
+TEST("a leg that is closed before the system took its request leaves its socket's number to the next one") {
+  std::thread([] {
+    if (!refuse_single_requests()) return;
+    Far far(true);
+    const uint32_t refused = far.open();
+    far.tick();
+    Counters counters;
+    CHECK(far.plane->close(refused, counters, far.now));
+    const uint32_t next = far.open();
+    const uint32_t other = far.open();
+    far.tick();
+    for (uint16_t sequence = 1; sequence <= 5; sequence++) {
+      far.say(next, sequence);
+      far.say(other, sequence);
+      far.tick();
+    }
+    CHECK(far.heard(next) == 5);
+    CHECK(far.heard(other) == 5);
+  }).join();
+}
 
 TEST("a system that says without end that packets wait does not hold a tick up, and what comes then is heard") {
   Far far(true);

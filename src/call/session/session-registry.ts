@@ -7,7 +7,6 @@ import { isUuid, newUuid } from '../../id.ts';
 import {
   CALL_DURATION_DEFAULT_SEC,
   ENDED_SESSION_KEPT_SEC,
-  LIVE_SESSIONS_MAX,
   MACHINE_DETECTION_DEFAULT_MS,
   WEBSOCKET_CONNECT_DEFAULT_SEC,
 } from '../../limits.ts';
@@ -19,6 +18,7 @@ import { connecting, inbound, outbound, recovered, type SessionState } from '../
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
+import { LiveSessions } from '../live-sessions.ts';
 import { isDevice } from '../ports/devices.ts';
 import type { Dialer, DialOptions, IncomingCall, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
 import {
@@ -73,6 +73,8 @@ export interface RegistryOptions {
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
+  /** The most live Sessions of one application at this node. */
+  readonly perAppMax?: number | undefined;
   /** The levels of the rate limits, which bots share with HTTP. */
   readonly tokens: TokenBuckets;
   /** The records of secure collections, or undefined when payments are off. */
@@ -83,7 +85,7 @@ export interface RegistryOptions {
 }
 
 export class SessionRegistry implements Sessions {
-  readonly #actors = new Map<string, SessionActor>();
+  readonly #actors: LiveSessions;
   readonly #options: RegistryOptions;
   readonly #audio: AudioCommands;
   readonly #bots: Bots;
@@ -99,6 +101,7 @@ export class SessionRegistry implements Sessions {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#actors = new LiveSessions(options.perAppMax);
     const { records, clock, log } = options;
     this.adoption = new Adoption({
       ...{ records, clock, log },
@@ -175,7 +178,7 @@ export class SessionRegistry implements Sessions {
 
   /** A call from a trunk, a device or a browser. Resolves with its Session, or undefined where it was refused. */
   async incoming(call: IncomingCall): Promise<string | undefined> {
-    if (this.#draining || this.#actors.size >= LIVE_SESSIONS_MAX) {
+    if (this.#draining || !this.#actors.hasRoomFor(call.appUuid)) {
       call.listen(() => {});
       call.refuse();
       return undefined;
@@ -186,7 +189,7 @@ export class SessionRegistry implements Sessions {
     const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
     const state = inbound(about, clock.now());
     const actor = new SessionActor(state, call.leg, this.#environment);
-    this.#actors.set(sessionUuid, actor);
+    this.#actors.add(actor);
     if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
     // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
@@ -205,7 +208,7 @@ export class SessionRegistry implements Sessions {
       return problems.forbidden('Caller ID is not permitted for this application');
     }
     if (this.#dialer === undefined) return problems.notConfigured('A trunk');
-    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
     if (isProblem(seat)) return seat;
@@ -236,7 +239,7 @@ export class SessionRegistry implements Sessions {
   async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
     if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
     if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
-    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;
     const { appUuid, operationUuid, traceparent } = context;
     if (phoneSessionUuid !== undefined && !(await this.#isPhoneOf(appUuid, phoneSessionUuid)))
@@ -264,7 +267,7 @@ export class SessionRegistry implements Sessions {
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
     const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
-    this.#actors.set(sessionUuid, actor);
+    this.#actors.add(actor);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) leg.hangup();
@@ -320,7 +323,7 @@ export class SessionRegistry implements Sessions {
       this.#options.clock.now(),
     );
     const actor = new SessionActor(state, leg, this.#environment);
-    this.#actors.set(sessionUuid, actor);
+    this.#actors.add(actor);
     return actor;
   }
 
@@ -364,11 +367,8 @@ export class SessionRegistry implements Sessions {
     const outcome = afterEnd(ended, command.type);
     if (outcome === 'not_found') return problems.notFound('Session');
     if (outcome === 'conflict') return problems.conflict('Session has already ended');
-    const answer: Answer = {
-      status: 202,
-      body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true },
-    };
-    const { appUuid, idempotencyKey: key } = context;
+    const { appUuid, idempotencyKey: key, operationUuid } = context;
+    const answer: Answer = { status: 202, body: { operation_uuid: operationUuid, status: 'completed', already_ended: true } };
     if (key === undefined) return answer;
     try {
       await this.#options.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
@@ -419,7 +419,7 @@ export class SessionRegistry implements Sessions {
     const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
     const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
-    this.#actors.set(row.sessionUuid, actor);
+    this.#actors.add(actor);
     actor.signal({ type: 'begin' });
   }
 
@@ -431,7 +431,7 @@ export class SessionRegistry implements Sessions {
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
     const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
-    this.#actors.set(state.sessionUuid, actor);
+    this.#actors.add(actor);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen((signal) => actor.signal(signal));
     actor.storeCall();

@@ -30,6 +30,8 @@ export interface EventQuery {
   readonly limit: number;
   /** The latest events before this position, newest first. */
   readonly before?: number | undefined;
+  /** Oldest first although `before` is given. */
+  readonly oldestFirst?: boolean;
   /** The name of the events that are listed; absent for all. */
   readonly name?: string | undefined;
   /** The bytes of bodies and attempts past which a page ends early: EVENT_LIST_MAX_BYTES where it is absent. */
@@ -42,6 +44,8 @@ export interface EventLog {
    * followed by others where they are large. None is the end.
    */
   list(query: EventQuery): Promise<readonly LoggedEvent[]>;
+  /** The positions of the oldest and the newest event; 0 where there is none. */
+  ends(): Promise<{ readonly oldest: number; readonly newest: number }>;
   /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
   replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;
   /** The application of an event, or undefined when there is no such event. */
@@ -54,10 +58,16 @@ queued AS (INSERT INTO outbox (event_id, app_uuid, attempts_before) SELECT event
 again AS (UPDATE events AS e SET status = 'pending' FROM found WHERE e.event_id = found.event_id RETURNING 1)
 SELECT (SELECT count(*)::int FROM again) AS queued, EXISTS (SELECT 1 FROM events WHERE webhook_id = $1) AS known`;
 
+const ENDS = 'SELECT coalesce(min(event_id), 0)::text AS oldest, coalesce(max(event_id), 0)::text AS newest FROM events';
+
 export function eventLog(database: Database, onEvents: () => void): EventLog {
   return {
     async list(query) {
       return (await database.run((on) => pageOf(on, query))).map(loggedEvent);
+    },
+    async ends() {
+      const [row] = await database.query<{ oldest: string; newest: string }>(ENDS);
+      return { oldest: Number(row?.oldest ?? 0), newest: Number(row?.newest ?? 0) };
     },
     async replay(webhookId) {
       const [row] = await database.query<{ queued: number; known: boolean }>(REPLAY, [webhookId]);
@@ -77,7 +87,7 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
 
 /** The rows of a page. The lengths of large bodies stand in the rows, so that none is read that is not in the page. */
 function pageOf(on: Database['drizzle'], query: EventQuery) {
-  const order = query.before === undefined ? asc : desc;
+  const order = query.before === undefined || query.oldestFirst === true ? asc : desc;
   const found = on
     .select({
       eventId: events.eventId,

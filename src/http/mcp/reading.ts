@@ -1,5 +1,6 @@
 /** The tools that read: calls, one call's course, the event log, and the state of the platform. */
 
+import { pageOfLog } from '../../database/event/event-page.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { MCP_LIST_MAX_ITEMS } from '../../limits.ts';
@@ -153,7 +154,7 @@ const listEvents = ({ store }: ReadingOptions, appUuid: string): Tool =>
       if (!parameters.has('after') && !parameters.has('before')) parameters.set('before', BEYOND);
       const query = eventQuery(parameters);
       if ('problem' in query) return query;
-      const found = await store.events.list(query);
+      const { events: found, next } = await pageOfLog(store.events, query);
       const rows = fitting(
         found.map((event) => {
           const { attempts } = event;
@@ -162,7 +163,9 @@ const listEvents = ({ store }: ReadingOptions, appUuid: string): Tool =>
       );
       const left = found.length - rows.length;
       return {
-        said: [`${rows.length} events.${left > 0 ? ` ${left} more did not fit; ask on from the last position.` : ''}`],
+        said: [
+          `${rows.length} events.${left > 0 ? ` ${left} more did not fit; ask on from the last position.` : next === undefined ? '' : ` There may be more: ask on from position ${next}.`}`,
+        ],
         records: rows,
       };
     },

@@ -193,7 +193,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
       },
     ],
   },
-  LoggedEventList: { events: [LOGGED] },
+  LoggedEventList: { events: [LOGGED], next: '' },
   EventReplay: { webhook_id: EVENT, status: 'pending' },
   EventSample: { webhook_id: EVENT, event: 'session.created', status: 'pending' },
   CallList: { sessions: [CALL], after: '' },

@@ -284,7 +284,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       items: object({ at: time, status: whole, error: text, duration_ms: whole, next_attempt_at: timeOrNone }),
     },
   }),
-  LoggedEventList: listOf('events', 'LoggedEvent'),
+  LoggedEventList: object({
+    events: { type: 'array', items: ref('LoggedEvent') },
+    next: { type: 'string', description: 'The `after` or `before` of the next page; empty on the last one.' },
+  }),
   EventReplay: object({ webhook_id: webhookId, status: { const: 'pending' } }),
   EventSample: object({ webhook_id: webhookId, event: text, status: { const: 'pending' } }),
   Call: object(

@@ -2,6 +2,7 @@
 
 import type { Answer } from '../../call/ports/sessions.ts';
 import { type Clock, timestamp } from '../../clock.ts';
+import { pageOfLog } from '../../database/event/event-page.ts';
 import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
 import { isEventName } from '../../event/names.ts';
@@ -39,7 +40,7 @@ const logRoute = ({ events }: Store): Route =>
       summary: 'Read the event log, in order of emission, with delivery attempts',
       success: [
         200,
-        '`{"events": […]}`. A page of large events ends before its `limit`: ask on after its last `position` until one is empty.',
+        '`{"events": […], "next"}`. `next` is the `after`, or the `before`, of the next page; it is empty on the last one. A page of large events, or of such as are rare in the log, ends before its `limit`, and may be empty.',
       ],
       query: [
         { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
@@ -58,7 +59,10 @@ const logRoute = ({ events }: Store): Route =>
     (context) => {
       const query = eventQuery(context.query);
       if ('problem' in query) return query;
-      return async () => ok({ events: (await events.list(query)).map(eventBody) });
+      return async () => {
+        const page = await pageOfLog(events, query);
+        return ok({ events: page.events.map(eventBody), next: page.next === undefined ? '' : String(page.next) });
+      };
     },
   );
 

@@ -110,6 +110,7 @@ export function documentationIndex(pages: readonly Page[]): string {
   return page(
     'Documentation',
     `<h1>Documentation</h1>
+<p><a href="/console">Console</a>, for whoever runs the platform</p>
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
 ${listed('')}</ul>
 <h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>

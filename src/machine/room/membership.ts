@@ -3,7 +3,8 @@
  *
  *   none ─join→ joining ─heard in the mix→ joined ─removed, moved, room closed, hangup→ none
  *
- * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves.
+ * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves. The exception is a member
+ * that is removed while it is joining: its `left` answers the command, and says that no `joined` will come.
  */
 import type { Event } from '../../event/event.ts';
 import type { MemberDirection, MemberLeft, VolumeDirection } from '../../event/room-event.ts';
@@ -244,13 +245,13 @@ export function memberLost(sessionUuid: string, membership: Membership | undefin
 /** Out of the Room, whatever the reason. */
 export function leave(sessionUuid: string, membership: Membership | undefined, reason: MemberLeft): MembershipStep {
   if (membership === undefined) return stay(membership);
-  const joined = membership.phase === 'joined';
+  const isTold = membership.phase === 'joined' || reason === 'removed';
   return {
     membership: undefined,
     events: [
       // Whoever talked is heard no more, whatever took it out (contract §4).
       ...silent(sessionUuid, membership),
-      ...(joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
+      ...(isTold ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
     ],
     effects: [{ do: 'member_leave' }],
   };

@@ -1,9 +1,9 @@
 /** The decoding thread as the main thread sees it: streams that take bytes and give PCM, one step at a time. */
 import { threadScript } from '../../installation.ts';
-import { DECODE_STEP_MAX_MS } from '../../limits.ts';
+import { DECODE_STEP_MAX_MS, THREADS_STUCK_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { AudioKind } from '../format/sniff.ts';
-import { Thread } from '../worker/thread.ts';
+import { stuckThreads, Thread } from '../worker/thread.ts';
 import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
 
 /** The source cannot be decoded from here on. */
@@ -62,7 +62,10 @@ export class DecoderThread {
   /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
   async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
     if (this.#closing) throw new Error('the decoding thread is gone');
-    if (this.#thread === undefined || this.#thread.gone) this.#thread = this.#spawn();
+    if (this.#thread === undefined || this.#thread.gone) {
+      if (stuckThreads() >= THREADS_STUCK_MAX) throw new Error('too many threads hang');
+      this.#thread = this.#spawn();
+    }
     const thread = this.#thread;
     const stream = ++this.#last;
     await this.#ask(thread, { type: 'open', stream, kind, rateHz, skip }).catch((error: unknown) => {

@@ -5,7 +5,8 @@
  */
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
-import { SOURCE_FIRST_BYTE_MS, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { SOURCE_FIRST_BYTE_MS, SOURCE_LEAST_BYTES, SOURCE_LEAST_MS, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
 import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
@@ -17,7 +18,11 @@ export interface DownloadTarget {
   readonly signal: AbortSignal;
   /** The most that is read, packed and unpacked; a live stream has no such limit. */
   readonly maxBytes?: number;
+  /** This exists for tests. */
+  readonly clock?: Clock;
 }
+
+const system = systemClock();
 
 const CODINGS = new Set(['gzip', 'x-gzip', 'deflate']);
 
@@ -39,6 +44,9 @@ export class Download {
   /** The byte at which the download was last resumed. */
   #resumedAt = 0;
   #closed = false;
+  /** The milliseconds that bytes were waited for, and the bytes that came meanwhile, since the rate was last judged. */
+  #waitedMs = 0;
+  #cameBytes = 0;
 
   private constructor(target: DownloadTarget, response: GetResponse, coding: string | undefined) {
     this.#target = target;
@@ -68,7 +76,7 @@ export class Download {
 
   /**
    * The next bytes; undefined at the end. One call at a time. Rejects where the download breaks and cannot be resumed,
-   * stalls for `SOURCE_STALL_MS`, is closed, or goes past its limit.
+   * stalls for `SOURCE_STALL_MS`, drips (`SOURCE_LEAST_BYTES`), is closed, or goes past its limit.
    */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#coding === undefined && this.#coded.length === 0) return await this.#raw();
@@ -110,15 +118,22 @@ export class Download {
 
   /** The next bytes as they came. */
   async #raw(): Promise<Uint8Array | undefined> {
+    const { clock = system } = this.#target;
     for (;;) {
       const body = this.#body;
+      const began = clock.now();
       let value: Uint8Array | undefined;
       try {
-        const limitMs = this.#read === 0 ? SOURCE_FIRST_BYTE_MS : SOURCE_STALL_MS;
-        value = await withTimeLimit<Uint8Array | undefined>(body.read(), limitMs, () => {
+        const late = () => {
           body.close();
           throw new Refusal('timeout', true, 200);
-        });
+        };
+        value = await withTimeLimit<Uint8Array | undefined>(
+          body.read(),
+          this.#read === 0 ? SOURCE_FIRST_BYTE_MS : SOURCE_STALL_MS,
+          late,
+          clock,
+        );
       } catch (error) {
         if (!(await this.#resume())) throw error;
         continue;
@@ -129,8 +144,22 @@ export class Download {
       }
       this.#read += value.length;
       if (this.#read > this.#maxBytes) throw new Refusal('rejected', false, 200);
+      this.#judge(clock.now() - began, value.length);
       return value;
     }
+  }
+
+  /** Rejects a source that drips. It is not asked for the rest: it would drip that, too. */
+  #judge(waitedMs: number, bytes: number): void {
+    this.#waitedMs += waitedMs;
+    this.#cameBytes += bytes;
+    if (this.#waitedMs < SOURCE_LEAST_MS) return;
+    if (this.#cameBytes < SOURCE_LEAST_BYTES) {
+      this.#body.close();
+      throw new Refusal('timeout', true, 200);
+    }
+    this.#waitedMs = 0;
+    this.#cameBytes = 0;
   }
 
   /**

@@ -227,7 +227,9 @@ export class MediaWorker {
   #look(): void {
     this.#missedLooks = this.#started && !this.alive ? this.#missedLooks + 1 : 0;
     if (this.#missedLooks < 2) return;
-    this.#log.error({ legs: this.#listeners.size }, 'a media worker is stuck');
+    // It may be computing at a real-time priority, and would hold up every other thread of its core.
+    const lowered = native.planeGiveUp(this.#plane);
+    this.#log.error({ legs: this.#listeners.size, lowered }, 'a media worker is stuck');
     this.#thread.terminate();
     this.#die(); // a thread stuck in the kernel may never tell
   }

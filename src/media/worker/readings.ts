@@ -2,6 +2,7 @@
 import type { Reading } from '../../metrics.ts';
 import type { WebrtcCounters } from '../leg/linked-leg.ts';
 import type { TickLoad } from './media-worker.ts';
+import { stuckThreads } from './thread.ts';
 import { ticksOver } from './tick-lateness.ts';
 
 export function mediaReadings(media: { ticks(): readonly TickLoad[] }): readonly Reading[] {
@@ -31,6 +32,12 @@ export function mediaReadings(media: { ticks(): readonly TickLoad[] }): readonly
       help: 'Busiest media worker: part of the last second it worked',
       kind: 'gauge',
       read: () => Math.max(0, ...media.ticks().map((load) => load.busyUs / 1e6)),
+    },
+    {
+      name: 'threads_stuck',
+      help: 'Media and decoding threads that hang, were replaced, and cannot be ended',
+      kind: 'gauge',
+      read: stuckThreads,
     },
   ];
 }

@@ -2,8 +2,10 @@
  * The media workers of a node, a fixed number of them. One that is lost is replaced; until then the node is not ready,
  * and what would go to it goes to the others.
  */
+import { THREADS_STUCK_MAX } from '../../limits.ts';
 import { MediaWorker, type MediaWorkerOptions, type TickLoad } from './media-worker.ts';
 import { RestartLimit } from './restart-limit.ts';
+import { stuckThreads } from './thread.ts';
 
 interface WorkerPoolOptions extends Omit<MediaWorkerOptions, 'gone'> {
   readonly workers: number;
@@ -85,16 +87,21 @@ export class WorkerPool {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#limit.started(performance.now());
-      this.#starting = this.#add()
-        .then(() => {
-          this.#missing--;
-          this.#options.log.warn({ workers: this.#workers.size }, 'a lost media worker was replaced');
-        })
-        .catch((error: unknown) => this.#options.log.error({ error: String(error) }, 'a lost media worker could not be replaced'))
-        .finally(() => {
-          this.#starting = undefined;
-          this.#replace();
-        });
+      if (stuckThreads() < THREADS_STUCK_MAX) this.#start();
+      else this.#replace();
     }, this.#limit.waitMs(performance.now()));
+  }
+
+  #start(): void {
+    this.#starting = this.#add()
+      .then(() => {
+        this.#missing--;
+        this.#options.log.warn({ workers: this.#workers.size }, 'a lost media worker was replaced');
+      })
+      .catch((error: unknown) => this.#options.log.error({ error: String(error) }, 'a lost media worker could not be replaced'))
+      .finally(() => {
+        this.#starting = undefined;
+        this.#replace();
+      });
   }
 }
