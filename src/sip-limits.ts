@@ -223,3 +223,5 @@ export const SIP_BANS_MAX = 10_000;
 /** Two keys that come by INFO and in the audio within this time are one; so many wait for their twins. */
 export const SIP_TWIN_KEY_MS = 700;
 export const SIP_TWIN_KEYS_MAX = 8;
+/** Header values of each kind that are kept as they were parsed. A call has about ten, each asked for several times. */
+export const SIP_PARSED_REMEMBERED_MAX = 2_048;

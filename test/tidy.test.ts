@@ -25,9 +25,9 @@ const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
 const FLOOR: Readonly<Record<string, number>> = {
   vocabulary: 0,
   bounds: 1,
-  settings: 1,
-  sip: 1,
-  sdp: 1,
+  settings: 2,
+  sip: 2,
+  sdp: 2,
   event: 2,
   notice: 3,
   machine: 4,

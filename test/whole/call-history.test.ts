@@ -203,7 +203,7 @@ describe('an ended call', () => {
     await receiver.event('session.ended', caller);
     expect((await platform.operator('DELETE', `/sessions/${caller}`)).status).toBe(204);
     for (const path of ['timeline', 'sip.txt', 'sip.pcap']) expect((await text(`/sessions/${caller}/${path}`)).status).toBe(404);
-    expect((await platform.operator('GET', `/events?session_uuid=${caller}`)).body).toEqual({ events: [] });
+    expect((await platform.operator('GET', `/events?session_uuid=${caller}`)).body).toEqual({ events: [], next: '' });
     expect((await platform.operator('DELETE', `/sessions/${caller}`)).status).toBe(404);
     expect((await timeline(callee)).length).toBeGreaterThan(5);
   });

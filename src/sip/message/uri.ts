@@ -1,4 +1,6 @@
 /** SIP and SIPS URIs (RFC 3261 §19.1) and name-addr, the form of From, To, Contact, Route (§20.10). */
+import { remembered } from '../../bounds/remembered.ts';
+import { SIP_PARSED_REMEMBERED_MAX } from '../../limits.ts';
 
 export type Parameters = ReadonlyMap<string, string>;
 
@@ -107,8 +109,13 @@ export function formatHostPort(host: string, port: number | undefined): string {
   return port === undefined ? name : `${name}:${port}`;
 }
 
-/** Parses a sip, sips or tel URI. Undefined for another scheme or a malformed one; URI headers (`?…`) are ignored. */
-export function parseUri(text: string): SipUri | undefined {
+/**
+ * Parses a sip, sips or tel URI. Undefined for another scheme or a malformed one; URI headers (`?…`) are ignored. It is
+ * asked of the same texts several times within a message and a call.
+ */
+export const parseUri = remembered(readUri, SIP_PARSED_REMEMBERED_MAX);
+
+function readUri(text: string): SipUri | undefined {
   const colon = text.indexOf(':');
   if (colon < 3 || colon > 4) return undefined;
   const scheme = text.slice(0, colon).toLowerCase();
@@ -157,8 +164,13 @@ export function requestUri(text: string): string | undefined {
   return `${parsed.scheme}:${info}${formatHostPort(parsed.host.toLowerCase(), parsed.port)}${parameters}`;
 }
 
-/** Parses `"Display" <uri>;param` and the bare `uri;param`, whose parameters belong to the header (RFC 3261 §20.10). */
-export function parseNameAddress(value: string): NameAddress | undefined {
+/**
+ * Parses `"Display" <uri>;param` and the bare `uri;param`, whose parameters belong to the header (RFC 3261 §20.10). It
+ * is asked of From and To some five times a message.
+ */
+export const parseNameAddress = remembered(readNameAddress, SIP_PARSED_REMEMBERED_MAX);
+
+function readNameAddress(value: string): NameAddress | undefined {
   let at = 0;
   while (at < value.length && value.charCodeAt(at) <= 0x20) at++;
   let display = '';

@@ -1,4 +1,6 @@
 /** The Via header field (RFC 3261 §20.42), with rport and received (RFC 3581). */
+import { remembered } from '../../bounds/remembered.ts';
+import { SIP_PARSED_REMEMBERED_MAX } from '../../limits.ts';
 import { formatHostPort, type Parameters, parseHostPort, parseParameters } from './uri.ts';
 
 export type TransportName = 'udp' | 'tcp' | 'tls';
@@ -16,8 +18,10 @@ export interface Via {
 /** The cookie that makes a branch globally unique (RFC 3261 §8.1.1.7). */
 export const MAGIC_COOKIE = 'z9hG4bK';
 
-/** The first Via of a Via value. Undefined when malformed. */
-export function parseVia(value: string): Via | undefined {
+/** The first Via of a Via value. Undefined when malformed. It is asked for three times a message. */
+export const parseVia = remembered(readVia, SIP_PARSED_REMEMBERED_MAX);
+
+function readVia(value: string): Via | undefined {
   const comma = value.indexOf(',');
   const first = comma < 0 || value.includes('"') ? value : value.slice(0, comma);
   const semicolon = first.indexOf(';');

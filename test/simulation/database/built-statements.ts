@@ -3,8 +3,8 @@
  * asks for rows as arrays, in the order of the columns that it names.
  */
 import type { Execution, Statement } from './statement.ts';
-import { NONE, numberAt, read, textAt, write } from './statement.ts';
-import type { RecordingRecord } from './tables.ts';
+import { listAt, NONE, numberAt, read, textAt, write } from './statement.ts';
+import type { AppRecord, RecordingRecord } from './tables.ts';
 
 /** The rows with their columns in the order in which the statement names them. */
 function inOrder({ text }: Execution, rows: readonly RecordingRecord[]) {
@@ -60,6 +60,15 @@ const recordingStatements: readonly Statement[] = [
   }),
 ];
 
+/** Which of the pairs of an application and a text are permitted, by their places from 1 on. */
+const allowed = (text: RegExp, permitted: (app: AppRecord) => readonly string[]): Statement =>
+  read(text, (execution) =>
+    listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, value], at) => {
+      const app = execution.tables.apps.get(appUuid);
+      return app !== undefined && permitted(app).includes(value) ? [{ allowed: at + 1 }] : [];
+    }),
+  );
+
 export const builtStatements: readonly Statement[] = [
   ...recordingStatements,
   read(/^SELECT name, webhook_url, .* FROM apps AS a WHERE app_uuid = \$1$/s, (execution) => {
@@ -90,12 +99,8 @@ export const builtStatements: readonly Statement[] = [
     const app = appOf(execution);
     return app === undefined ? NONE : [{ sealed: app.sealed_secret }];
   }),
-  read(/^select 1 from "caller_ids"/, (execution) =>
-    appOf(execution)?.caller_ids.includes(textAt(execution, 2)) === true ? [{ one: 1 }] : NONE,
-  ),
-  read(/^select 1 from "payment_terminals"/, (execution) =>
-    appOf(execution)?.terminals.includes(textAt(execution, 2)) === true ? [{ one: 1 }] : NONE,
-  ),
+  allowed(/^\nSELECT .* AS allowed\n.* FROM caller_ids AS t /s, ({ caller_ids }) => caller_ids),
+  allowed(/^\nSELECT .* AS allowed\n.* FROM payment_terminals AS t /s, ({ terminals }) => terminals),
   read(/^SELECT 1$/, () => [{ one: 1 }]),
   write(/^NOTIFY sidetone_events$/, () => () => NONE),
 ];
