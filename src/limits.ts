@@ -140,6 +140,10 @@ export const CONNECT_MAX_SEC = 3;
 /** A start connects so often, with growing pauses, to a database that closes a connection or lets its time run out. */
 export const START_CONNECT_TRIES = 4;
 export const START_CONNECT_PAUSE_MS = 200;
+/** A migration waits for a table for so long at a time, which holds up all others that use it, and so often at most. */
+export const MIGRATION_LOCK_MAX_MS = 1_000;
+export const MIGRATION_TRIES = 10;
+export const MIGRATION_TRY_PAUSE_MS = 2_000;
 /** A start waits so long for the lock of a process that was killed, and looks so often. */
 export const LOCK_WAIT_MS = 2_000;
 export const LOCK_LOOK_MS = 50;

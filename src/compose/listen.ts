@@ -2,6 +2,7 @@
  * The HTTP port. It is bound before anything else, so that URLs can name it; requests that arrive during start-up wait
  * until the platform is ready.
  */
+import { isIP } from 'node:net';
 import type { Config } from '../config.ts';
 import type { HttpApp } from '../http/app.ts';
 import type { HttpPeer } from '../http/pipelining.ts';
@@ -71,8 +72,15 @@ function bound({ host, port }: Config['http'], options: Bun.Serve.Options<undefi
   try {
     return Bun.serve(options);
   } catch (error) {
-    throw startError('HTTP_HOST, HTTP_PORT', `port ${port} of ${host} cannot be bound`, error);
+    throw startError('HTTP_HOST, HTTP_PORT', `port ${port} of ${host} cannot be bound`, unknownName(host, error) ?? error);
   }
+}
+
+/** A name that cannot be looked up has the code of whatever went wrong last (ENOTTY), which tells nobody anything. */
+function unknownName(host: string, error: unknown): string | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  const isOfPort = code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL';
+  return isIP(host) === 0 && !isOfPort ? 'the name has no address' : undefined;
 }
 
 function starting(): Response {

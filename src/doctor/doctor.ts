@@ -22,7 +22,7 @@ process.exit(exitCode(checks));
 async function found(): Promise<readonly Check[]> {
   const settings = settingsOr();
   if ('found' in settings) return [settings];
-  return await examine(settings, process.env.SIDETONE_URL ?? originAt(settings.http.host, settings.http.port));
+  return await examine(settings, process.env.SIDETONE_URL || originAt(settings.http.host, settings.http.port));
 }
 
 function settingsOr(): Config | Check {

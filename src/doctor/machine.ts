@@ -1,6 +1,6 @@
 /** Checks of the machine that the platform runs on: disk, shared memory, limits, the kernel. */
 import { closeSync, existsSync, openSync, readFileSync, statfsSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Check, fault, ok, warning } from './check.ts';
 
 const MIB = 1024 * 1024;
@@ -32,8 +32,9 @@ const size = (bytes: number): string =>
 
 function disk(dataDir: string): Check {
   const name = 'disk';
-  // Before the first start the directory is not there yet.
-  const place = existsSync(dataDir) ? dataDir : join(dataDir, '..');
+  // Before the first start the directory is not there yet, and perhaps not the one in which it will be made.
+  let place = dataDir;
+  while (!existsSync(place)) place = dirname(place);
   const probe = join(place, `.sidetone-doctor-${process.pid}`);
   try {
     closeSync(openSync(probe, 'wx'));

@@ -80,9 +80,23 @@ export function url(env: Environment, variable: string, schemes: readonly string
   const given = text(env, variable);
   if (given === undefined) return undefined;
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed === undefined || !schemes.includes(parsed.protocol) || parsed.hostname === '')
-    throw new SettingError(variable, `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`);
+  if (parsed === undefined || !schemes.includes(parsed.protocol) || parsed.hostname === '') {
+    // A `#`, `/` or `?` in a password ends what comes before the host, so that the URL is none.
+    const escapes = given.includes('@') ? ', with what is special in a password percent-encoded (# is %23)' : '';
+    throw new SettingError(variable, `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}${escapes}`);
+  }
+  if (!isDecodable(parsed.username + parsed.password + parsed.pathname))
+    throw new SettingError(variable, 'a URL in which each % begins an escape (% itself is %25)');
   return given;
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** `a-b`, both ports, `a` the lower, room for at least one RTP and RTCP pair. */

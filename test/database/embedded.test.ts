@@ -256,6 +256,24 @@ describe('a database that goes away', () => {
     expect(await store.journal.commit({ session: { ...row, state: 'ringing' }, events: [] })).toBe(true);
   }, 40_000);
 
+  test('starts without a temporary directory, and leaves nothing but its data behind', async () => {
+    const { TMPDIR } = process.env;
+    cleanups.push(() => {
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = TMPDIR;
+    });
+    const dataDir = freshDir();
+    process.env.TMPDIR = join(dataDir, 'nowhere');
+    await start(dataDir);
+    expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres-socket']);
+  }, 20_000);
+
+  test('names DATA_DIR where its data cannot be kept there', async () => {
+    const dataDir = freshDir();
+    writeFileSync(join(dataDir, 'postgres'), 'no directory');
+    await expect(start(dataDir)).rejects.toThrow(`DATA_DIR: the embedded PostgreSQL cannot be kept in ${dataDir} (ENOTDIR)`);
+  }, 20_000);
+
   test('stops the start with one line when it cannot be reached at all', async () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     await expect(

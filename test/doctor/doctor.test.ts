@@ -40,6 +40,19 @@ function kernel(files: Readonly<Record<string, string>>) {
 const portOf = (address: ReturnType<ReturnType<typeof createServer>['address']>): number =>
   typeof address === 'object' && address !== null ? address.port : 0;
 
+test('a SIDETONE_URL that is empty counts as unset, as every variable does', () => {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HTTP_PORT: '1',
+    SIDETONE_URL: '',
+    OPERATOR_TOKEN: 'a'.repeat(16),
+    DATA_DIR: directory,
+  };
+  const tool = join(import.meta.dir, '../../bin/sidetone');
+  const { stdout } = spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' });
+  expect(stdout).toContain('does not run at http://127.0.0.1:1,');
+}, 30_000);
+
 test('the doctor writes nothing: secrets that root made by looking could not be read by the platform', () => {
   const parent = mkdtempSync(join(directory, 'before-'));
   const env = { PATH: process.env.PATH ?? '', HTTP_PORT: '1', DATA_DIR: join(parent, 'data') };
@@ -119,6 +132,11 @@ describe('the machine', () => {
   test('in a container with a seccomp filter may lack io_uring', () => {
     const checks = machineChecks(directory, kernel({ 'self/limits': '', 'self/status': 'CapEff:\t0\nSeccomp:\t2\n' }));
     expect(named(checks, 'io_uring')).toMatchObject({ status: 'warning', found: expect.stringContaining('seccomp') });
+  });
+
+  test('whose data directory is still to be made, with those above it, is looked at where it will be', () => {
+    const checks = machineChecks(join(directory, 'not', 'yet', 'there'), kernel({ 'self/limits': '' }));
+    expect(named(checks, 'disk')).toMatchObject({ status: 'ok', found: expect.stringContaining(`free in ${directory}`) });
   });
 
   test('without a place to write, or shared memory, is a fault', () => {

@@ -125,6 +125,8 @@ describe('settings', () => {
     ['PUBLIC_URL', 'voice.example.com'],
     ['PUBLIC_URL', 'https://voice.example.com/path'],
     ['DATABASE_URL', 'mysql://h/d'],
+    ['DATABASE_URL', 'postgres://user:50%off@h/d'],
+    ['NATS_URL', 'nats://user:50%off@h:4222'],
     ['DATABASE_DRIVER', 'sqlite'],
     ['SIP_LISTEN', 'udp:127.0.0.1'],
     ['SIP_LISTEN', 'sctp:127.0.0.1:5060'],
@@ -160,6 +162,13 @@ describe('settings', () => {
     ['MEDIA_TIMEOUT_SEC', '1e3'],
     ['SHUTDOWN_GRACE_SEC', '-5'],
   ];
+  test('tell how a password with special characters is written into a URL', () => {
+    expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
+      'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
+    );
+    expect(load({ DATABASE_URL: 'postgres://user:pass%23word@h/d' }).databaseUrl).toBe('postgres://user:pass%23word@h/d');
+  });
+
   test.each(malformed)('stop at a malformed %s, naming it in one line without its value (%s)', (variable, value) => {
     const more: Record<string, string> = variable === 'SIP_TLS_CERT' ? { SIP_LISTEN: 'tls:127.0.0.1:5061' } : {};
     let message = '';

@@ -46,6 +46,11 @@ describe('a start that fails', () => {
   const table: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
     ['an HTTP port that is taken', { HTTP_PORT: String(http.port) }, `HTTP_HOST, HTTP_PORT: port ${http.port} of 127.0.0.1`],
     [
+      'HTTP at a name that nobody knows',
+      { HTTP_HOST: 'nowhere.invalid' },
+      'HTTP_HOST, HTTP_PORT: port 0 of nowhere.invalid cannot be bound (the name has no address)',
+    ],
+    [
       'a SIP port that is taken over UDP',
       { SIP_LISTEN: `udp:127.0.0.1:${udp.port}` },
       `SIP_LISTEN: port ${udp.port} of 127.0.0.1`,

@@ -40,6 +40,9 @@ export interface Database extends Connection {
   run<T>(work: (drizzle: PgDatabase<PgQueryResultHKT>) => PromiseLike<T>): Promise<T>;
 }
 
+/** The database answers, and cannot be worked with as it is. The message is the line that stops the start. */
+export class UnusableDatabase extends Error {}
+
 /**
  * SQLSTATE classes that say "not now": connection, resources, operator intervention, rolled back, and a read-only
  * standby.
@@ -55,15 +58,30 @@ export function sqlState(error: unknown): string | undefined {
 /** The server takes no writes: it is a standby, or was made read-only. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
+/**
+ * Returns what the server said when it ended the connection, or did not let it in: a password that was changed, a
+ * database that is away for a restore. Undefined for any other error. It says so by the severity (PostgreSQL §54.8),
+ * whatever the SQLSTATE; nothing is wrong with the statement then. PgBouncer sends the severity only where PostgreSQL
+ * has its translation.
+ */
+export function fatalMessage(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const severity: unknown = Reflect.get(error, 'severity') ?? Reflect.get(error, 'severity_local');
+  if (severity === 'FATAL' || severity === 'PANIC') return error.message;
+  return fatalMessage(error.cause);
+}
+
 /** The error as the store's callers know it. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
   const state = sqlState(error);
-  if (state !== undefined && !TRANSIENT.test(state)) return withoutValues(error);
+  const fatal = fatalMessage(error);
+  if (state !== undefined && fatal === undefined && !TRANSIENT.test(state)) return withoutValues(error);
   // The server never answered where there is no SQLSTATE: refused, reset, no such socket, not resolved, closed.
   const away = state !== undefined || looksLikeConnection(error);
   if (!away) return withoutValues(error);
-  const why = isReadOnly(error) ? 'it takes no writes, as a standby' : (state ?? codeOf(error));
+  const code = state ?? codeOf(error);
+  const why = isReadOnly(error) ? 'it takes no writes, as a standby' : fatal === undefined ? code : `${code}: ${fatal}`;
   return new StoreUnavailable(`the database is away${why === '' ? '' : ` (${why})`}`, { cause: error });
 }
 
@@ -81,10 +99,12 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
 const CONNECTION_CODES = /^(E[A-Z]{3,}|EAI_[A-Z]+|ERR_SOCKET.*|CONNECT(ION)?_.*|FAILED_TO_OPEN_SOCKET)$/;
+/** The certificate of the server is not accepted: it has expired, has another name, or nobody known has issued it. */
+const CERTIFICATE_CODES = /^(ERR_(TLS|SSL)_.*|(.*_)?CERT(_.*)?|UNABLE_TO_.*|HOSTNAME_MISMATCH)$/;
 
 function looksLikeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return true;
-  if (CONNECTION_CODES.test(codeOf(error))) return true;
+  if (CONNECTION_CODES.test(codeOf(error)) || CERTIFICATE_CODES.test(codeOf(error))) return true;
   if (/connection|socket|websocket|terminat/i.test(error.message)) return true;
   return error.cause instanceof Error && looksLikeConnection(error.cause);
 }

@@ -1,7 +1,9 @@
 /** The migrations of `drizzle/`, applied at each start, in one transaction, by one node at a time. */
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { installed } from '../../installation.ts';
-import type { Connection } from './database.ts';
+import { MIGRATION_LOCK_MAX_MS, MIGRATION_TRIES, MIGRATION_TRY_PAUSE_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type Connection, sqlState, UnusableDatabase } from './database.ts';
 
 const FOLDER = installed('drizzle');
 /** The key of `pg_advisory_xact_lock`: any number, the same on every node. */
@@ -14,16 +16,44 @@ const LOCK = 7_414_093_301;
  */
 const RENUMBER_RESTORED = 'UPDATE outbox SET xid = pg_current_xact_id() WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())';
 
+type Migrations = ReturnType<typeof readMigrationFiles>;
+
 /**
  * Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing.
  * What a dump of another server left is made readable here.
+ *
+ * Whatever waits for a table that is in use holds up everybody who comes after it, the calls of the other nodes among
+ * them, and a `pg_dump` uses every table until it is done. So the wait for a table is short, and the whole is tried
+ * again. Throws UnusableDatabase when a table stays in use.
  */
-export async function migrate(connection: Connection): Promise<void> {
+export async function migrate(connection: Connection, log: Log): Promise<void> {
   const migrations = readMigrationFiles({ migrationsFolder: FOLDER });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await applyMissing(connection, migrations);
+      return;
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (tries >= MIGRATION_TRIES)
+        throw new UnusableDatabase(
+          'a table that the migration changes stays in use, as by pg_dump: start again when that is done',
+          { cause: error },
+        );
+      if (tries === 1) log.warn({}, 'a table that the migration changes is in use, as by pg_dump: trying on');
+      await new Promise((resolve) => setTimeout(resolve, MIGRATION_TRY_PAUSE_MS));
+    }
+  }
+}
+
+/** The SQLSTATE of a lock that was not given within `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+async function applyMissing(connection: Connection, migrations: Migrations): Promise<void> {
   await connection.transaction(async (within) => {
     // The other node's migration may take longer than any query of a call may.
     await within.query('SET LOCAL statement_timeout = 0');
     await within.query(`SELECT pg_advisory_xact_lock(${LOCK})`);
+    await within.query(`SET LOCAL lock_timeout = ${MIGRATION_LOCK_MAX_MS}`);
     await within.query(
       'CREATE TABLE IF NOT EXISTS sidetone_migrations (hash text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
     );

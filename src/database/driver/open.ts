@@ -5,13 +5,28 @@
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Config } from '../../config.ts';
-import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
+import {
+  LOCK_LOOK_MS,
+  LOCK_WAIT_MS,
+  QUERY_MAX_MS,
+  START_CONNECT_PAUSE_MS,
+  START_CONNECT_TRIES,
+  STATEMENT_MAX_MS,
+} from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { startError } from '../../start-error.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
-import { asUnavailable, type Connection, type Database, isReadOnly, sqlState } from './database.ts';
+import {
+  asUnavailable,
+  type Connection,
+  type Database,
+  fatalMessage,
+  isReadOnly,
+  sqlState,
+  UnusableDatabase,
+} from './database.ts';
 import { migrate } from './migrate.ts';
 import { openPostgres } from './postgres.ts';
 
@@ -37,16 +52,19 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   };
   try {
     await untilConnected(() => connection.query('SELECT 1'));
+    if (embedded === undefined && settings.databaseDriver === 'postgres') await refusePooler(connection);
     if (lock !== undefined) await lockDatabase(connection, lock);
     if (lock === 'one') await untilConnected(() => endOthers(connection));
-    await untilConnected(() => migrate(connection));
+    await untilConnected(() => migrate(connection, log));
   } catch (error) {
     // The server that was already running is another process's.
     if (error instanceof DatabaseInUse) await connection.close();
     else await close();
+    if (error instanceof UnusableDatabase) throw error;
     const away = asUnavailable(error) instanceof StoreUnavailable;
     const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
-    if (!away && refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
+    if (refused !== undefined && (!away || fatalMessage(error) !== undefined))
+      throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
     throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
   const inTime = bounded(connection);
@@ -67,6 +85,20 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
   if (driver === 'postgres') return openPostgres({ url });
   const { openNeon } = await import('./neon.ts');
   return openNeon(url);
+}
+
+/**
+ * Throws where a pooler stands before the server that gives each transaction another connection of its own: PgBouncer
+ * with `pool_mode = transaction`. The lock of a process on its database would be lost there, so that two processes work
+ * on one, and with it LISTEN and the limits of a statement. Such a pooler does not pass the settings on with which we
+ * connect, by which it is known.
+ */
+async function refusePooler(connection: Connection): Promise<void> {
+  const [row] = await connection.query("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'");
+  if (row?.setting === String(STATEMENT_MAX_MS)) return;
+  throw new UnusableDatabase(
+    'DATABASE_URL: a pooler stands before the database, as PgBouncer, and keeps the settings of a connection back: name PostgreSQL itself',
+  );
 }
 
 /** The connections to a server that takes no writes are given up so often at most. */

@@ -156,12 +156,14 @@ const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PG
 
 /**
  * libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host
- * for a name.
+ * for a name. A setting of a connection that is ours (`application_name`, by which a process knows its own, and the
+ * limits) is not taken from the URL, which postgres.js would prefer.
  */
-function address<O extends object>(url: string, options: O): [string, O & { path?: string }] {
+function address<O extends { readonly connection: object }>(url: string, options: O): [string, O & { path?: string }] {
   const parsed = new URL(url);
+  for (const name of Object.keys(options.connection)) parsed.searchParams.delete(name);
   const dir = parsed.searchParams.get('host');
-  if (dir?.startsWith('/') !== true) return [url, options];
+  if (dir?.startsWith('/') !== true) return [parsed.href, options];
   parsed.searchParams.delete('host');
   return [parsed.href, { ...options, path: socketPath(dir, parsed.port === '' ? 5432 : parsed.port) }];
 }

@@ -11,10 +11,12 @@ import { createHash } from 'node:crypto';
 import {
   closeSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   openSync,
   readFileSync,
   readlinkSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -31,6 +33,7 @@ import {
   EMBEDDED_START_MAX_SEC,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { startError } from '../../start-error.ts';
 import { clearLeftovers } from './leftovers.ts';
 import { giveTo, type RunAs, runAs } from './unprivileged.ts';
 
@@ -61,6 +64,15 @@ const SUPERUSER = 'sidetone';
 
 /** Starts or adopts the server of `dataDir`. Throws with one line that says what is missing. */
 export async function startEmbedded(dataDir: string, log: Log): Promise<EmbeddedServer> {
+  try {
+    return await startIn(dataDir, log);
+  } catch (error) {
+    const isThere = error instanceof Error && 'path' in error && String(error.path).startsWith(dataDir);
+    throw isThere ? startError('DATA_DIR', `the embedded PostgreSQL cannot be kept in ${dataDir}`, error) : error;
+  }
+}
+
+async function startIn(dataDir: string, log: Log): Promise<EmbeddedServer> {
   mkdirSync(dataDir, { recursive: true });
   const binaries = binaryDir();
   const data = join(dataDir, 'postgres');
@@ -79,7 +91,7 @@ export async function startEmbedded(dataDir: string, log: Log): Promise<Embedded
   trim(logFile);
   const start = ['-D', data, '-w', '-t', String(EMBEDDED_START_MAX_SEC), '-l', logFile, 'start'];
   try {
-    await run(user, join(binaries, 'pg_ctl'), start, `see ${logFile}`);
+    await run(user, join(binaries, 'pg_ctl'), start, dataDir, `see ${logFile}`);
   } catch (error) {
     // Refused because the start of a platform that was killed came to its end a moment before.
     const other = await adopt(data, binaries, user, log);
@@ -113,8 +125,8 @@ function server(running: Postmaster, adopted: boolean, data: string, binaries: s
     const life = lifeOf(running.pid);
     const args = ['-D', data, '-w', '-t', String(EMBEDDED_SHUTDOWN_MAX_SEC), '-m'];
     const control = join(binaries, 'pg_ctl');
-    await run(user, control, [...args, 'fast', 'stop'], '')
-      .catch(() => run(user, control, [...args, 'immediate', 'stop'], ''))
+    await run(user, control, [...args, 'fast', 'stop'], dirname(data))
+      .catch(() => run(user, control, [...args, 'immediate', 'stop'], dirname(data)))
       .catch((error: unknown) => {
         // One that was killed in between is stopped as well.
         if (isPostmasterOf(running.pid, data)) throw error;
@@ -146,7 +158,7 @@ async function initialise(data: string, binaries: string, user: RunAs, log: Log)
   giveTo(user, fresh);
   const args = ['-D', fresh, '-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--data-checksums', '--no-instructions'];
   try {
-    await run(user, join(binaries, 'initdb'), args, '');
+    await run(user, join(binaries, 'initdb'), args, dirname(data));
     renameSync(fresh, data);
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true });
@@ -279,13 +291,17 @@ function binaryDir(): string {
   }
 }
 
-/** Runs one of the server's programs to its end. Throws with the last line it printed. */
-async function run(user: RunAs, program: string, args: readonly string[], hint: string): Promise<void> {
+/**
+ * Runs one of the server's programs to its end. Throws with the last line it printed, and `hint`. What it prints goes
+ * to a file of `folder` that has no name any more: not to a pipe, which a program that leaves a server behind would
+ * hand on to it, so that the end of the pipe would never come.
+ */
+async function run(user: RunAs, program: string, args: readonly string[], folder: string, hint = ''): Promise<void> {
   const { file, args: all } = user.command(program, args);
-  // No pipe to a program that leaves a server behind: the server would inherit it, and its end would never come.
-  const output = join(tmpdir(), `sidetone-${process.pid}-${crypto.randomUUID()}.out`);
+  const output = join(folder, `postgres-${process.pid}-${crypto.randomUUID()}.out`);
   const sink = openSync(output, 'wx+', 0o600);
   try {
+    rmSync(output);
     const code = await new Promise<number>((resolve, reject) => {
       const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' };
       const child = spawn(file, all, { stdio: ['ignore', sink, sink], env, cwd: '/' });
@@ -293,11 +309,17 @@ async function run(user: RunAs, program: string, args: readonly string[], hint: 
       child.once('exit', (status) => resolve(status ?? -1));
     });
     if (code !== 0) {
-      const said = readFileSync(output, 'utf8').slice(-EMBEDDED_OUTPUT_MAX_CHARS).trim().replaceAll('\n', ' | ');
+      const said = endOf(sink).trim().replaceAll('\n', ' | ');
       throw new Error(`the embedded PostgreSQL did not start: ${said} ${hint}`.trim());
     }
   } finally {
     closeSync(sink);
-    rmSync(output, { force: true });
   }
+}
+
+/** The end of what was written to an open file. */
+function endOf(file: number): string {
+  const { size } = fstatSync(file);
+  const text = Buffer.alloc(Math.min(size, EMBEDDED_OUTPUT_MAX_CHARS));
+  return text.toString('utf8', 0, readSync(file, text, 0, text.length, size - text.length));
 }

@@ -1,0 +1,47 @@
+/** A release that changes tables starts while others work on the database. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import postgres from 'postgres';
+import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+
+let first: TestStore;
+let backup: postgres.Sql;
+let caller: postgres.Sql;
+beforeAll(async () => {
+  first = await openTestStore();
+  const options = { path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 1 };
+  backup = postgres(options);
+  caller = postgres(options);
+});
+afterAll(async () => {
+  await Promise.all([backup.end(), caller.end()]);
+  await first.close();
+});
+
+/** Takes the last migration back, as if the database were of the release before. */
+async function undoLast(): Promise<void> {
+  const last = readMigrationFiles({ migrationsFolder: 'drizzle' }).at(-1);
+  if (last === undefined) throw new Error('there is no migration');
+  expect(last.sql).toEqual([expect.stringContaining('ALTER TABLE "charges" ADD COLUMN "node_id"')]);
+  await caller.unsafe('ALTER TABLE charges DROP COLUMN node_id');
+  await caller.unsafe('DELETE FROM sidetone_migrations WHERE hash = $1', [last.hash]);
+}
+
+const isWaitedFor = async (): Promise<boolean> =>
+  (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'charges'::regclass AND NOT granted")).length > 0;
+
+test('An upgrade during a backup holds up nobody who works, and is over when the backup is', async () => {
+  await undoLast();
+  let store: ReturnType<typeof openSecondStore> | undefined;
+  // pg_dump locks every table in this way until it is done.
+  await backup.begin(async (dump) => {
+    await dump.unsafe('LOCK TABLE charges IN ACCESS SHARE MODE');
+    store = openSecondStore(first);
+    while (!(await isWaitedFor()));
+    // It comes behind the migration, which gives up its place.
+    expect(await caller.unsafe('SELECT charge_uuid FROM charges')).toHaveLength(0);
+  });
+  const second = await store;
+  expect(await caller.unsafe('SELECT node_id FROM charges')).toHaveLength(0);
+  await second?.close();
+}, 20_000);
