@@ -30,7 +30,7 @@ export interface BrowserCall {
   hold(on: boolean): Promise<void>;
   /**
    * Finds a new way after the network changed. It is done by itself when the connection is lost, and again for two
-   * minutes while it stays lost. Rejects when the platform cannot be asked within five seconds, or refuses.
+   * minutes while it stays lost; then the call is over. Rejects when the platform cannot be asked within five seconds, or refuses.
    */
   reconnect(): Promise<void>;
   hangUp(): Promise<void>;
@@ -211,7 +211,10 @@ class Call implements BrowserCall {
     }
   }
 
-  /** Restarts until the connection is there again: the network may be away for a while, for the request too. */
+  /**
+   * Restarts until the connection is there again: the network may be away for a while, for the request too. The call is
+   * over where it does not come back: the platform has given it up long before.
+   */
   async #recover(): Promise<void> {
     if (this.#isRecovering) return;
     this.#isRecovering = true;
@@ -225,6 +228,7 @@ class Call implements BrowserCall {
       pause = Math.min(2 * pause, ANSWER_MAX_MS);
     }
     this.#isRecovering = false;
+    if (this.#isLost()) this.#close();
   }
 
   #isLost(): boolean {
