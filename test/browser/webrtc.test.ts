@@ -279,4 +279,31 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await receiver.event('session.ended', String(uuid));
     await tab.close();
   }, 30_000);
+
+  test('a call whose tab is closed is over at once', async () => {
+    const { url, token } = await newToken();
+    const tab = await browser.newPage();
+    await tab.goto(`http://127.0.0.1:${site.port}/`);
+    await tab.waitForFunction('window.ready === true');
+    const uuid = String(await tab.evaluate(`start(${JSON.stringify(url)}, ${JSON.stringify(token)}, 700)`));
+    await answer(uuid);
+    const example = await browser.newPage();
+    await example.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
+    const created = example.waitForResponse((response) => response.status() === 201);
+    await example.getByRole('button', { name: 'Call' }).click();
+    const ofExample = String((await (await created).headerValue('location'))?.split('/').at(-1));
+    await example.getByRole('status').filter({ hasText: 'connected' }).waitFor();
+    await answer(ofExample);
+    for (const [left, session] of [
+      [tab, uuid],
+      [example, ofExample],
+    ] as const) {
+      await left.close();
+      // A browser that is not heard any more is given up as `timeout`, half a minute later.
+      expect((await receiver.event('session.ended', session)).body).toMatchObject({
+        hangup_cause: 'completed',
+        hangup_by: 'caller',
+      });
+    }
+  }, 60_000);
 });
