@@ -14,7 +14,7 @@ import { Problem } from './part/parts.tsx';
 import { RoleContext } from './part/role.ts';
 import { currentSession, logIn, logOut, watchSession } from './platform/api.ts';
 import { startLive, stopLive, useIsLive, wordsOf } from './platform/live.ts';
-import { followLink, go, scrollOfReturn, usePlace } from './platform/router.ts';
+import { followLink, go, mayLeave, scrollOfReturn, usePlace } from './platform/router.ts';
 import { storedZone, storeZone, type Zone, ZoneContext } from './platform/time.ts';
 import type { Session } from './platform/types.ts';
 
@@ -96,6 +96,7 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
     scrollTo(0, scrollOfReturn() ?? 0);
   }, [path]);
   const leave = async () => {
+    if (!mayLeave()) return;
     try {
       await logOut();
       onLogOut();

@@ -223,4 +223,6 @@ export const WEBRTC_NO_ROOM_RETRY_SEC = 5;
 /** The port of WebRTC where HTTP is not on loopback, which is that of STUN. */
 export const WEBRTC_DEFAULT_PORT = 3478;
 /** Addresses that browsers are offered. */
+/** ICE sessions of a call that are remembered: a restart whose answer was lost leaves the one before in use. */
+export const WEBRTC_ICE_SESSIONS_MAX = 64;
 export const WEBRTC_HOSTS_MAX = 8;

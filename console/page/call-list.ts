@@ -2,12 +2,13 @@
  * The rows of the list of calls: pages of the platform's list, merged. News load anew the first page and those pages
  * that have a call which the news are about, so a long list is live too.
  */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask } from '../platform/api.ts';
+import { oneAtATime } from '../platform/in-turn.ts';
 import { useNews, useRetry, wordsOf } from '../platform/live.ts';
 import { scrollOfReturn } from '../platform/router.ts';
 import type { Call } from '../platform/types.ts';
-import { merged, movingPages, NONE, type Page, type Rows } from './call-rows.ts';
+import { hasLive, merged, movingPages, NONE, type Page, type Rows } from './call-rows.ts';
 
 const PAGE_CALLS = 100;
 
@@ -25,7 +26,8 @@ const leftFor = (query: string): Rows | undefined =>
 export interface CallList {
   readonly calls: readonly Call[];
   readonly isLoaded: boolean;
-  readonly hasMore: boolean;
+  /** The cursor of the page that was not loaded yet; empty at the end. */
+  readonly next: string;
   readonly error: string;
   more(): void;
 }
@@ -36,30 +38,38 @@ export function useCallList(query: string): CallList {
   const [loaded, setLoaded] = useState(() => (leftFor(query) === undefined ? undefined : query));
   /** The page that could not be loaded, and why. */
   const [failed, setFailed] = useState<{ readonly cursor: string; readonly failure: unknown }>();
+  /** The rows as they are by the last answer. */
   const known = useRef(rows);
-  known.current = rows;
+  const show = (now: Rows) => {
+    known.current = now;
+    setRows(now);
+  };
   const wanted = useRef(query);
   const busy = useRef('');
-  const load = useCallback(
-    async (cursor: string) => {
-      const limits = new URLSearchParams({ limit: String(PAGE_CALLS), ...(cursor === '' ? {} : { after: cursor }) });
-      const url = `/sessions${query === '' ? '?' : `${query}&`}${limits}`;
-      try {
-        const page = await ask<Page>('GET', url);
-        if (wanted.current !== query) return;
-        setRows((before) => merged(before, cursor, page));
-        setLoaded(query);
-        setFailed(undefined);
-      } catch (failure) {
-        if (wanted.current === query) setFailed({ cursor, failure });
-      }
-    },
+  const load: (cursor: string) => Promise<void> = useMemo(
+    () =>
+      oneAtATime(async (cursor) => {
+        const limits = new URLSearchParams({ limit: String(PAGE_CALLS), ...(cursor === '' ? {} : { after: cursor }) });
+        const url = `/sessions${query === '' ? '?' : `${query}&`}${limits}`;
+        try {
+          const page = await ask<Page>('GET', url);
+          if (wanted.current !== query) return;
+          const { cursors } = known.current;
+          show(merged(known.current, cursor, page));
+          setLoaded(query);
+          setFailed(undefined);
+          // What news were about may have been pushed off the page that was asked for.
+          if (!cursors.includes(page.after) && hasLive(known.current, page.after)) void load(page.after);
+        } catch (failure) {
+          if (wanted.current === query) setFailed({ cursor, failure });
+        }
+      }),
     [query],
   );
   useEffect(() => {
     wanted.current = query;
     const before = leftFor(query);
-    setRows(before ?? NONE);
+    show(before ?? NONE);
     if (before !== undefined) setLoaded(query);
     setFailed(undefined);
     for (const cursor of before === undefined ? [''] : movingPages(before)) void load(cursor);
@@ -81,5 +91,5 @@ export function useCallList(query: string): CallList {
       busy.current = '';
     });
   };
-  return { calls: rows.calls, isLoaded: loaded === query, hasMore: rows.next !== '', error: wordsOf(failed?.failure), more };
+  return { calls: rows.calls, isLoaded: loaded === query, next: rows.next, error: wordsOf(failed?.failure), more };
 }

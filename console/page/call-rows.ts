@@ -16,9 +16,13 @@ export interface Rows {
   readonly pageOf: ReadonlyMap<string, string>;
   /** The cursor of the page that was not loaded yet; empty at the end. */
   readonly next: string;
+  /** How many calls the reader has loaded, page by page. */
+  readonly loaded: number;
+  /** How many of the calls that are shown have been pushed off the first page by new ones. */
+  readonly pushed: number;
 }
 
-export const NONE: Rows = { calls: [], cursors: [], pageOf: new Map(), next: '' };
+export const NONE: Rows = { calls: [], cursors: [], pageOf: new Map(), next: '', loaded: 0, pushed: 0 };
 
 /** Newest first, as the platform orders them. */
 const order = (a: Call, b: Call): number => {
@@ -32,27 +36,58 @@ export function movingPages({ calls, pageOf }: Rows): ReadonlySet<string> {
   return new Set(['', ...live.map(({ session_uuid: uuid }) => pageOf.get(uuid) ?? '')]);
 }
 
-/** The rows with a page of them as it is now. Calls that are not in the page any more, though they should be, go. */
+/** Whether a call of a page was live when it was seen last. */
+export const hasLive = ({ calls, pageOf }: Rows, page: string): boolean =>
+  calls.some(({ session_uuid: uuid, state }) => state !== 'ended' && pageOf.get(uuid) === page);
+
+/**
+ * The rows with a page of them as it is now. Calls that are not in the page any more, though they should be, go. The
+ * answer for a page of a list that has begun anew since changes nothing.
+ */
 export function merged(before: Rows, cursor: string, { sessions, after }: Page): Rows {
   const isNew = !before.cursors.includes(cursor);
+  if (isNew && cursor !== before.next) return before;
   const last = sessions.at(-1);
   const found = new Set(sessions.map(({ session_uuid: uuid }) => uuid));
+  const anew = () => merged(NONE, cursor, { sessions, after });
   // More calls have come than a page holds: some between these and the others would be missing.
   if (cursor === '' && !isNew && after !== '' && !sessions.some(({ session_uuid: uuid }) => before.pageOf.has(uuid)))
-    return merged(NONE, cursor, { sessions, after });
+    return anew();
   const kept = before.calls.filter((call) => {
     if (found.has(call.session_uuid)) return false;
     if (before.pageOf.get(call.session_uuid) !== cursor) return true;
     // It has moved to the page after this one, or it is gone.
     return last !== undefined && after !== '' && order(call, last) > 0;
   });
-  const calls = [...kept, ...sessions].sort(order);
-  const pageOf = new Map(before.pageOf);
+  const pageOf = new Map(kept.map(({ session_uuid: uuid }) => [uuid, before.pageOf.get(uuid) ?? '']));
+  const pushed = cursor === '' ? pushOff(kept, pageOf, after, sessions.length) : 0;
+  // A page that is left open on a busy platform would become longer for ever.
+  if (before.pushed + pushed > before.loaded) return anew();
   for (const uuid of found) pageOf.set(uuid, cursor);
+  const used = new Set(pageOf.values());
+  const cursors = before.cursors.filter((each) => each === cursor || used.has(each));
+  const more = [isNew ? cursor : [], pushed > 0 ? after : []].flat();
   return {
-    calls,
+    calls: [...kept, ...sessions].sort(order),
     pageOf,
-    cursors: isNew ? [...before.cursors, cursor] : before.cursors,
+    cursors: [...cursors, ...more],
     next: isNew ? after : before.next,
+    loaded: before.loaded + (isNew ? sessions.length : 0),
+    pushed: before.pushed + pushed,
   };
+}
+
+/**
+ * Gives the calls that were pushed off the first page to the page that begins where the first one ends now, by `after`,
+ * so that news of them load that one. It takes over those that were pushed off before, as long as it holds them all.
+ * Returns how many were pushed off.
+ */
+function pushOff(kept: readonly Call[], pageOf: Map<string, string>, after: string, pageCalls: number): number {
+  const calls = (page: string | undefined) => kept.filter(({ session_uuid: uuid }) => pageOf.get(uuid) === page);
+  const pushed = calls('');
+  const next = kept.find(({ session_uuid: uuid }) => pageOf.get(uuid) !== '');
+  const beside = pushed.length === 0 || next === undefined ? [] : calls(pageOf.get(next.session_uuid));
+  const taken = pushed.length + beside.length > pageCalls ? pushed : [...pushed, ...beside];
+  for (const { session_uuid: uuid } of taken) pageOf.set(uuid, after);
+  return pushed.length;
 }

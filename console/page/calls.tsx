@@ -42,7 +42,7 @@ export function CallsPage() {
       <div class="head">
         <h1>Calls</h1>
         <p class="quiet small" role="status" aria-live="polite">
-          {list.isLoaded ? told(list.calls, list.hasMore) : whileLoading(list.error)}
+          {list.isLoaded ? told(list.calls, list.next !== '') : whileLoading(list.error)}
         </p>
       </div>
       <FilterForm filters={filters} apps={apps} />
@@ -50,7 +50,7 @@ export function CallsPage() {
       {list.calls.length > 0 && (
         <div class="card">
           <Table label="Calls" columns={columns} rows={list.calls} keyOf={(call) => call.session_uuid} />
-          {list.hasMore && <More onMore={list.more} />}
+          {list.next !== '' && <More key={list.next} onMore={list.more} />}
         </div>
       )}
       {list.isLoaded && list.calls.length === 0 && (isFiltered ? <NoMatch /> : <NoCalls />)}
@@ -118,10 +118,10 @@ const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
   },
   { name: 'State', cell: (call) => <State state={call.state} /> },
   { name: 'Direction', cell: (call) => DIRECTIONS[call.type] ?? call.type },
-  { name: 'From', cell: (call) => <Party text={call.caller_id} /> },
-  { name: 'To', cell: (call) => <Party text={call.did} /> },
-  { name: 'Application', cell: (call) => <AppName apps={apps} uuid={call.app_uuid} /> },
-  { name: 'Trunk', cell: (call) => call.trunk || <span class="quiet">–</span> },
+  { name: 'From', party: true, cell: (call) => <Party text={call.caller_id} /> },
+  { name: 'To', party: true, cell: (call) => <Party text={call.did} /> },
+  { name: 'Application', party: true, cell: (call) => <AppName apps={apps} uuid={call.app_uuid} /> },
+  { name: 'Trunk', party: true, cell: (call) => call.trunk || <span class="quiet">–</span> },
   { name: 'Length', number: true, cell: (call) => lengthOf(call) },
   { name: 'End', cell: (call) => call.hangup_cause.replaceAll('_', ' ') || <span class="quiet">–</span> },
   { name: 'MOS', number: true, cell: (call) => mosOf(call) || <span class="quiet">–</span> },

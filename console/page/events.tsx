@@ -125,7 +125,7 @@ function Log(props: { readonly events: readonly LoggedEvent[]; readonly apps: re
                 <State state={event.status} />
               </td>
               <td data-name="Call">{event.session_uuid === '' ? '–' : <CallLink uuid={event.session_uuid} />}</td>
-              <td data-name="Application">
+              <td data-name="Application" class="party">
                 <AppName apps={props.apps} uuid={event.app_uuid} />
               </td>
               <td data-name="Attempts">{event.attempts.length}</td>

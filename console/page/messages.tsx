@@ -49,10 +49,10 @@ export function MessagesPage() {
 const columnsOf = (apps: readonly App[]): readonly Column<Message>[] => [
   { name: 'Sent', cell: (each) => <Time at={each.created_at} /> },
   { name: 'Status', cell: (each) => <State state={each.status} /> },
-  { name: 'From', cell: (each) => <Foreign text={each.from} /> },
-  { name: 'To', cell: (each) => <Foreign text={each.to} /> },
-  { name: 'Application', cell: (each) => <AppName apps={apps} uuid={each.app_uuid} /> },
+  { name: 'From', party: true, cell: (each) => <Foreign text={each.from} /> },
+  { name: 'To', party: true, cell: (each) => <Foreign text={each.to} /> },
+  { name: 'Application', party: true, cell: (each) => <AppName apps={apps} uuid={each.app_uuid} /> },
   { name: 'Text', text: true, cell: (each) => <Foreign text={each.text} /> },
   { name: 'Parts', number: true, cell: (each) => each.segments },
-  { name: 'Error', cell: (each) => visible(each.error_message || each.error_code) || <span class="quiet">–</span> },
+  { name: 'Error', party: true, cell: (each) => visible(each.error_message || each.error_code) || <span class="quiet">–</span> },
 ];

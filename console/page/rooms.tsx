@@ -1,12 +1,12 @@
 /** The Rooms of this node: who is in each, and who talks. */
-import { useEffect, useState } from 'preact/hooks';
 import { DIRECTIONS } from '../call/words.ts';
 import { AppName, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
-import { ask, queryOf } from '../platform/api.ts';
+import { ask } from '../platform/api.ts';
 import { useLoaded, whileLoading } from '../platform/live.ts';
 import type { App, Call, Room } from '../platform/types.ts';
+import { useMembers } from './room-members.ts';
 
 export function RoomsPage() {
   const { apps, error: appsError } = useApps();
@@ -43,43 +43,6 @@ export function RoomsPage() {
 }
 
 const NONE: readonly Room[] = [];
-const PAGE_CALLS = 500;
-/** Members beyond so many live calls are told by their Sessions alone. */
-const MOST_PAGES = 4;
-
-/** The calls of the members, by their Sessions. They are asked for when a member is there that is not known yet. */
-function useMembers(rooms: readonly Room[]): ReadonlyMap<string, Call> {
-  const [calls, setCalls] = useState<ReadonlyMap<string, Call>>(new Map());
-  const unknown = rooms
-    .flatMap(({ members }) => members.map(({ session_uuid: uuid }) => uuid))
-    .filter((uuid) => !calls.has(uuid))
-    .join(' ');
-  useEffect(() => {
-    if (unknown === '') return;
-    const controller = new AbortController();
-    // A page without them lacks the numbers and no more, and the next member that joins asks again.
-    liveCalls(unknown.split(' '), controller.signal).then(
-      (found) => setCalls((before) => new Map([...before, ...found])),
-      () => {},
-    );
-    return () => controller.abort();
-  }, [unknown]);
-  return calls;
-}
-
-/** The live calls, newest first, as far as the wanted ones are among them. */
-async function liveCalls(wanted: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Call>> {
-  const found = new Map<string, Call>();
-  let after = '';
-  for (let page = 0; page < MOST_PAGES && !wanted.every((uuid) => found.has(uuid)); page++) {
-    const query = queryOf({ state: 'live', limit: PAGE_CALLS, after });
-    const answer = await ask<{ sessions: readonly Call[]; after: string }>('GET', `/sessions${query}`, undefined, signal);
-    for (const call of answer.sessions) found.set(call.session_uuid, call);
-    after = answer.after;
-    if (after === '') break;
-  }
-  return found;
-}
 
 /** Who a member is: which way its call goes, and the number at the far end. */
 function Who({ call }: { readonly call: Call | undefined }) {

@@ -5,6 +5,7 @@ import { AppSelect, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
 import { ask } from '../platform/api.ts';
 import { useLoaded, whileLoading, wordsOf } from '../platform/live.ts';
+import { mayLeave } from '../platform/router.ts';
 import type { AppDetail, Call, Timeline, Trunk } from '../platform/types.ts';
 import { Softphone } from './softphone.tsx';
 
@@ -16,6 +17,10 @@ export function TryPage() {
     appUuid === '' ? Promise.resolve(undefined) : ask<AppDetail>('GET', `/apps/${appUuid}`, undefined, signal),
   );
   const failed = error || detailError;
+  // A call from this page is one to the application that is shown.
+  const choose = (uuid: string) => {
+    if (mayLeave()) setChosen(uuid);
+  };
   return (
     <>
       <div class="head">
@@ -25,7 +30,7 @@ export function TryPage() {
         </p>
       </div>
       <div class="filters">
-        <AppSelect apps={apps} value={appUuid} onChange={setChosen} />
+        <AppSelect apps={apps} value={appUuid} onChange={choose} />
       </div>
       <Problem words={failed} />
       {isLoaded && apps.length === 0 && (

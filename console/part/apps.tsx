@@ -3,6 +3,7 @@ import { ask } from '../platform/api.ts';
 import { useLoaded } from '../platform/live.ts';
 import type { App } from '../platform/types.ts';
 import { Foreign } from './text.tsx';
+import { visible } from './visible.ts';
 
 const NONE: readonly App[] = [];
 
@@ -34,11 +35,18 @@ export function AppSelect(props: {
   return (
     <label>
       Application
-      <select value={props.value} onChange={({ currentTarget }) => props.onChange(currentTarget.value)}>
+      <select
+        value={props.value}
+        onChange={({ currentTarget }) => {
+          props.onChange(currentTarget.value);
+          // It shows what is chosen, and the page may have kept to what was.
+          currentTarget.value = props.value;
+        }}
+      >
         {props.all === true && <option value="">All</option>}
         {props.apps.map((app) => (
           <option key={app.app_uuid} value={app.app_uuid}>
-            {app.name}
+            {visible(app.name)}
           </option>
         ))}
       </select>

@@ -76,8 +76,13 @@ export interface Column<T> {
   readonly number?: boolean;
   /** A text that others wrote: it may be long, and without a space. */
   readonly text?: boolean;
+  /** A name or a number that others chose: mostly short, but there is no saying. */
+  readonly party?: boolean;
   cell(row: T): ComponentChildren;
 }
+
+const classOf = ({ number, text, party }: Pick<Column<never>, 'number' | 'text' | 'party'>): string =>
+  number === true ? 'number' : text === true ? 'text' : party === true ? 'party' : '';
 
 /** A row of a table. It is drawn anew only when it is another, so that a long list stays quick while it is live. */
 class Row<T> extends Component<{ readonly columns: readonly Column<T>[]; readonly row: T }> {
@@ -88,9 +93,9 @@ class Row<T> extends Component<{ readonly columns: readonly Column<T>[]; readonl
   override render({ columns, row }: { readonly columns: readonly Column<T>[]; readonly row: T }) {
     return (
       <tr>
-        {columns.map(({ name, number, text, cell }) => (
-          <td key={name} data-name={name} class={number === true ? 'number' : text === true ? 'text' : ''}>
-            {cell(row)}
+        {columns.map((column) => (
+          <td key={column.name} data-name={column.name} class={classOf(column)}>
+            {column.cell(row)}
           </td>
         ))}
       </tr>

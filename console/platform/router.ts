@@ -68,7 +68,8 @@ export function useQuestionOnLeaving(what: string | undefined): void {
   }, [what]);
 }
 
-const mayLeave = (): boolean => question === undefined || confirm(question);
+/** Asks, where something would be lost, whether the page may be left. */
+export const mayLeave = (): boolean => question === undefined || confirm(question);
 
 /** Follows a click on a link of the console without loading the page anew. */
 export function followLink(event: MouseEvent): void {

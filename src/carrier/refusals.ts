@@ -25,6 +25,11 @@ export class Refusals {
     this.#onRefused(request, source);
   }
 
+  /** Records a refusal of someone who has proved who it is, which leads to no ban. */
+  ofKnown(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
+    this.#note(request, source, status, why, now);
+  }
+
   /** Records that a source is banned, with the request that was one too many. */
   banned(request: SipRequest, source: Peer, sec: number, now: number): void {
     this.#note(request, source, 0, bannedFor(sec, source.host), now);

@@ -6,7 +6,12 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { IncomingCall } from '../call/ports/leg.ts';
 import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
-import { DRAINING_RETRY_SEC, WEBRTC_NO_ROOM_RETRY_SEC, WEBRTC_SESSIONS_PER_TOKEN_MAX } from '../limits.ts';
+import {
+  DRAINING_RETRY_SEC,
+  WEBRTC_ICE_SESSIONS_MAX,
+  WEBRTC_NO_ROOM_RETRY_SEC,
+  WEBRTC_SESSIONS_PER_TOKEN_MAX,
+} from '../limits.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import { type Problem, problems } from '../problem.ts';
 import {
@@ -46,9 +51,11 @@ interface Live {
   /** The last offer, and the directions of all so far. */
   offer: BrowserOffer;
   readonly directions: Set<Direction>;
+  /** Our names in the ICE session of the call, and the browser's, which tell a restart from a repetition. */
   ice: IceCredentials;
-  /** The password of the browser's ICE session, which tells a restart from a repetition. */
   theirs: IceCredentials;
+  /** Our names in each ICE session so far, by the browser's: it may have missed the answer to the last restart. */
+  readonly iceSessions: Map<string, IceCredentials>;
   version: number;
 }
 
@@ -105,6 +112,7 @@ export class WebrtcDoor implements BrowserCalls {
       directions: new Set([offer.direction]),
       ice,
       theirs: offer.ice,
+      iceSessions: new Map([[offer.ice.ufrag, ice]]),
       ssrc,
       sessionId: randomInt(2 ** 47),
       version: 1,
@@ -128,6 +136,9 @@ export class WebrtcDoor implements BrowserCalls {
     if (!isRestart || fragment.ice === undefined) return undefined;
     live.theirs = fragment.ice;
     live.ice = ownCredentials(random);
+    live.iceSessions.set(live.theirs.ufrag, live.ice);
+    const [oldest] = live.iceSessions.keys();
+    if (live.iceSessions.size > WEBRTC_ICE_SESSIONS_MAX && oldest !== undefined) live.iceSessions.delete(oldest);
     live.leg.media?.restartIce(live.ice);
     const midName = live.offer.sections[live.offer.audio]?.mid ?? '';
     return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
@@ -145,8 +156,11 @@ export class WebrtcDoor implements BrowserCalls {
   #renegotiate(live: Live, body: Uint8Array): WhipPatched | Problem {
     const offer = readBrowserOffer(body, this.#options.codecs);
     if ('refused' in offer) return refusal(offer);
-    const isSame = offer.ice.ufrag === live.theirs.ufrag && sameBytes(offer.fingerprint.bytes, live.offer.fingerprint.bytes);
+    const ice = live.iceSessions.get(offer.ice.ufrag);
+    const isSame = ice !== undefined && sameBytes(offer.fingerprint.bytes, live.offer.fingerprint.bytes);
     if (!isSame) return problems.unprocessable('body: must be an offer of the same ICE session and certificate');
+    live.ice = ice;
+    live.theirs = offer.ice;
     const held = isHold(offer.direction, live.directions);
     live.directions.add(offer.direction);
     live.offer = offer;

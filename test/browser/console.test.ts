@@ -156,17 +156,48 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.close();
   }, 60_000);
 
-  test('fits a telephone, with the longest name that an application may have and a long address of its webhook', async () => {
+  test('fits a telephone, with the longest names that applications, trunks and callers may have', async () => {
     const tab = await context.newPage();
     await tab.setViewportSize({ width: 360, height: 740 });
     const detail = await platform.operator('GET', `/apps/${app.appUuid}`);
-    const long = { ...detail.body, name: 'W'.repeat(100), webhook_url: `https://receiver.example.com/${'segment'.repeat(20)}` };
-    await tab.route(/operator\/v1\/apps$/, (route) => route.fulfill({ json: { apps: [long] } }));
-    await tab.route(/operator\/v1\/apps\/app_[0-9a-f-]+$/, (route) => route.fulfill({ json: long }));
+    const since = new Date().toISOString();
+    // A name of the letters that are widest, and one that would turn what is beside it.
+    const long = { ...detail.body, name: `\u202e${'W'.repeat(100)}`, webhook_url: `https://example.com/${'segment'.repeat(20)}` };
+    const told = { ...long, webhook_status: { state: 'disabled', since, last_error: 'e'.repeat(120) } };
+    const call = {
+      session_uuid: crypto.randomUUID(),
+      app_uuid: app.appUuid,
+      type: 'phone_in',
+      state: 'answered',
+      trunk: 't'.repeat(64),
+    };
+    const caller = { ...call, caller_id: 'W'.repeat(255), did: NUMBER, created_at: since, answered_at: since, ended_at: '' };
+    const room = { room_id: crypto.randomUUID(), app_uuid: app.appUuid, created_at: since };
+    const status = { registered: false, registered_until: '', channels_in_use: 0, calls_24h: 0, failures_24h: 0 };
+    const trunk = {
+      name: 'W'.repeat(64),
+      uri: `sip:${'carrier.'.repeat(20)}example.com`,
+      register: true,
+      inbound_cidrs: [],
+      status,
+    };
+    const answers: readonly (readonly [RegExp, object])[] = [
+      [/operator\/v1\/apps$/, { apps: [long] }],
+      [/operator\/v1\/apps\/app_[0-9a-f-]+$/, told],
+      [
+        /operator\/v1\/sessions\?/,
+        { sessions: [{ ...caller, duration_seconds: 0, hangup_cause: '', hangup_by: '' }], after: '' },
+      ],
+      [/operator\/v1\/rooms$/, { rooms: [{ ...room, members: [{ ...call, muted: true, talking: true }] }] }],
+      [/operator\/v1\/trunks$/, { trunks: [trunk] }],
+    ];
+    for (const [url, json] of answers) await tab.route(url, (route) => route.fulfill({ json }));
+    const names = { rooms: caller.caller_id, trunks: trunk.name };
     for (const name of PAGES) {
       await tab.goto(`${platform.url}/console/${name}`);
       await tab.getByRole('heading', { level: 1 }).waitFor();
-      if (!['rooms', 'trunks'].includes(name)) await tab.getByText(long.name).first().waitFor({ state: 'attached' });
+      const shown = name === 'rooms' || name === 'trunks' ? names[name] : `⟨U+202E⟩${'W'.repeat(100)}`;
+      await tab.getByText(shown).first().waitFor({ state: 'attached' });
       const broken = await tab.evaluate(() =>
         [document.documentElement, ...document.querySelectorAll('.card')]
           .filter((each) => each.scrollWidth > each.clientWidth)
@@ -483,6 +514,35 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
     await rows.first().waitFor();
     expect(await rows.count()).toBe(3);
+  }, 60_000);
+
+  test('shows the end of a call that a hundred newer ones have pushed down while the list was open', async () => {
+    const sql = postgres({ host: join(platform.dataDir, 'postgres-socket'), username: 'sidetone', database: 'postgres' });
+    const insert = (first: number, count: number) =>
+      sql`INSERT INTO sessions (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at)
+        SELECT gen_random_uuid(), ${app.appUuid}, 'pushing', 'phone_in', 'ended', '+15550900', '+15550901', false, '', n, n + 1
+        FROM generate_series(${first}::bigint, ${first + count - 1}::bigint) AS n`;
+    await insert(1, 120);
+    await page.goto(`${platform.url}/console/calls`);
+    await page.getByText('100 and more shown').waitFor();
+    const { body } = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: NUMBER, trunk: 'loop' });
+    const row = page.getByRole('row').filter({ has: page.locator(`a[href="/console/calls/${body.session_uuid}"]`) });
+    await row.filter({ hasText: 'answered' }).waitFor();
+    await page.reload();
+    await page.getByText('100 and more shown, 2 live').waitFor();
+    for (const [first, shown] of [
+      [Date.now() + 10_000, 150],
+      [Date.now() + 20_000, 200],
+    ] as const) {
+      await insert(first, 50);
+      await platform.operator('POST', `/apps/${app.appUuid}/events`, { event: 'session.transfer.failed' });
+      await page.getByText(`${shown} and more shown, 2 live`).waitFor();
+    }
+    await platform.operator('POST', `/apps/${app.appUuid}/sessions/${body.session_uuid}/hangup`, {});
+    await row.filter({ hasText: 'ended' }).waitFor({ state: 'attached' });
+    await page.getByText('200 and more shown, 0 live').waitFor();
+    await sql`DELETE FROM sessions WHERE node_id = 'pushing'`;
+    await sql.end();
   }, 60_000);
 
   test('goes on in a tab whose session another tab has renewed, and says when it cannot be left', async () => {

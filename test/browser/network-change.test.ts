@@ -116,4 +116,26 @@ describe.skipIf(!chromiumInstalled)('Chromium', () => {
       hangup_by: 'caller',
     });
   }, 60_000);
+
+  test('is told that its call is over where its network stays away', async () => {
+    const away = await browser.newPage();
+    // Two minutes pass in a moment: those of the page, while the connection lives in real time.
+    await away.clock.install();
+    await away.goto(`http://127.0.0.1:${site.port}/`);
+    await away.waitForFunction('window.ready === true');
+    token = tokenOf(await api('POST', '/v1/webrtc-tokens', {}));
+    const uuid = String(await away.evaluate(`start(location.origin + '/whip', ${JSON.stringify(token.token)}, 700)`));
+    await receiver.event('session.created', uuid);
+    await api('POST', `/v1/sessions/${uuid}/answer`, {});
+    await receiver.event('session.answered', uuid);
+    await away.route('**/whip/**', (route) => route.abort());
+    const asked = away.waitForEvent('requestfailed', { timeout: 30_000 });
+    relay.cut();
+    await asked;
+    for (let turn = 0; turn < 50 && !(await away.evaluate('window.over')); turn++) await away.clock.runFor(5000);
+    expect(await away.evaluate('window.over')).toBe(true);
+    expect(await away.evaluate('call.connection.connectionState')).toBe('closed');
+    relay.mend();
+    await away.close();
+  }, 60_000);
 });

@@ -6,8 +6,10 @@ import { endOf, extentOf, gapsOf, spansOf } from '../../console/call/spans.ts';
 import { piecesOf, placeOf, takesOf } from '../../console/call/takes.ts';
 import { stepOf, ticksOf, tickText } from '../../console/call/ticks.ts';
 import { mosOf, TYPE_NAMES, titleOf } from '../../console/call/words.ts';
-import { merged } from '../../console/page/call-rows.ts';
+import { hasLive, merged, NONE, type Rows } from '../../console/page/call-rows.ts';
+import { ofMembers } from '../../console/page/room-members.ts';
 import { visible } from '../../console/part/visible.ts';
+import { oneAtATime } from '../../console/platform/in-turn.ts';
 import { fieldOf, instantOf } from '../../console/platform/time.ts';
 import type { Call, Entry } from '../../console/platform/types.ts';
 import { SCHEMAS } from '../../src/http/openapi/schemas.ts';
@@ -203,28 +205,80 @@ test('a field of a time means UTC where times are shown in UTC', () => {
 });
 
 describe('the list of calls', () => {
-  const none = { calls: [], cursors: [], pageOf: new Map<string, string>(), next: '' };
   const uuids = (rows: { readonly calls: readonly Call[] }) => rows.calls.map(({ session_uuid: uuid }) => uuid);
 
   test('a new call comes first, and the one that it pushed off the first page stays', () => {
-    const first = merged(none, '', { sessions: [call(4), call(3)], after: 'c3' });
+    const first = merged(NONE, '', { sessions: [call(4), call(3)], after: 'c3' });
     const second = merged(first, 'c3', { sessions: [call(2), call(1)], after: '' });
     const later = merged(second, '', { sessions: [call(5, 'answered'), call(4)], after: 'c4' });
     expect(uuids(later)).toEqual(['s5', 's4', 's3', 's2', 's1']);
     expect(later.next).toBe('');
   });
 
+  test('a call that new ones have pushed off the first page is on the page after it, whose news show its end', () => {
+    const first = merged(NONE, '', { sessions: [call(4), call(3, 'answered')], after: 'c3' });
+    const later = merged(first, '', { sessions: [call(5), call(4)], after: 'c4' });
+    expect([later.pageOf.get('s3'), hasLive(later, 'c4'), later.cursors]).toEqual(['c4', true, ['', 'c4']]);
+    const next = merged(later, '', { sessions: [call(6), call(5)], after: 'c5' });
+    expect([next.pageOf.get('s3'), next.pageOf.get('s4'), next.cursors]).toEqual(['c5', 'c5', ['', 'c5']]);
+    const seen = merged(next, 'c5', { sessions: [call(4), call(3)], after: 'c3' });
+    expect([uuids(seen), hasLive(seen, 'c5'), seen.next]).toEqual([['s6', 's5', 's4', 's3'], false, 'c3']);
+  });
+
+  test('does not become more than twice as long as it was loaded, however many calls come while it is open', () => {
+    const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
+    let rows: Rows = merged(merged(NONE, '', page(6)), 'c4', page(3));
+    let most = 0;
+    for (let newest = 7; newest < 60; newest++) {
+      rows = merged(rows, '', page(newest));
+      most = Math.max(most, rows.calls.length);
+      expect(uuids(rows)).toEqual(Array.from(rows.calls, (_, at) => `s${newest - at}`));
+      expect(rows.pageOf.size).toBe(rows.calls.length);
+      expect(rows.cursors.length).toBeLessThanOrEqual(5);
+    }
+    expect(most).toBe(12);
+    expect(rows.calls.length).toBeLessThan(7);
+  });
+
+  test('the answer for a page of a list that has begun anew since leaves no hole in it', () => {
+    const first = merged(NONE, '', { sessions: [call(4), call(3)], after: 'c3' });
+    const anew = merged(first, '', { sessions: [call(9), call(8)], after: 'c8' });
+    expect(merged(anew, 'c3', { sessions: [call(2), call(1)], after: '' })).toBe(anew);
+  });
+
+  test('is asked for by one request at a time, and once more for what has happened meanwhile', async () => {
+    const sent: { readonly key: string; readonly answer: () => void }[] = [];
+    const load = oneAtATime((key) => new Promise((answer) => sent.push({ key, answer })));
+    const done = load('a');
+    for (const key of ['a', 'b', 'a']) void load(key);
+    expect(sent.map(({ key }) => key)).toEqual(['a', 'b']);
+    sent[0]?.answer();
+    await Promise.resolve();
+    while (sent.length < 3) await Promise.resolve();
+    expect(sent.map(({ key }) => key)).toEqual(['a', 'b', 'a']);
+    sent[2]?.answer();
+    await done;
+    void load('a');
+    expect(sent.length).toBe(4);
+  });
+
   test('begins anew where more calls came than a page holds, so that none is missing between', () => {
-    const first = merged(none, '', { sessions: [call(4), call(3)], after: 'c3' });
+    const first = merged(NONE, '', { sessions: [call(4), call(3)], after: 'c3' });
     const later = merged(first, '', { sessions: [call(9), call(8)], after: 'c8' });
     expect([uuids(later), later.next, later.cursors]).toEqual([['s9', 's8'], 'c8', ['']]);
   });
 
   test('a call that does not match any more, or was erased, goes', () => {
-    const first = merged(none, '', { sessions: [call(4), call(3), call(2)], after: '' });
+    const first = merged(NONE, '', { sessions: [call(4), call(3), call(2)], after: '' });
     expect(uuids(merged(first, '', { sessions: [call(4), call(2)], after: '' }))).toEqual(['s4', 's2']);
     expect(uuids(merged(first, '', { sessions: [], after: '' }))).toEqual([]);
   });
+});
+
+test('of the live calls the page of Rooms keeps those of its members alone', () => {
+  const found = new Map([call(1), call(2), call(3)].map((each) => [each.session_uuid, each]));
+  const before = new Map([call(4), call(5)].map((each) => [each.session_uuid, each]));
+  expect([...ofMembers(['s2', 's4', 's9'], found, before).keys()]).toEqual(['s2', 's4']);
 });
 
 test('every type of a call has a name on its page', () => {

@@ -117,11 +117,18 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     expect(await tell('call.hold(true)')).toBe('done');
     expect(await tell('Promise.all([call.reconnect(), call.hold(false)])')).toBe('done');
     await receiver.event('session.resumed', uuid);
+    // The platform has taken the restart, and the browser goes on as it was: it has never seen the answer.
+    await page.route('**/v1/whip/**', (route) => route.fetch().then(() => route.abort()));
+    expect(await tell('call.reconnect()')).toBe('failed');
+    await page.unroute('**/v1/whip/**');
+    expect(await tell('call.hold(true)')).toBe('done');
+    expect(await tell('call.reconnect()')).toBe('done');
+    expect(await tell('call.hold(false)')).toBe('done');
     const urls = [`http://127.0.0.1:${site.port}/tone.wav`];
     await api('POST', `/v1/sessions/${uuid}/playback/play`, { type: 'files', urls, loop: 10 });
     await hears(1000);
-    // The console names the two requests that were lost.
-    expect(seen.errors.splice(0)).toEqual(Array(2).fill(expect.stringContaining('ERR_FAILED')));
+    // The console names the three requests that were lost.
+    expect(seen.errors.splice(0)).toEqual(Array(3).fill(expect.stringContaining('ERR_FAILED')));
     await page.evaluate('call.hangUp()');
     await receiver.event('session.ended', uuid);
   }, 30_000);
@@ -212,6 +219,7 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
   }, 30_000);
 
   test('the console’s softphone calls an application, presses keys, and hangs up', async () => {
+    const { body: other } = await platform.operator('POST', '/apps', { name: 'other' });
     const tab = await browser.newPage();
     const there = watch(tab, platform.url);
     await tab.goto(`${platform.url}/console`);
@@ -232,11 +240,18 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await opened.getByRole('heading', { name: 'What happened' }).waitFor();
     expect(await opened.getByRole('link', { name: 'SIP as text' }).count()).toBe(0);
     await opened.close();
-    const asked = tab.waitForEvent('dialog');
-    const followed = tab.getByRole('link', { name: 'Calls', exact: true }).click();
-    await (await asked).dismiss();
-    await followed;
-    expect(tab.url()).toBe(`${platform.url}/console/try`);
+    const chosen = tab.getByRole('combobox', { name: /^Application/ });
+    for (const leave of [
+      () => tab.getByRole('link', { name: 'Calls', exact: true }).click(),
+      () => tab.getByRole('button', { name: 'Log out' }).click(),
+      () => chosen.selectOption(String(other.app_uuid)),
+    ]) {
+      const asked = tab.waitForEvent('dialog');
+      const left = leave();
+      await (await asked).dismiss();
+      await left;
+      expect([tab.url(), await chosen.inputValue()]).toEqual([`${platform.url}/console/try`, app.appUuid]);
+    }
     await answer(uuid);
     await tab.getByRole('button', { name: '7', exact: true }).click();
     expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '7' });
@@ -264,4 +279,31 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await receiver.event('session.ended', String(uuid));
     await tab.close();
   }, 30_000);
+
+  test('a call whose tab is closed is over at once', async () => {
+    const { url, token } = await newToken();
+    const tab = await browser.newPage();
+    await tab.goto(`http://127.0.0.1:${site.port}/`);
+    await tab.waitForFunction('window.ready === true');
+    const uuid = String(await tab.evaluate(`start(${JSON.stringify(url)}, ${JSON.stringify(token)}, 700)`));
+    await answer(uuid);
+    const example = await browser.newPage();
+    await example.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
+    const created = example.waitForResponse((response) => response.status() === 201);
+    await example.getByRole('button', { name: 'Call' }).click();
+    const ofExample = String((await (await created).headerValue('location'))?.split('/').at(-1));
+    await example.getByRole('status').filter({ hasText: 'connected' }).waitFor();
+    await answer(ofExample);
+    for (const [left, session] of [
+      [tab, uuid],
+      [example, ofExample],
+    ] as const) {
+      await left.close();
+      // A browser that is not heard any more is given up as `timeout`, half a minute later.
+      expect((await receiver.event('session.ended', session)).body).toMatchObject({
+        hangup_cause: 'completed',
+        hangup_by: 'caller',
+      });
+    }
+  }, 60_000);
 });

@@ -134,7 +134,7 @@ describe('a device', () => {
     for (const username of ['nobody', 'bob']) expect(answered(username)).toBeWithin(20, 40);
   });
 
-  test('is refused what is not known here, and a registration that is too brief', async () => {
+  test('is refused what is not known here, a registration that is too brief and one contact too many, and the operator is told', async () => {
     const { carrier, directory } = await open();
     const alice = await peerOf(carrier, '127.0.0.7');
     const fields = 'Require: outbound, timer\r\nProxy-Require: gruu\r\n';
@@ -145,6 +145,24 @@ describe('a device', () => {
     expect(brief.response).toMatch(/^SIP\/2.0 423 Interval Too Brief/);
     expect(field(brief.response, 'Min-Expires')).toBe('60');
     expect(directory.contacts.get('alice') ?? []).toEqual([]);
+    const told = () => carrier.carrier.refusals().find(({ status }) => status !== 401);
+    expect(told()).toMatchObject({ status: 423, remedy: expect.stringContaining('longer registration') });
+    for (let restart = 0; restart < 10; restart++)
+      await asUser(alice, 'REGISTER', 'alice', { contact: `<sip:alice-${restart}@127.0.0.7>` });
+    const more = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice-10@127.0.0.7>' });
+    expect(more.response).toMatch(/^SIP\/2.0 403/);
+    expect(told()).toMatchObject({ status: 403, reason: expect.stringContaining('10 contacts'), to: 'sip:alice@x' });
+  });
+
+  test('with the right password is not banned, however often its registration is too brief', async () => {
+    const carrier = await TestCarrier.open([ELSEWHERE], { devices: new Directory(), ban: { after: 3, sec: 600 } });
+    carriers.push(carrier);
+    const alice = await peerOf(carrier, '127.0.0.7');
+    for (let times = 0; times < 6; times++) {
+      const { response } = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.7>;expires=5' });
+      expect(response).toMatch(/^SIP\/2.0 423/);
+    }
+    expect(carrier.carrier.bans().total).toBe(0);
   });
 
   test('is told to try again later while the database is away', async () => {

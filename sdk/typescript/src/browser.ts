@@ -30,7 +30,7 @@ export interface BrowserCall {
   hold(on: boolean): Promise<void>;
   /**
    * Finds a new way after the network changed. It is done by itself when the connection is lost, and again for two
-   * minutes while it stays lost. Rejects when the platform cannot be asked within five seconds, or refuses.
+   * minutes while it stays lost; then the call is over. Rejects when the platform cannot be asked within five seconds, or refuses.
    */
   reconnect(): Promise<void>;
   hangUp(): Promise<void>;
@@ -53,9 +53,10 @@ export async function connectBrowser({ url, token, audio }: ConnectBrowserOption
   const heard = new MediaStream();
   connection.ontrack = ({ track }) => heard.addTrack(track);
   for (const track of microphone.getAudioTracks()) connection.addTrack(track, microphone);
-  const request: Ask = (to, method, body, headers = {}, withinMs) =>
+  const request: Ask = (to, method, body, headers = {}, withinMs, keepalive = false) =>
     fetch(to, {
       method,
+      keepalive,
       headers: { authorization: `Bearer ${token}`, ...headers },
       ...(body === undefined ? {} : { body }),
       ...(withinMs === undefined ? {} : { signal: AbortSignal.timeout(withinMs) }),
@@ -78,7 +79,15 @@ export async function connectBrowser({ url, token, audio }: ConnectBrowserOption
   }
 }
 
-type Ask = (to: string, method: string, body?: string, headers?: Record<string, string>, withinMs?: number) => Promise<Response>;
+type Ask = (
+  to: string,
+  method: string,
+  body?: string,
+  headers?: Record<string, string>,
+  withinMs?: number,
+  /** The request outlives the page. */
+  keepalive?: boolean,
+) => Promise<Response>;
 
 interface Parts {
   readonly connection: RTCPeerConnection;
@@ -121,8 +130,15 @@ class Call implements BrowserCall {
       transport?.addEventListener('statechange', () => {
         if (transport.state === 'closed' || transport.state === 'failed') this.#close();
       });
+    addEventListener('pagehide', this.#leave);
     void this.#watchBeginning();
   }
+
+  /** A page that is closed has no time for the goodbye of its connection. Its browser sends this after it is gone. */
+  readonly #leave = (): void => {
+    const { location, request } = this.#parts;
+    request(location, 'DELETE', undefined, {}, undefined, true).catch(() => {});
+  };
 
   /** A call that ends before the handshake has nothing to say goodbye with, so its location is asked. */
   async #watchBeginning(): Promise<void> {
@@ -211,7 +227,10 @@ class Call implements BrowserCall {
     }
   }
 
-  /** Restarts until the connection is there again: the network may be away for a while, for the request too. */
+  /**
+   * Restarts until the connection is there again: the network may be away for a while, for the request too. The call is
+   * over where it does not come back: the platform has given it up long before.
+   */
   async #recover(): Promise<void> {
     if (this.#isRecovering) return;
     this.#isRecovering = true;
@@ -225,6 +244,7 @@ class Call implements BrowserCall {
       pause = Math.min(2 * pause, ANSWER_MAX_MS);
     }
     this.#isRecovering = false;
+    if (this.#isLost()) this.#close();
   }
 
   #isLost(): boolean {
@@ -260,6 +280,7 @@ class Call implements BrowserCall {
   #close(): void {
     if (this.#over) return;
     this.#over = true;
+    removeEventListener('pagehide', this.#leave);
     this.connection.close();
     if (this.#parts.isOurs) for (const track of this.#parts.microphone.getTracks()) track.stop();
     this.#end();

@@ -10,6 +10,7 @@ import { hexHash } from '../../hash.ts';
 import {
   DEVICE_CHALLENGES_MAX,
   DEVICE_CHALLENGES_PER_SOURCE,
+  DEVICE_CONTACTS_MAX,
   DEVICE_GUESSES_MAX,
   DEVICE_REGISTERS_MAX,
   SIP_REFUSED_SOURCES_MAX,
@@ -22,7 +23,7 @@ import { type DigestSecrets, DigestServer } from '../../sip/message/digest-serve
 import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
-import { type Binding, contactField, register } from '../../sip/registrar.ts';
+import { type Binding, contactField, type RegisterOutcome, register } from '../../sip/registrar.ts';
 import { sourceOf } from '../../sip/source.ts';
 import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
@@ -45,6 +46,28 @@ const UNKNOWN: Why = {
 const GUESSING: Why = {
   reason: 'Too many wrong passwords came from the source; it is not answered for up to a minute',
   remedy: 'If it is a device of yours, correct its password',
+};
+
+/** Why a REGISTER of a device is refused once its sender is known, by the status of its answer. */
+const NOT_BOUND: Readonly<Record<Exclude<RegisterOutcome['status'], 200>, Why>> = {
+  400: {
+    reason: 'The REGISTER of the device cannot be read',
+    remedy: 'Look at its Contact and CSeq header fields, and update the firmware of the device',
+  },
+  403: {
+    reason: `The device user has ${DEVICE_CONTACTS_MAX} contacts, which is the most`,
+    remedy:
+      'Contacts of a phone that restarted without signing off stay until they expire: set a shorter registration at the ' +
+      'device (60 s or more), or set another password with PUT /operator/v1/apps/{app_uuid}/devices/{username} to unbind all',
+  },
+  423: {
+    reason: `The device asked to be registered for less than ${SIP_REGISTER_MIN_SEC} s`,
+    remedy: 'Set a longer registration at the device, if it does not ask again with one by itself',
+  },
+  500: {
+    reason: 'The REGISTER of the device is older than one that has come already',
+    remedy: 'None if it comes once. A device whose CSeq begins anew has to take another Call-ID',
+  },
 };
 
 interface DevicesOptions {
@@ -191,6 +214,7 @@ export class Devices {
     const changes = request.headers.has('contact');
     const outcome = changes ? await directory.change(device, decide) : decide(await directory.bindings(username));
     if (outcome.status !== 200) {
+      this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], this.#options.now());
       const response = transaction.make(outcome.status);
       if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));
       respond(() => transaction.send(response));
