@@ -138,7 +138,8 @@ async function rtpPorts({ host, firstPort, lastPort }: Config['rtp'], isRunning:
  */
 export function publicUrlCheck({ http, publicUrl }: Pick<Config, 'http' | 'publicUrl'>): Check {
   const name = 'public_url';
-  const origin = publicUrl ?? originAt(http.host, http.port);
+  const own = originAt(http.host, http.port);
+  const origin = publicUrl ?? (http.port === 0 ? own.replace(/:0$/, ', with the port that is free at the start') : own);
   if (publicUrl !== undefined || (http.host !== '0.0.0.0' && http.host !== '::')) return ok(name, origin);
   return warning(
     name,

@@ -68,7 +68,8 @@ test('URLs at the loopback address of a server that listens on every address are
     found: 'recordings have URLs at http://127.0.0.1:8080, which only this machine reaches',
   });
   expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
-  expect(publicUrlCheck(settings({})).status).toBe('ok');
+  expect(publicUrlCheck(settings({}))).toMatchObject({ status: 'ok', found: 'http://127.0.0.1:8080' });
+  expect(publicUrlCheck(settings({ HTTP_PORT: '0' })).found).toBe('http://127.0.0.1, with the port that is free at the start');
 });
 
 test('loopback that applications from elsewhere may reach is a warning, until it is forbidden or named in part', () => {
