@@ -10,7 +10,8 @@ import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
-import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
+import { SmppConnection, SmppLost } from './smpp-connection.ts';
+import type { Pdu } from './smpp-pdu.ts';
 import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 
 type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;

@@ -2,6 +2,8 @@
 import type { PartOutcome } from '../machine/message/gateway.ts';
 
 export const ESME_RX_T_APPN = 0x64;
+/** The application will never take that message. */
+export const ESME_RX_P_APPN = 0x65;
 const ESME_RTHROTTLED = 0x58;
 
 /** Statuses that mean "not now": bind state, system error, full queue, throttled, temporary application error. */

@@ -27,4 +27,14 @@ declare module 'smpp' {
     toBuffer(): Buffer;
   }
   export const encodings: { default: string };
+  /** How a field lies in a PDU. `read` throws where the field would end beyond the buffer. */
+  interface FieldType {
+    read(buffer: Buffer, offset: number): unknown;
+    size(value: unknown): number;
+  }
+  interface CommandFields {
+    /** The mandatory fields in their order. */
+    readonly params?: Readonly<Record<string, { readonly type: FieldType }>>;
+  }
+  export const commandsById: Readonly<Record<number, CommandFields | undefined>>;
 }
