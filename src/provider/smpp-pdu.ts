@@ -1,7 +1,7 @@
 /**
  * Reads a PDU from its frame. The codec gives up a PDU of which one optional field (TLV, SMPP 3.4 §5.3) is not as it
  * should be, such as a `callback_num` that a phone sent without a number. Such a PDU is read again without the optional
- * fields that nobody here looks at: its receipt, or its text, is as good as any other.
+ * fields that nobody here looks at, because its receipt still counts.
  */
 import smpp from 'smpp';
 
@@ -42,7 +42,10 @@ function decoded(frameOf: () => Buffer): Pdu | undefined {
   }
 }
 
-/** The frame with its mandatory fields, and those optional ones that are looked at and have a value. Throws as the codec does. */
+/**
+ * The frame with its mandatory fields, and those optional ones that are looked at and have a value. Throws as the codec
+ * does.
+ */
 function withoutOthers(frame: Buffer): Buffer {
   const kept = [frame.subarray(0, endOfMandatory(frame))];
   for (let at = kept[0]?.length ?? 0; at + TLV_HEADER_BYTES <= frame.length; ) {

@@ -12,7 +12,7 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away'>;
 
 /** A queue of one message. */
-function queue(clock: VirtualClock, answers: Answers) {
+function queue(clock: VirtualClock, answers: Answers, isReady = true) {
   let row: MessageState | undefined;
   const take = (doing: 'claim' | 'change', step: (state: MessageState) => MessageStep) => {
     if (answers[doing] === 'away' || row === undefined) throw new StoreUnavailable('away');
@@ -32,6 +32,7 @@ function queue(clock: VirtualClock, answers: Answers) {
     },
     change: async (_uuid, _now, step) => take('change', step),
     held: async (until) => (row?.stage === 'submitting' && row.dueAt <= until ? [row.messageUuid] : []),
+    waitingSince: async (at) => (row?.stage === 'waiting' && row.createdAt <= at ? [row.messageUuid] : []),
     nextDue: async () => (row?.stage === 'waiting' ? row.dueAt : undefined),
     get: async () => row,
     list: async () => [],
@@ -54,7 +55,7 @@ function queue(clock: VirtualClock, answers: Answers) {
       held.push('started');
     },
     rest: async () => void held.push('rested'),
-    ready: () => true,
+    ready: () => isReady,
     window: 10,
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
@@ -177,4 +178,17 @@ test('A stop waits ten seconds for a database that is away to take an outcome, n
   await clock.advance(4_000);
   expect(isClosed).toBe(true);
   await closed;
+});
+
+test('A message that could not be submitted for a day is told as expired, also while the SMSC is away', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, row } = queue(clock, { claim: 'yes', change: 'yes' }, false);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await clock.advance(24 * 3_600_000 - 60_000);
+  expect(row()).toMatchObject({ status: 'queued', stage: 'waiting' });
+  await clock.advance(120_000);
+  expect(row()).toMatchObject({ status: 'failed', stage: 'settled', errorCode: 'expired' });
+  expect(submissions).toHaveLength(0);
+  await dispatcher.close();
 });
