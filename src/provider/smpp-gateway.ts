@@ -5,7 +5,7 @@
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
+import { SMPP_ENQUIRE_LINK_MS, SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { receiptOf } from '../machine/message/receipt.ts';
@@ -36,7 +36,13 @@ export class SmppGateway implements SmsGateway {
   #connection: SmppConnection | undefined;
   #bound = false;
   #resting = true;
+  /**
+   * Losses in a row of links that were of no use. Each costs what was under way on it, so that a bind alone does not
+   * count as the end of the trouble.
+   */
   #failures = 0;
+  /** When the link was bound, in ms since the epoch. */
+  #boundAt: number | undefined;
   #pausedUntil = 0;
   /** When the next part may be submitted, in ms since the epoch. */
   #nextTurnAt = 0;
@@ -62,6 +68,7 @@ export class SmppGateway implements SmsGateway {
     if (!this.#resting) return;
     this.#resting = false;
     this.#failures = 0;
+    this.#boundAt = undefined;
     this.#connect();
   }
 
@@ -102,7 +109,9 @@ export class SmppGateway implements SmsGateway {
   async #response(request: Promise<Pdu>): Promise<Pdu> {
     this.#unanswered.add(request);
     try {
-      return await request;
+      const response = await request;
+      this.#failures = 0;
+      return response;
     } finally {
       this.#unanswered.delete(request);
     }
@@ -122,7 +131,7 @@ export class SmppGateway implements SmsGateway {
     } while (this.#clock.now() < this.#pausedUntil);
   }
 
-  #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {
+  #submitSm({ messageUuid, from, to, text, total }: Submission, part: number): Readonly<Record<string, unknown>> {
     const { encoding, segments } = segment(text);
     const addressed = {
       source_addr_ton: INTERNATIONAL,
@@ -136,8 +145,7 @@ export class SmppGateway implements SmsGateway {
     };
     const octets = segments[part] ?? new Uint8Array(0);
     if (segments.length === 1) return { ...addressed, short_message: Buffer.from(octets) };
-    if (this.#settings.longMessages === 'payload')
-      return { ...addressed, short_message: Buffer.alloc(0), message_payload: Buffer.concat(segments) };
+    if (total === 1) return { ...addressed, short_message: Buffer.alloc(0), message_payload: Buffer.concat(segments) };
     // The same for every part and every attempt, and rarely that of another message to the same number.
     const reference = Number.parseInt(messageUuid.slice(0, 2), 16);
     const header = concatenationHeader(reference, segments.length, part + 1);
@@ -177,8 +185,8 @@ export class SmppGateway implements SmsGateway {
         connection.close('bind refused');
         return;
       }
-      this.#failures = 0;
       this.#bound = true;
+      this.#boundAt = this.#clock.now();
       this.#log.info({ host: this.#settings.host }, 'bound to the SMSC');
       this.#listener?.onReady();
     } catch (error) {
@@ -192,10 +200,13 @@ export class SmppGateway implements SmsGateway {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#bound = false;
+    const now = this.#clock.now();
+    if (this.#boundAt !== undefined && now - this.#boundAt >= SMPP_ENQUIRE_LINK_MS) this.#failures = 0;
+    this.#boundAt = undefined;
     const waitMs = SMPP_RECONNECT_MS[Math.min(this.#failures, SMPP_RECONNECT_MS.length - 1)] ?? 0;
     this.#failures++;
     this.#log.warn({ reason, retry_ms: waitMs }, 'the connection to the SMSC was lost');
-    this.#cancelReconnect = this.#clock.at(this.#clock.now() + waitMs, () => this.#connect());
+    this.#cancelReconnect = this.#clock.at(now + waitMs, () => this.#connect());
   }
 
   #pause(): void {

@@ -46,7 +46,7 @@ afterEach(async () => {
 
 const submit = () =>
   gateway
-    .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0] })
+    .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0], total: 1 })
     .then(([first]) => first?.outcome);
 
 describe('the link to an SMSC', () => {
@@ -94,6 +94,29 @@ describe('the link to an SMSC', () => {
     expect(await submit()).toEqual({ outcome: 'later' });
   });
 
+  test('that takes the bind and is gone at each submission costs fewer and fewer messages; one that has answered is bound at once', async () => {
+    await ready();
+    const pauses: number[] = [];
+    const losing = async (lose: () => unknown) => {
+      const lost = nextLoss();
+      await lose();
+      pauses.push(await lost);
+      await clock.advance(pauses.at(-1) ?? 0);
+      await ready();
+    };
+    smsc.misbehave = () => 'drop';
+    for (let time = 0; time < 3; time++) await losing(async () => expect(await submit()).toEqual({ outcome: 'unknown' }));
+    smsc.misbehave = () => undefined;
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    await losing(() => smsc.drop());
+    await losing(() => smsc.drop());
+    const enquired = smsc.enquiries;
+    await clock.advance(30_000);
+    await smsc.until(() => smsc.enquiries > enquired, 'a sign of life');
+    await losing(() => smsc.drop());
+    expect(pauses).toEqual([500, 1_000, 2_000, 500, 1_000, 500]);
+  });
+
   test('that throttles is left alone for half a second', async () => {
     await ready();
     smsc.misbehave = () => ({ status: 0x58 });
@@ -111,7 +134,7 @@ describe('an SMSC that throttles', () => {
     smsc.answersAfter = promise;
     smsc.misbehave = (attempt) => (attempt === 2 ? { status: 0x58 } : undefined);
     const addressed = { messageUuid: 'aa', from: '+15550001', to: '+15550002' };
-    const long = gateway.submit({ ...addressed, text: 'x'.repeat(200), parts: [0, 1] });
+    const long = gateway.submit({ ...addressed, text: 'x'.repeat(200), parts: [0, 1], total: 2 });
     await smsc.until(() => smsc.attempts === 1, 'the first part');
     expect(await submit()).toEqual({ outcome: 'later' });
     answer();
@@ -151,6 +174,7 @@ describe('a link that is let go', () => {
       to: '+15550002',
       text: 'x'.repeat(200),
       parts: [0, 1],
+      total: 2,
     });
     await smsc.until(() => smsc.attempts === 1, 'the submission');
     const letGo = gateway.rest();

@@ -130,6 +130,26 @@ describe('short messages over SMPP', () => {
     await until(uuid, 'delivered');
   });
 
+  test.each([
+    ['udh', 'payload', ['153', '153', '94']],
+    ['payload', 'udh', ['400 as payload']],
+  ] as const)(
+    'queued with long=%s goes out as it was queued, whole and once, where that is %s by then',
+    async (before, after, expected) => {
+      await dispatcher.close();
+      smsc.bindStatus = 0x0d;
+      dispatcher = await connected({ longMessages: before });
+      const uuid = await send('x'.repeat(400));
+      await dispatcher.close();
+      smsc.bindStatus = 0;
+      dispatcher = await connected({ longMessages: after });
+      await until(uuid, 'sent');
+      expect(smsc.submissions.map(({ octets, viaPayload }) => `${octets.length}${viaPayload ? ' as payload' : ''}`)).toEqual([
+        ...expected,
+      ]);
+    },
+  );
+
   test('that is throttled is sent again later, and once only', async () => {
     smsc.misbehave = (attempt) => (attempt === 1 ? { status: 0x58 } : undefined);
     const uuid = await send('later');

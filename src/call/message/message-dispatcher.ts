@@ -269,7 +269,7 @@ export class MessageDispatcher implements Messages {
     const { messageUuid, from, to, text, attempts } = message;
     this.#held.set(messageUuid, attempts);
     const work: Promise<void> = gateway
-      .submit({ messageUuid, from, to, text, parts })
+      .submit({ messageUuid, from, to, text, parts, total: message.parts.length })
       .then((outcomes) => this.#taken(message, outcomes))
       .catch((error: unknown) =>
         this.#options.log.error({ message_uuid: messageUuid, reason: String(error) }, 'a message was left'),
