@@ -17,10 +17,6 @@ import {
 import { HEADER_BYTES, isAnswered, type Pdu, readPdu, refusalOfFrame } from './smpp-pdu.ts';
 import { ESME_RX_P_APPN } from './smpp-status.ts';
 
-// Short messages come as characters of the same value as their bytes: the GSM alphabet would turn the `_` of a
-// receipt's id into `§`.
-smpp.encodings.default = 'LATIN1';
-
 const NACK = 'generic_nack';
 
 /** No response: `sent` tells whether the request may have reached the far end. */

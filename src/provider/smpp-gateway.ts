@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import { SMPP_ENQUIRE_LINK_MS, SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
-import { receiptOf } from '../machine/message/receipt.ts';
+import { type Receipt, receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { SmppConnection, SmppLost } from './smpp-connection.ts';
 import type { Pdu } from './smpp-pdu.ts';
@@ -221,13 +221,7 @@ export class SmppGateway implements SmsGateway {
       connection.answer(pdu, { command_status: 0x03 });
       return;
     }
-    const receipt = receiptOf({
-      text: textOf(pdu.short_message) || textOf(pdu.message_payload),
-      receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
-      messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
-      esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
-      sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
-    });
+    const receipt = receiptIn(pdu);
     if (receipt === undefined || this.#listener === undefined) {
       connection.answer(pdu);
       return;
@@ -266,6 +260,20 @@ export class SmppGateway implements SmsGateway {
   close(): Promise<void> {
     return this.rest();
   }
+}
+
+function receiptIn(pdu: Pdu): Receipt | undefined {
+  const text = textOf(pdu.short_message) || textOf(pdu.message_payload);
+  const fields = {
+    receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
+    messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
+    esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
+    sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
+  };
+  const receipt = receiptOf({ ...fields, text });
+  if (receipt !== undefined || pdu.data_coding !== DATA_CODING.ucs2) return receipt;
+  // Some SMSCs give the receipt of a message in UCS-2 the data_coding of that message, and write it in ASCII.
+  return receiptOf({ ...fields, text: Buffer.from(text, 'utf16le').swap16().toString('latin1') });
 }
 
 /** A short message as the codec gives it: decoded text in an object, or bytes. */

@@ -219,6 +219,20 @@ describe('short messages over SMPP', () => {
     await until(uuid, 'delivered');
   });
 
+  test.each([
+    ['IA5', 1, (text: string) => Buffer.from(text, 'latin1')],
+    ['octets', 4, (text: string) => Buffer.from(text, 'latin1')],
+    ['UCS-2', 8, (text: string) => Buffer.from(text, 'utf16le').swap16()],
+    ['UCS-2 that it is not, as its message was', 8, (text: string) => Buffer.from(text, 'latin1')],
+  ])('finds its receipt when that says it is in %s', async (_, data_coding, octets) => {
+    smsc.idOf = (number) => `a_${number}@b`;
+    const uuid = await send(HEBREW.slice(0, 20));
+    await until(uuid, 'sent');
+    const text = `id:a_${smsc.lastNumber}@b sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000 text:`;
+    await smsc.deliver({ esm_class: 4, source_addr: '972500000001', data_coding, short_message: octets(text) });
+    await until(uuid, 'delivered');
+  });
+
   test('that expires is undelivered; a second receipt changes nothing', async () => {
     const uuid = await send('expires');
     await until(uuid, 'sent');
