@@ -63,7 +63,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true) {
   const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
-  return { dispatcher, submissions, held, receipt, row: () => row };
+  return { dispatcher, submissions, held, receipt, row: () => row, store };
 }
 
 const CONTEXT = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
@@ -180,11 +180,18 @@ test('A stop waits ten seconds for a database that is away to take an outcome, n
   await closed;
 });
 
-test('A message that could not be submitted for a day is told as expired, also while the SMSC is away', async () => {
+test.each([
+  ['the SMSC is away', false],
+  ['messages are off by now', true],
+])('A message that could not be submitted for a day is told as expired, also while %s', async (_, isOff) => {
   const clock = new VirtualClock();
-  const { dispatcher, submissions, row } = queue(clock, { claim: 'yes', change: 'yes' }, false);
-  await dispatcher.start();
-  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  const { dispatcher: first, submissions, row, store } = queue(clock, { claim: 'yes', change: 'yes' }, false);
+  await first.start();
+  await first.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  if (isOff) await first.close();
+  const off = { store, gateway: undefined, clock, log: silentLog, mayCallFrom: async () => true };
+  const dispatcher = isOff ? new MessageDispatcher(off) : first;
+  if (isOff) await dispatcher.start();
   await clock.advance(24 * 3_600_000 - 60_000);
   expect(row()).toMatchObject({ status: 'queued', stage: 'waiting' });
   await clock.advance(120_000);

@@ -198,7 +198,7 @@ export class MessageDispatcher implements Messages {
   }
 
   #wake(): void {
-    if (!this.#started || this.#isClosed || this.#options.gateway === undefined) return;
+    if (!this.#started || this.#isClosed) return;
     this.#again = true;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;
@@ -208,13 +208,14 @@ export class MessageDispatcher implements Messages {
 
   async #pump(): Promise<void> {
     const { store, gateway, clock, log } = this.#options;
-    if (gateway === undefined) return;
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     try {
       await this.#giveBack(clock.now());
       while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
+        // With messages off, those that are left still end after their day.
+        if (gateway === undefined) break;
         const free = gateway.window - this.#atGateway.size;
         if (free <= 0 || !gateway.ready()) break;
         const now = clock.now();
