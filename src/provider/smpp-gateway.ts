@@ -12,7 +12,7 @@ import { type Receipt, receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { SmppConnection, SmppLost } from './smpp-connection.ts';
 import type { Pdu } from './smpp-pdu.ts';
-import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
+import { ESME_RINVBNDSTS, ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 
 type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
 
@@ -93,6 +93,8 @@ export class SmppGateway implements SmsGateway {
     try {
       const response = await this.#response(connection.request('submit_sm', this.#submitSm(submission, part)));
       const status = response.command_status;
+      if (status === ESME_RINVBNDSTS) void this.#bindAnew(connection);
+      else this.#failures = 0;
       if (isThrottled(status)) this.#pause();
       if (status !== 0) return refusalOf(status);
       const given = typeof response.message_id === 'string' ? response.message_id : '';
@@ -109,9 +111,7 @@ export class SmppGateway implements SmsGateway {
   async #response(request: Promise<Pdu>): Promise<Pdu> {
     this.#unanswered.add(request);
     try {
-      const response = await request;
-      this.#failures = 0;
-      return response;
+      return await request;
     } finally {
       this.#unanswered.delete(request);
     }
@@ -193,6 +193,18 @@ export class SmppGateway implements SmsGateway {
       // `onClose` has been told.
       if (!(error instanceof SmppLost)) throw error;
     }
+  }
+
+  /**
+   * Leaves a connection on which the SMSC takes nothing because it knows of no bind, although it answered one: only
+   * another bind helps. What is under way is let be answered.
+   */
+  async #bindAnew(connection: SmppConnection): Promise<void> {
+    if (this.#connection !== connection || !this.#bound) return;
+    this.#bound = false;
+    const answered = Promise.allSettled([...this.#unanswered]).then(() => {});
+    await withTimeLimit(answered, SMPP_LAST_RESPONSES_MS, () => {}, this.#clock);
+    connection.close('not bound, says the SMSC');
   }
 
   #onClose(connection: SmppConnection, reason: string): void {

@@ -117,6 +117,25 @@ describe('the link to an SMSC', () => {
     expect(pauses).toEqual([500, 1_000, 2_000, 500, 1_000, 500]);
   });
 
+  test('that does not know of the bind any more is bound anew, once what it has is answered, later and later', async () => {
+    await ready();
+    smsc.misbehave = (attempt) => (attempt < 4 ? { status: 0x04 } : undefined);
+    const pauses: number[] = [];
+    for (let time = 0; time < 2; time++) {
+      const lost = nextLoss();
+      // Two at once before the first bind is given up, one before the second.
+      const outcomes = await Promise.all(time === 0 ? [submit(), submit()] : [submit()]);
+      expect(outcomes.every((outcome) => outcome?.outcome === 'later')).toBe(true);
+      expect(gateway.ready()).toBe(false);
+      const pause = await lost;
+      pauses.push(pause);
+      await clock.advance(pause);
+      await ready();
+    }
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    expect([pauses, smsc.binds]).toEqual([[500, 1_000], 3]);
+  });
+
   test('that throttles is left alone for half a second', async () => {
     await ready();
     smsc.misbehave = () => ({ status: 0x58 });
