@@ -50,6 +50,8 @@ export interface MessageStore {
   change(messageUuid: string, now: number, step: (state: MessageState) => MessageStep): Promise<MessageState | undefined>;
   /** Messages at a gateway: those held past their time, or all where nobody else can hold one. */
   held(until: number): Promise<readonly string[]>;
+  /** Messages that have waited since then or longer, ms since the epoch, the oldest first; a batch of them. */
+  waitingSince(createdAt: number): Promise<readonly string[]>;
   /** When the next message is due, ms since the epoch. */
   nextDue(): Promise<number | undefined>;
   findParts(smscIds: readonly string[]): Promise<readonly PartFound[]>;
@@ -87,6 +89,8 @@ const OPEN_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_
   JOIN messages AS m ON m.message_uuid = p.message_uuid
   WHERE m.status IN ('sent', 'sending') AND starts_with(p.smsc_id, $1::text) ORDER BY m.created_at LIMIT ${OPEN_PARTS_MAX}`;
 const HELD = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'submitting' AND due_at <= $1::bigint ORDER BY due_at LIMIT 10000`;
+const WAITING_SINCE = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'waiting' AND created_at <= $1::bigint
+  ORDER BY created_at LIMIT 1000`;
 const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
 const MATCHED = `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text) AND ($3::text IS NULL OR to_number = $3::text)
   AND ($4::text IS NULL OR from_number = $4::text) AND ($5::bigint IS NULL OR created_at >= $5::bigint) AND ($6::bigint IS NULL OR created_at < $6::bigint)`;
@@ -228,6 +232,9 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     },
 
     held: async (until) => (await database.query(HELD, [Math.floor(until)])).map((row) => String(row.message_uuid)),
+
+    waitingSince: async (createdAt) =>
+      (await database.query(WAITING_SINCE, [Math.floor(createdAt)])).map((row) => String(row.message_uuid)),
 
     async nextDue() {
       const [row] = await database.query(NEXT_DUE);

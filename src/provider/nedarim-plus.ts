@@ -89,7 +89,8 @@ async function bounded({ body }: OutboundResponse): Promise<string | undefined> 
   let bytes = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks).toString('utf8');
+    // A byte order mark, which servers of this kind like to send, is no part of the text.
+    if (done) return new TextDecoder().decode(Buffer.concat(chunks));
     bytes += value.length;
     if (bytes > CHARGE_ANSWER_MAX_BYTES) {
       reader.cancel().catch(() => {});
@@ -100,14 +101,14 @@ async function bounded({ body }: OutboundResponse): Promise<string | undefined> 
 }
 
 /**
- * Decides the outcome of a failed request. Only one that failed before there was a connection has certainly not left
- * the platform.
+ * Decides the outcome of a failed request. Only one that failed before there was a connection, or one to a far end that
+ * is not trusted, has certainly not left the platform.
  */
 function lost(error: unknown): ChargeOutcome {
   if (!(error instanceof OutboundError)) return { status: 'indeterminate', reason: 'provider_unreachable' };
   const { failure, message } = error;
   if (failure === 'rejected' || failure === 'dns') return { status: 'failed', reason: 'provider_unreachable', retryable: true };
-  if (failure === 'unreachable' && NOT_CONNECTED.has(message))
+  if ((failure === 'unreachable' && NOT_CONNECTED.has(message)) || (failure === 'tls' && NOT_TRUSTED.has(message)))
     return { status: 'failed', reason: 'provider_unreachable', retryable: true };
   if (failure === 'timeout') return { status: 'indeterminate', reason: 'provider_timeout' };
   return {
@@ -115,5 +116,23 @@ function lost(error: unknown): ChargeOutcome {
     reason: failure === 'invalid_response' ? 'provider_response_invalid' : 'provider_unreachable',
   };
 }
+
+/**
+ * The faults that this side finds in a certificate (X509_verify_cert_error_string, and the name), before anything is
+ * sent. What the far end says of TLS may come after it has the request.
+ */
+const NOT_TRUSTED: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_REVOKED',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
 
 const NOT_CONNECTED: ReadonlySet<string> = new Set(['ConnectionRefused', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);

@@ -14,14 +14,9 @@ import {
   SMPP_TURN_MAX_PDUS,
   SMPP_WRITE_BUFFER_MAX_BYTES,
 } from '../limits.ts';
+import { HEADER_BYTES, isAnswered, type Pdu, readPdu, refusalOfFrame } from './smpp-pdu.ts';
+import { ESME_RX_P_APPN } from './smpp-status.ts';
 
-// Short messages come as characters of the same value as their bytes: the GSM alphabet would turn the `_` of a
-// receipt's id into `§`.
-smpp.encodings.default = 'LATIN1';
-
-export type Pdu = InstanceType<typeof smpp.PDU>;
-
-const HEADER_BYTES = 16;
 const NACK = 'generic_nack';
 
 /** No response: `sent` tells whether the request may have reached the far end. */
@@ -117,9 +112,12 @@ export class SmppConnection {
 
   /** Answers a request of the far end. */
   answer(request: Pdu, fields: Readonly<Record<string, unknown>> = {}): void {
-    if (this.#closed) return;
+    if (!this.#closed) this.#send(request.response(fields).toBuffer());
+  }
+
+  #send(response: Buffer): void {
     if (this.#socket.writableLength > SMPP_WRITE_BUFFER_MAX_BYTES) this.close('the far end does not read');
-    else this.#socket.write(request.response(fields).toBuffer());
+    else this.#socket.write(response);
   }
 
   close(reason: string): void {
@@ -164,12 +162,9 @@ export class SmppConnection {
         this.#socket.resume();
         return;
       }
-      try {
-        const pdu = smpp.PDU.fromBuffer(frame);
-        if (pdu !== false) this.#take(pdu);
-      } catch {
-        this.close('a malformed PDU');
-      }
+      const pdu = readPdu(frame);
+      if (pdu === undefined) this.#refuse(frame);
+      else this.#take(pdu);
     }
     this.#waiting = true;
     this.#socket.pause();
@@ -193,6 +188,16 @@ export class SmppConnection {
     return frame;
   }
 
+  /**
+   * Refuses a request that cannot be read, for good: the SMSC would send it again after each bind, and whatever is
+   * under way would be lost with the connection each time. A response of which nothing is known ends the connection.
+   */
+  #refuse(frame: Buffer): void {
+    const refusal = refusalOfFrame(frame, ESME_RX_P_APPN);
+    if (refusal === undefined) this.close('a malformed PDU');
+    else this.#send(refusal);
+  }
+
   #take(pdu: Pdu): void {
     if (pdu.isResponse() || pdu.command === NACK) {
       const pending = this.#pending.get(pdu.sequence_number);
@@ -208,7 +213,7 @@ export class SmppConnection {
       this.#cancelUnbind = clock.at(clock.now() + SMPP_LAST_RESPONSES_MS, () => this.#leave());
       this.#options.onLeaving();
       if (this.#pending.size === 0) this.#leave();
-    } else this.#options.onRequest(pdu);
+    } else if (isAnswered(pdu)) this.#options.onRequest(pdu);
   }
 
   /** Ends the connection where the far end has asked for it. */

@@ -5,13 +5,14 @@
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
+import { SMPP_ENQUIRE_LINK_MS, SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
-import { receiptOf } from '../machine/message/receipt.ts';
+import { type Receipt, receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
-import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
-import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
+import { SmppConnection, SmppLost } from './smpp-connection.ts';
+import type { Pdu } from './smpp-pdu.ts';
+import { ESME_RINVBNDSTS, ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 
 type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
 
@@ -35,7 +36,13 @@ export class SmppGateway implements SmsGateway {
   #connection: SmppConnection | undefined;
   #bound = false;
   #resting = true;
+  /**
+   * Losses in a row of links that were of no use. Each costs what was under way on it, so that a bind alone does not
+   * count as the end of the trouble.
+   */
   #failures = 0;
+  /** When the link was bound, in ms since the epoch. */
+  #boundAt: number | undefined;
   #pausedUntil = 0;
   /** When the next part may be submitted, in ms since the epoch. */
   #nextTurnAt = 0;
@@ -61,6 +68,7 @@ export class SmppGateway implements SmsGateway {
     if (!this.#resting) return;
     this.#resting = false;
     this.#failures = 0;
+    this.#boundAt = undefined;
     this.#connect();
   }
 
@@ -85,6 +93,8 @@ export class SmppGateway implements SmsGateway {
     try {
       const response = await this.#response(connection.request('submit_sm', this.#submitSm(submission, part)));
       const status = response.command_status;
+      if (status === ESME_RINVBNDSTS) void this.#bindAnew(connection);
+      else this.#failures = 0;
       if (isThrottled(status)) this.#pause();
       if (status !== 0) return refusalOf(status);
       const given = typeof response.message_id === 'string' ? response.message_id : '';
@@ -121,7 +131,7 @@ export class SmppGateway implements SmsGateway {
     } while (this.#clock.now() < this.#pausedUntil);
   }
 
-  #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {
+  #submitSm({ messageUuid, from, to, text, total }: Submission, part: number): Readonly<Record<string, unknown>> {
     const { encoding, segments } = segment(text);
     const addressed = {
       source_addr_ton: INTERNATIONAL,
@@ -135,8 +145,7 @@ export class SmppGateway implements SmsGateway {
     };
     const octets = segments[part] ?? new Uint8Array(0);
     if (segments.length === 1) return { ...addressed, short_message: Buffer.from(octets) };
-    if (this.#settings.longMessages === 'payload')
-      return { ...addressed, short_message: Buffer.alloc(0), message_payload: Buffer.concat(segments) };
+    if (total === 1) return { ...addressed, short_message: Buffer.alloc(0), message_payload: Buffer.concat(segments) };
     // The same for every part and every attempt, and rarely that of another message to the same number.
     const reference = Number.parseInt(messageUuid.slice(0, 2), 16);
     const header = concatenationHeader(reference, segments.length, part + 1);
@@ -176,8 +185,8 @@ export class SmppGateway implements SmsGateway {
         connection.close('bind refused');
         return;
       }
-      this.#failures = 0;
       this.#bound = true;
+      this.#boundAt = this.#clock.now();
       this.#log.info({ host: this.#settings.host }, 'bound to the SMSC');
       this.#listener?.onReady();
     } catch (error) {
@@ -186,15 +195,30 @@ export class SmppGateway implements SmsGateway {
     }
   }
 
+  /**
+   * Leaves a connection on which the SMSC takes nothing because it knows of no bind, although it answered one: only
+   * another bind helps. What is under way is let be answered.
+   */
+  async #bindAnew(connection: SmppConnection): Promise<void> {
+    if (this.#connection !== connection || !this.#bound) return;
+    this.#bound = false;
+    const answered = Promise.allSettled([...this.#unanswered]).then(() => {});
+    await withTimeLimit(answered, SMPP_LAST_RESPONSES_MS, () => {}, this.#clock);
+    connection.close('not bound, says the SMSC');
+  }
+
   #onClose(connection: SmppConnection, reason: string): void {
     // One that was let go is nobody's loss.
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#bound = false;
+    const now = this.#clock.now();
+    if (this.#boundAt !== undefined && now - this.#boundAt >= SMPP_ENQUIRE_LINK_MS) this.#failures = 0;
+    this.#boundAt = undefined;
     const waitMs = SMPP_RECONNECT_MS[Math.min(this.#failures, SMPP_RECONNECT_MS.length - 1)] ?? 0;
     this.#failures++;
     this.#log.warn({ reason, retry_ms: waitMs }, 'the connection to the SMSC was lost');
-    this.#cancelReconnect = this.#clock.at(this.#clock.now() + waitMs, () => this.#connect());
+    this.#cancelReconnect = this.#clock.at(now + waitMs, () => this.#connect());
   }
 
   #pause(): void {
@@ -209,13 +233,7 @@ export class SmppGateway implements SmsGateway {
       connection.answer(pdu, { command_status: 0x03 });
       return;
     }
-    const receipt = receiptOf({
-      text: textOf(pdu.short_message) || textOf(pdu.message_payload),
-      receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
-      messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
-      esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
-      sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
-    });
+    const receipt = receiptIn(pdu);
     if (receipt === undefined || this.#listener === undefined) {
       connection.answer(pdu);
       return;
@@ -254,6 +272,20 @@ export class SmppGateway implements SmsGateway {
   close(): Promise<void> {
     return this.rest();
   }
+}
+
+function receiptIn(pdu: Pdu): Receipt | undefined {
+  const text = textOf(pdu.short_message) || textOf(pdu.message_payload);
+  const fields = {
+    receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
+    messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
+    esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
+    sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
+  };
+  const receipt = receiptOf({ ...fields, text });
+  if (receipt !== undefined || pdu.data_coding !== DATA_CODING.ucs2) return receipt;
+  // Some SMSCs give the receipt of a message in UCS-2 the data_coding of that message, and write it in ASCII.
+  return receiptOf({ ...fields, text: Buffer.from(text, 'utf16le').swap16().toString('latin1') });
 }
 
 /** A short message as the codec gives it: decoded text in an object, or bytes. */

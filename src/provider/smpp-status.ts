@@ -1,11 +1,15 @@
 /** The meaning of the `command_status` of a `submit_sm_resp` for its message (SMPP 3.4 table 5-2). */
 import type { PartOutcome } from '../machine/message/gateway.ts';
 
+/** The SMSC does not take this connection for bound. */
+export const ESME_RINVBNDSTS = 0x04;
 export const ESME_RX_T_APPN = 0x64;
+/** The application will never take that message. */
+export const ESME_RX_P_APPN = 0x65;
 const ESME_RTHROTTLED = 0x58;
 
 /** Statuses that mean "not now": bind state, system error, full queue, throttled, temporary application error. */
-const LATER: ReadonlySet<number> = new Set([0x04, 0x08, 0x14, ESME_RTHROTTLED, ESME_RX_T_APPN]);
+const LATER: ReadonlySet<number> = new Set([ESME_RINVBNDSTS, 0x08, 0x14, ESME_RTHROTTLED, ESME_RX_T_APPN]);
 
 const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = new Map([
   [0x01, ['message_too_long', 'The message is too long for the carrier']],

@@ -26,5 +26,16 @@ declare module 'smpp' {
     response(fields?: Readonly<Record<string, unknown>>): PDU;
     toBuffer(): Buffer;
   }
-  export const encodings: { default: string };
+  /** How text lies in bytes, by the name of its data_coding, and the name of that for data_coding 0. */
+  export const encodings: { default: string; ASCII: object; readonly LATIN1: object };
+  /** How a field lies in a PDU. `read` throws where the field would end beyond the buffer. */
+  interface FieldType {
+    read(buffer: Buffer, offset: number): unknown;
+    size(value: unknown): number;
+  }
+  interface CommandFields {
+    /** The mandatory fields in their order. */
+    readonly params?: Readonly<Record<string, { readonly type: FieldType }>>;
+  }
+  export const commandsById: Readonly<Record<number, CommandFields | undefined>>;
 }

@@ -12,7 +12,7 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away'>;
 
 /** A queue of one message. */
-function queue(clock: VirtualClock, answers: Answers) {
+function queue(clock: VirtualClock, answers: Answers, isReady = true) {
   let row: MessageState | undefined;
   const take = (doing: 'claim' | 'change', step: (state: MessageState) => MessageStep) => {
     if (answers[doing] === 'away' || row === undefined) throw new StoreUnavailable('away');
@@ -32,6 +32,7 @@ function queue(clock: VirtualClock, answers: Answers) {
     },
     change: async (_uuid, _now, step) => take('change', step),
     held: async (until) => (row?.stage === 'submitting' && row.dueAt <= until ? [row.messageUuid] : []),
+    waitingSince: async (at) => (row?.stage === 'waiting' && row.createdAt <= at ? [row.messageUuid] : []),
     nextDue: async () => (row?.stage === 'waiting' ? row.dueAt : undefined),
     get: async () => row,
     list: async () => [],
@@ -54,7 +55,7 @@ function queue(clock: VirtualClock, answers: Answers) {
       held.push('started');
     },
     rest: async () => void held.push('rested'),
-    ready: () => true,
+    ready: () => isReady,
     window: 10,
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
@@ -62,7 +63,7 @@ function queue(clock: VirtualClock, answers: Answers) {
   const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
-  return { dispatcher, submissions, held, receipt, row: () => row };
+  return { dispatcher, submissions, held, receipt, row: () => row, store };
 }
 
 const CONTEXT = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
@@ -177,4 +178,24 @@ test('A stop waits ten seconds for a database that is away to take an outcome, n
   await clock.advance(4_000);
   expect(isClosed).toBe(true);
   await closed;
+});
+
+test.each([
+  ['the SMSC is away', false],
+  ['messages are off by now', true],
+])('A message that could not be submitted for a day is told as expired, also while %s', async (_, isOff) => {
+  const clock = new VirtualClock();
+  const { dispatcher: first, submissions, row, store } = queue(clock, { claim: 'yes', change: 'yes' }, false);
+  await first.start();
+  await first.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  if (isOff) await first.close();
+  const off = { store, gateway: undefined, clock, log: silentLog, mayCallFrom: async () => true };
+  const dispatcher = isOff ? new MessageDispatcher(off) : first;
+  if (isOff) await dispatcher.start();
+  await clock.advance(24 * 3_600_000 - 60_000);
+  expect(row()).toMatchObject({ status: 'queued', stage: 'waiting' });
+  await clock.advance(120_000);
+  expect(row()).toMatchObject({ status: 'failed', stage: 'settled', errorCode: 'expired' });
+  expect(submissions).toHaveLength(0);
+  await dispatcher.close();
 });

@@ -7,10 +7,11 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
+import { RecordingRegistry, type RecordingRegistryOptions } from '../../src/call/recording/recording-registry.ts';
 import { type Change, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { silentLog } from '../../src/log.ts';
+import { wavDurationMs } from '../../src/media/recording/mend-wav.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
@@ -65,8 +66,13 @@ describe('the desk of recordings', () => {
       ...of,
     });
 
-  const deskOf = (place: RecordingStorage | undefined, volumeId = 'volume') =>
+  const deskOf = (
+    place: RecordingStorage | undefined,
+    volumeId = 'volume',
+    disk: Pick<RecordingRegistryOptions, 'files' | 'rings'> = {},
+  ) =>
     new RecordingRegistry({
+      ...disk,
       storage: place,
       volumeId,
       rows: {
@@ -213,6 +219,29 @@ describe('the desk of recordings', () => {
     expect(events).toHaveLength(1);
     expect((await readFile(storage.path('rec_cut'))).readUInt32LE(40)).toBe(32_000);
     expect(lengths.get('rec_cut')).toBe(2_000);
+  });
+
+  test('mends at a later start, with what its ring holds, what the disk did not let be mended at the first', async () => {
+    row('rec_cut');
+    row('rec_none');
+    await leaveGrowing(storage.path('rec_cut'), 16_000);
+    const kept: (readonly string[])[] = [];
+    const rings = {
+      path: (wav: string) => `${wav}.ring`,
+      sweep: async (unmended: readonly string[] = []) => kept.push(unmended),
+      close: async () => {},
+    };
+    // Its owner is another, as after a start by root.
+    const refused = (path: string) =>
+      Promise.reject(Object.assign(new Error('refused'), { code: path.includes('rec_none') ? 'ENOENT' : 'EACCES' }));
+    const refusing = deskOf(storage, 'volume', { rings, files: { mend: refused, durationMs: wavDurationMs } });
+    expect(await refusing.recover()).toBe(2);
+    expect([lengths.get('rec_cut'), lengths.get('rec_none')]).toEqual([null, 0]);
+    expect(await deskOf(storage, 'volume', { rings }).recover()).toBe(0);
+    expect(kept).toEqual([[storage.path('rec_cut')], []]);
+    expect(lengths.get('rec_cut')).toBe(2_000);
+    expect((await readFile(storage.path('rec_cut'))).readUInt32LE(40)).toBe(32_000);
+    expect(events).toHaveLength(2);
   });
 
   test('asks the node that recorded it where the object store is away, and tells of its own that it is', async () => {

@@ -2,7 +2,6 @@
  * The parsers that read what strangers send. A target is given bytes, and tells what it made of them: a short text that
  * is the same for the same bytes. A stream is given them whole and in pieces, which must make no difference.
  */
-import smpp from 'smpp';
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
 import { hexHash } from '../../src/hash.ts';
 import { noneMatch, rangeOf } from '../../src/http/range.ts';
@@ -18,6 +17,7 @@ import { sniff } from '../../src/media/format/sniff.ts';
 import { WavContainer } from '../../src/media/format/wav-container.ts';
 import { BodyReader, framingOf, headEnd, MalformedResponse, parseHead } from '../../src/outbound/http-response.ts';
 import { outcomeOf } from '../../src/provider/nedarim-answer.ts';
+import { HEADER_BYTES, isAnswered, readPdu, refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { faultOf } from '../../src/recording-storage/s3/object-error.ts';
 import { browserAgreement, readBrowserOffer, readIceFragment } from '../../src/sdp/browser-offer.ts';
 import { Negotiation } from '../../src/sdp/negotiation.ts';
@@ -228,9 +228,11 @@ function readReceipt(text: string): string {
 }
 
 function readSmpp(bytes: Uint8Array): string {
-  const pdu = smpp.PDU.fromBuffer(Buffer.from(bytes));
-  if (pdu === false) return 'more';
-  if (!pdu.isResponse()) pdu.response().toBuffer();
+  const frame = Buffer.from(bytes);
+  if (frame.length < HEADER_BYTES) return 'more';
+  const pdu = readPdu(frame);
+  if (pdu === undefined) return `refused ${refusalOfFrame(frame, 0x65)?.length}`;
+  if (!pdu.isResponse() && isAnswered(pdu)) pdu.response().toBuffer();
   return `${pdu.command} ${readReceipt(String(pdu.short_message))}`;
 }
 
@@ -327,7 +329,6 @@ export const TARGETS: readonly Target[] = [
     name: 'smpp',
     words: ['\x00\x00\x00\x10', '\x00\x00\x00\x05', '\x04\x24', 'id:', 'stat:DELIVRD'],
     read: readSmpp,
-    owns: (error) => error instanceof Error,
   },
   { name: 'receipt', words: ['id:', ' stat:DELIVRD', ' err:', 'sub:'], ...text(readReceipt) },
   {

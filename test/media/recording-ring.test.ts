@@ -255,6 +255,7 @@ describe('the folder of rings', () => {
     await writeFile(other.path(NAME), '');
     await one.close();
     expect(existsSync(path)).toBe(true);
+    expect(await again.sweep([join(data, NAME)])).toBe(0);
     expect(await again.sweep()).toBe(1);
     expect(await readdir(own)).toEqual([]);
     expect(existsSync(other.path(NAME))).toBe(true);

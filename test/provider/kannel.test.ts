@@ -41,7 +41,14 @@ describe.skipIf(!kannelInstalled)('Kannel reads', () => {
       for (const text of texts) {
         const before = arrived.length;
         const parts = segment(text).segments.map((_, at) => at);
-        const outcomes = await gateway.submit({ messageUuid: newUuid(), from: '+15550001', to: '+972500000001', text, parts });
+        const outcomes = await gateway.submit({
+          messageUuid: newUuid(),
+          from: '+15550001',
+          to: '+972500000001',
+          text,
+          parts,
+          total: parts.length,
+        });
         expect(outcomes.map(({ outcome }) => outcome.outcome)).toEqual(parts.map(() => 'accepted'));
         await Promise.race([
           new Promise<void>((resolve) => {

@@ -1,4 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { type ChargeOutcome, chargeCompleted } from '../../src/machine/payment/charge.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { nedarimPlus } from '../../src/provider/nedarim-plus.ts';
@@ -137,6 +142,30 @@ describe('Nedarim Plus', () => {
     misbehave(fake);
     expect(await charge()).toEqual(outcome);
     expect(fake.taken).toHaveLength(1);
+  });
+
+  test('an answer that begins with a byte order mark is read', async () => {
+    fake.respond = (socket) => socket.end(NedarimFake.text(`\ufeff${NedarimFake.answer().split('\r\n\r\n')[1]}`));
+    expect((await charge()).status).toBe('succeeded');
+  });
+
+  test('whose certificate nobody vouches for is sent nothing, so that the charge has failed and may be tried again', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nedarim-'));
+    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const request = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost';
+    execFileSync('openssl', [...request.split(' '), '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    let heard = 0;
+    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (socket) =>
+      socket.on('data', () => heard++).on('error', () => {}),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const failed = { status: 'failed', reason: 'provider_unreachable', retryable: true } as const;
+    expect(await charge(`https://127.0.0.1:${port}`)).toEqual(failed);
+    expect(heard).toBe(0);
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    rmSync(directory, { recursive: true });
   });
 
   test('a second answer to the first charge is never taken for the answer to the second', async () => {

@@ -46,7 +46,7 @@ afterEach(async () => {
 
 const submit = () =>
   gateway
-    .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0] })
+    .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0], total: 1 })
     .then(([first]) => first?.outcome);
 
 describe('the link to an SMSC', () => {
@@ -94,6 +94,48 @@ describe('the link to an SMSC', () => {
     expect(await submit()).toEqual({ outcome: 'later' });
   });
 
+  test('that takes the bind and is gone at each submission costs fewer and fewer messages; one that has answered is bound at once', async () => {
+    await ready();
+    const pauses: number[] = [];
+    const losing = async (lose: () => unknown) => {
+      const lost = nextLoss();
+      await lose();
+      pauses.push(await lost);
+      await clock.advance(pauses.at(-1) ?? 0);
+      await ready();
+    };
+    smsc.misbehave = () => 'drop';
+    for (let time = 0; time < 3; time++) await losing(async () => expect(await submit()).toEqual({ outcome: 'unknown' }));
+    smsc.misbehave = () => undefined;
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    await losing(() => smsc.drop());
+    await losing(() => smsc.drop());
+    const enquired = smsc.enquiries;
+    await clock.advance(30_000);
+    await smsc.until(() => smsc.enquiries > enquired, 'a sign of life');
+    await losing(() => smsc.drop());
+    expect(pauses).toEqual([500, 1_000, 2_000, 500, 1_000, 500]);
+  });
+
+  test('that does not know of the bind any more is bound anew, once what it has is answered, later and later', async () => {
+    await ready();
+    smsc.misbehave = (attempt) => (attempt < 4 ? { status: 0x04 } : undefined);
+    const pauses: number[] = [];
+    for (let time = 0; time < 2; time++) {
+      const lost = nextLoss();
+      // Two at once before the first bind is given up, one before the second.
+      const outcomes = await Promise.all(time === 0 ? [submit(), submit()] : [submit()]);
+      expect(outcomes.every((outcome) => outcome?.outcome === 'later')).toBe(true);
+      expect(gateway.ready()).toBe(false);
+      const pause = await lost;
+      pauses.push(pause);
+      await clock.advance(pause);
+      await ready();
+    }
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    expect([pauses, smsc.binds]).toEqual([[500, 1_000], 3]);
+  });
+
   test('that throttles is left alone for half a second', async () => {
     await ready();
     smsc.misbehave = () => ({ status: 0x58 });
@@ -111,7 +153,7 @@ describe('an SMSC that throttles', () => {
     smsc.answersAfter = promise;
     smsc.misbehave = (attempt) => (attempt === 2 ? { status: 0x58 } : undefined);
     const addressed = { messageUuid: 'aa', from: '+15550001', to: '+15550002' };
-    const long = gateway.submit({ ...addressed, text: 'x'.repeat(200), parts: [0, 1] });
+    const long = gateway.submit({ ...addressed, text: 'x'.repeat(200), parts: [0, 1], total: 2 });
     await smsc.until(() => smsc.attempts === 1, 'the first part');
     expect(await submit()).toEqual({ outcome: 'later' });
     answer();
@@ -151,6 +193,7 @@ describe('a link that is let go', () => {
       to: '+15550002',
       text: 'x'.repeat(200),
       parts: [0, 1],
+      total: 2,
     });
     await smsc.until(() => smsc.attempts === 1, 'the submission');
     const letGo = gateway.rest();

@@ -11,6 +11,9 @@ import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
 import { Smsc } from './smsc.ts';
 
+/** SMPP 3.4 §5.1.3. */
+const ESME_RX_P_APPN = 0x65;
+
 const FROM = '+15550001';
 const TO = '+972500000001';
 const HEBREW = 'שלום, ההזמנה שלך בדרך אליך. '.repeat(4);
@@ -127,6 +130,26 @@ describe('short messages over SMPP', () => {
     await until(uuid, 'delivered');
   });
 
+  test.each([
+    ['udh', 'payload', ['153', '153', '94']],
+    ['payload', 'udh', ['400 as payload']],
+  ] as const)(
+    'queued with long=%s goes out as it was queued, whole and once, where that is %s by then',
+    async (before, after, expected) => {
+      await dispatcher.close();
+      smsc.bindStatus = 0x0d;
+      dispatcher = await connected({ longMessages: before });
+      const uuid = await send('x'.repeat(400));
+      await dispatcher.close();
+      smsc.bindStatus = 0;
+      dispatcher = await connected({ longMessages: after });
+      await until(uuid, 'sent');
+      expect(smsc.submissions.map(({ octets, viaPayload }) => `${octets.length}${viaPayload ? ' as payload' : ''}`)).toEqual([
+        ...expected,
+      ]);
+    },
+  );
+
   test('that is throttled is sent again later, and once only', async () => {
     smsc.misbehave = (attempt) => (attempt === 1 ? { status: 0x58 } : undefined);
     const uuid = await send('later');
@@ -193,6 +216,20 @@ describe('short messages over SMPP', () => {
     const [{ messageId } = { messageId: '' }] = smsc.submissions;
     const tlv = { receipted_message_id: messageId, message_state: 2, short_message: Buffer.alloc(0) };
     expect(await smsc.deliver({ esm_class: 4, source_addr: '972500000001', ...tlv })).toBe(0);
+    await until(uuid, 'delivered');
+  });
+
+  test.each([
+    ['IA5', 1, (text: string) => Buffer.from(text, 'latin1')],
+    ['octets', 4, (text: string) => Buffer.from(text, 'latin1')],
+    ['UCS-2', 8, (text: string) => Buffer.from(text, 'utf16le').swap16()],
+    ['UCS-2 that it is not, as its message was', 8, (text: string) => Buffer.from(text, 'latin1')],
+  ])('finds its receipt when that says it is in %s', async (_, data_coding, octets) => {
+    smsc.idOf = (number) => `a_${number}@b`;
+    const uuid = await send(HEBREW.slice(0, 20));
+    await until(uuid, 'sent');
+    const text = `id:a_${smsc.lastNumber}@b sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000 text:`;
+    await smsc.deliver({ esm_class: 4, source_addr: '972500000001', data_coding, short_message: octets(text) });
     await until(uuid, 'delivered');
   });
 
@@ -309,6 +346,23 @@ describe('short messages over SMPP', () => {
     smsc.write(Buffer.from([0, 0, 0, 20, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 8, 65, 66, 67, 68]));
     await until(await send('third'), 'sent');
     expect(smsc.submissions).toHaveLength(3);
+  });
+
+  test('a receipt with an optional field that makes no sense counts, and neither it nor any other request ends the connection', async () => {
+    const uuid = await send('first');
+    await until(uuid, 'sent');
+    const [{ messageId } = { messageId: '' }] = smsc.submissions;
+    const receipt = { esm_class: 4, source_addr: '972500000001', receipted_message_id: messageId, message_state: 2 };
+    // A callback_num (0x0381) of no octets, and a user_message_reference (0x0204) that ends with the PDU.
+    expect(await smsc.deliver(receipt, 'user', Buffer.from([0x03, 0x81, 0, 0, 0x02, 0x04, 0, 0]))).toBe(0);
+    await until(uuid, 'delivered');
+    // A schedule_delivery_time that is none: refused for good, or the SMSC would send it again and again.
+    const addressed = [0, 1, 1, 0x31, 0, 1, 1, 0x32, 0, 4, 0, 0];
+    expect(await smsc.request(0x5, Buffer.from([...addressed, ...Buffer.from('xR'), 0]))).toBe(ESME_RX_P_APPN);
+    // Every request of SMPP 3.4 but unbind, an alert_notification and an outbind among them, without any field.
+    for (const id of [0x1, 0x2, 0x3, 0x4, 0x7, 0x8, 0x9, 0xb, 0x21, 0x102, 0x103]) smsc.write(smsc.frame(id, Buffer.alloc(0)));
+    await until(await send('second'), 'sent');
+    expect(smsc.binds).toBe(1);
   });
 
   test('what another process held when it was killed is failed at the next start, and what only waited goes out', async () => {

@@ -86,16 +86,31 @@ export class Smsc {
     await promise.finally(() => clearTimeout(timer));
   }
 
-  /** Sends a `deliver_sm`; resolves with the status of its response. */
-  deliver(fields: Readonly<Record<string, unknown>>, systemId = 'user'): Promise<number> {
+  /** Sends a `deliver_sm`, with more octets at its end; resolves with the status of its response. */
+  deliver(fields: Readonly<Record<string, unknown>>, systemId = 'user', more = Buffer.alloc(0)): Promise<number> {
+    const pdu = new smpp.PDU('deliver_sm', fields).toBuffer();
+    return this.request(pdu.readUInt32BE(4), Buffer.concat([pdu.subarray(16), more]), systemId);
+  }
+
+  /** Sends a request; resolves with the status of its response. */
+  request(commandId: number, body: Buffer, systemId = 'user'): Promise<number> {
     const socket = this.#bound.get(systemId);
     if (socket === undefined) return Promise.reject(new Error('nobody is bound'));
-    this.#sequence++;
-    const number = this.#sequence;
+    const frame = this.frame(commandId, body);
     return new Promise((resolve) => {
-      this.#acknowledged.set(number, resolve);
-      socket.write(new smpp.PDU('deliver_sm', { ...fields, sequence_number: number }).toBuffer());
+      this.#acknowledged.set(this.#sequence, resolve);
+      socket.write(frame);
     });
+  }
+
+  /** The octets of a request, with the next sequence number. */
+  frame(commandId: number, body: Buffer): Buffer {
+    this.#sequence++;
+    const frame = Buffer.concat([Buffer.alloc(16), body]);
+    frame.writeUInt32BE(frame.length, 0);
+    frame.writeUInt32BE(commandId, 4);
+    frame.writeUInt32BE(this.#sequence, 12);
+    return frame;
   }
 
   /** The receipt most SMSCs send: text only. */

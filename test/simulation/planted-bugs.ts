@@ -99,7 +99,7 @@ const CRASH: readonly PlantedBug[] = [
   {
     name: 'the recordings of a lost process are not ended',
     file: 'src/call/recording/recording-registry.ts',
-    from: 'await this.#each(left, async (row) => this.#end(row, await this.#mend(row)));',
+    from: 'await this.#each(left, async (row) => this.#end(row, await mended(row)));',
     to: '',
   },
   {

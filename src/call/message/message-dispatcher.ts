@@ -20,7 +20,16 @@ import {
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
-import { claim, interrupted, type MessageState, received, submitted, unclaimed } from '../../machine/message/message.ts';
+import {
+  claim,
+  interrupted,
+  type MessageState,
+  outwaited,
+  QUEUED_MAX_MS,
+  received,
+  submitted,
+  unclaimed,
+} from '../../machine/message/message.ts';
 import { idCandidates, normalId, type Receipt } from '../../machine/message/receipt.ts';
 import { segment } from '../../machine/message/segments.ts';
 import { type Problem, problems } from '../../problem.ts';
@@ -31,7 +40,7 @@ import { untilStored } from '../until-stored.ts';
 const QUEUE_RETRY_SEC = 30;
 /**
  * The interval, in milliseconds, at which messages are looked for whose outcome neither a gateway nor a process has
- * told.
+ * told, and those that have waited for too long.
  */
 const HELD_EVERY_MS = 30_000;
 /** A claim that the database did not answer can no longer be stored after so long, in milliseconds. */
@@ -189,7 +198,7 @@ export class MessageDispatcher implements Messages {
   }
 
   #wake(): void {
-    if (!this.#started || this.#isClosed || this.#options.gateway === undefined) return;
+    if (!this.#started || this.#isClosed) return;
     this.#again = true;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;
@@ -199,13 +208,14 @@ export class MessageDispatcher implements Messages {
 
   async #pump(): Promise<void> {
     const { store, gateway, clock, log } = this.#options;
-    if (gateway === undefined) return;
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     try {
       await this.#giveBack(clock.now());
       while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
+        // With messages off, those that are left still end after their day.
+        if (gateway === undefined) break;
         const free = gateway.window - this.#atGateway.size;
         if (free <= 0 || !gateway.ready()) break;
         const now = clock.now();
@@ -216,6 +226,7 @@ export class MessageDispatcher implements Messages {
       if (clock.now() >= this.#lookForHeldAt) {
         this.#lookForHeldAt = clock.now() + HELD_EVERY_MS;
         await this.#giveUpHeld(clock.now());
+        await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
       }
       const due = await store.nextDue();
@@ -259,7 +270,7 @@ export class MessageDispatcher implements Messages {
     const { messageUuid, from, to, text, attempts } = message;
     this.#held.set(messageUuid, attempts);
     const work: Promise<void> = gateway
-      .submit({ messageUuid, from, to, text, parts })
+      .submit({ messageUuid, from, to, text, parts, total: message.parts.length })
       .then((outcomes) => this.#taken(message, outcomes))
       .catch((error: unknown) =>
         this.#options.log.error({ message_uuid: messageUuid, reason: String(error) }, 'a message was left'),
@@ -321,6 +332,13 @@ export class MessageDispatcher implements Messages {
       const now = clock.now();
       await store.change(messageUuid, now, (state) => interrupted(state, now));
     }
+  }
+
+  /** Ends what has waited for a day, also while there is nobody to submit it to. */
+  async #giveUpLate(now: number): Promise<void> {
+    const { store } = this.#options;
+    for (const messageUuid of await store.waitingSince(now - QUEUED_MAX_MS))
+      await store.change(messageUuid, now, (state) => outwaited(state, now));
   }
 
   async #onReceipt(receipt: Receipt): Promise<void> {

@@ -18,6 +18,7 @@ import { mendWav, wavDurationMs } from '../../media/recording/mend-wav.ts';
 import type { RecordingRings } from '../../media/recording/recording-rings.ts';
 import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';
+import { isMissing } from '../../recording-storage/file/local-file.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordings.ts';
 import { untilStored } from '../until-stored.ts';
@@ -198,17 +199,24 @@ export class RecordingRegistry implements Recordings {
    * the Sessions are taken over, so that their ends follow. Returns how many there were.
    */
   async recover(): Promise<number> {
-    const { rows, rings, volumeId } = this.#options;
+    const { rows, rings, storage, volumeId } = this.#options;
     const left = await rows.unfinished(true);
-    await this.#each(left, async (row) => this.#end(row, await this.#mend(row)));
-    await this.#each(await rows.unmended(volumeId), async (row) => {
+    const later: string[] = [];
+    const mended = async (row: RecordingRow): Promise<number | undefined> => {
       const durationMs = await this.#mend(row);
+      if (durationMs === undefined && storage !== undefined) later.push(storage.path(row.recordingUuid));
+      return durationMs;
+    };
+    // Those that could not be mended at an earlier start come first: the others may only now become such.
+    await this.#each(await rows.unmended(volumeId), async (row) => {
+      const durationMs = await mended(row);
       if (durationMs === undefined) return;
       await rows.mended(row.recordingUuid, durationMs);
       this.#finished(row.recordingUuid);
     });
+    await this.#each(left, async (row) => this.#end(row, await mended(row)));
     // Rings of recordings that nobody knows any more are removed.
-    await rings?.sweep();
+    await rings?.sweep(later);
     return left.length;
   }
 
@@ -232,16 +240,23 @@ export class RecordingRegistry implements Recordings {
 
   /**
    * Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none, and undefined where
-   * recording is off: then it is mended when that is on again.
+   * it cannot be mended now, because recording is off or the disk refuses: a later start does it then.
    */
   async #mend({ recordingUuid }: RecordingRow): Promise<number | undefined> {
     const { storage, rings, log, files = FILES } = this.#options;
     const path = storage?.path(recordingUuid);
     if (path === undefined) return undefined;
-    const mended = await files.mend(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
-    if (mended?.ringRefused !== undefined)
-      log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
-    return mended?.durationMs ?? 0;
+    try {
+      const mended = await files.mend(path, rings?.path(path));
+      if (mended?.ringRefused !== undefined)
+        log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
+      return mended?.durationMs ?? 0;
+    } catch (error) {
+      if (isMissing(error)) return 0;
+      const told = { recording_uuid: recordingUuid, error: String(error) };
+      log.error(told, 'a recording could not be mended; the next start tries again, see its file');
+      return undefined;
+    }
   }
 
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined {
@@ -324,10 +339,4 @@ export class RecordingRegistry implements Recordings {
     this.#closed = true;
     this.#cancelSweep();
   }
-}
-
-function unmended(log: Log, error: unknown): undefined {
-  const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-  if (!missing) log.error({ error: String(error) }, 'a recording could not be mended');
-  return undefined;
 }

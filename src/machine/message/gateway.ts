@@ -9,6 +9,8 @@ export interface Submission {
   readonly text: string;
   /** Parts not accepted yet, by number from 0, in order. */
   readonly parts: readonly number[];
+  /** The parts of the message in all, as `partsOf` had it when it was queued: the settings may have changed since. */
+  readonly total: number;
 }
 
 export type PartOutcome =

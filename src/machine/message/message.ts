@@ -81,11 +81,17 @@ function rise(state: MessageState, status: MessageStatus, change: Partial<Messag
 const fail = (state: MessageState, errorCode: string, errorMessage: string, now: number): MessageStep =>
   rise(state, 'failed', { stage: 'settled', errorCode, errorMessage }, now);
 
+/** Gives a message up that has waited for a day, whatever it waits for. */
+export const outwaited = (state: MessageState, now: number): MessageStep =>
+  state.stage === 'waiting' && now - state.createdAt >= QUEUED_MAX_MS
+    ? fail(state, 'expired', 'The message could not be submitted within a day', now)
+    : stay(state);
+
 /** Handed to the gateway; a message that has waited for a day is given up instead. */
 export function claim(state: MessageState, now: number): MessageStep {
   if (state.stage !== 'waiting') return stay(state);
-  if (now - state.createdAt >= QUEUED_MAX_MS)
-    return fail(state, 'expired', 'The message could not be submitted within a day', now);
+  const late = outwaited(state, now);
+  if (late.state !== state) return late;
   const left = state.parts.filter(({ smscId }) => smscId === '').length;
   const dueAt = now + Math.max(SUBMISSION_MAX_MS, left * PART_MAX_MS);
   return rise(state, 'sending', { stage: 'submitting', dueAt }, now);

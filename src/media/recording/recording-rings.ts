@@ -16,8 +16,11 @@ const SUFFIX = '.ring';
 export interface RecordingRings {
   /** The ring of the recording that is written to this file. */
   path(wav: string): string;
-  /** Removes what earlier processes left. Before the first recording; returns how many there were. */
-  sweep(): Promise<number>;
+  /**
+   * Removes what earlier processes left, but for the rings of recordings that are still to be mended, named by their
+   * files. Before the first recording; returns how many went.
+   */
+  sweep(unmended?: readonly string[]): Promise<number>;
   /** The folder goes too, if no recording is left in it. Never rejects. */
   close(): Promise<void>;
 }
@@ -65,8 +68,9 @@ class Folder implements RecordingRings {
     return join(this.#path, basename(wav) + SUFFIX);
   }
 
-  async sweep(): Promise<number> {
-    const left = (await readdir(this.#path)).filter((name) => name.endsWith(SUFFIX));
+  async sweep(unmended: readonly string[] = []): Promise<number> {
+    const kept = new Set(unmended.map((wav) => basename(this.path(wav))));
+    const left = (await readdir(this.#path)).filter((name) => name.endsWith(SUFFIX) && !kept.has(name));
     for (const name of left) await unlink(join(this.#path, name)).catch(ignoreMissing);
     return left.length;
   }

@@ -210,6 +210,13 @@ const messageStatements: readonly Statement[] = [
       ({ smsc_id: id }, { status }) => id.startsWith(textAt(execution, 1)) && (status === 'sent' || status === 'sending'),
     ).sort((a, b) => a.created_at - b.created_at),
   ),
+  read(/^SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'waiting' AND created_at/, (execution) =>
+    [...execution.tables.messages.values()]
+      .filter((row) => row.stage === 'waiting' && row.created_at <= numberAt(execution, 1))
+      .sort((one, other) => one.created_at - other.created_at)
+      .slice(0, 1000)
+      .map(({ message_uuid }) => ({ message_uuid })),
+  ),
   read(/^SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'submitting'/, (execution) =>
     [...execution.tables.messages.values()].filter(
       (row) => row.stage === 'submitting' && row.due_at <= (numberOrNullAt(execution, 1) ?? 0),
