@@ -1,9 +1,10 @@
-/** A platform is stopped while its database does not answer. */
+/** A platform is sent signals while its database does not answer. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { silentLog } from '../../src/log.ts';
 import { AUDIO, field, RawPeer, sdp } from '../carrier/raw-peer.ts';
+import { eventually } from '../cluster/harness.ts';
 import { FaultProxy } from '../cluster/proxy.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { Platform } from '../support/platform.ts';
@@ -72,3 +73,22 @@ test('A stop while the database does not answer hangs up, is over in time, and t
     expect(receiver.names(sessionUuid)).toEqual(['session.created', 'session.answered', 'session.ended']);
   }
 }, 120_000);
+
+test('SIGHUP while the platform starts, as of a reload at boot, does not end it', async () => {
+  await platform.kill();
+  proxy.set('blackhole');
+  const starting = platform.start();
+  const { pid } = platform;
+  await eventually(() => catches(pid, 1), 'the handler');
+  platform.signal('SIGHUP');
+  await eventually(() => platform.output.includes('"signal":"SIGHUP"'), 'the line of the log');
+  proxy.set('pass');
+  await starting;
+  expect([platform.pid, (await fetch(`${platform.url}/readyz`)).status]).toEqual([pid, 200]);
+}, 60_000);
+
+/** Whether a process handles a signal itself (proc(5), SigCgt). */
+function catches(pid: number, signal: number): boolean {
+  const [, mask = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return (BigInt(`0x${mask}`) & (1n << BigInt(signal - 1))) !== 0n;
+}
