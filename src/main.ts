@@ -54,7 +54,8 @@ async function run(settings: Config): Promise<void> {
 
 /**
  * Ends the process at SIGTERM or SIGINT while it starts: as process 1 of a container it would not hear them, and else
- * the embedded PostgreSQL would be left behind. SIGHUP, as of `systemctl reload`, ends it only where a terminal closes. `failed` takes the error of a start, and throws it again.
+ * the embedded PostgreSQL would be left behind. SIGHUP, as of `systemctl reload`, ends it only where a terminal
+ * closes. `failed` takes the error of a start, and throws it again.
  */
 function stoppableStart(opening: Opening, hasTerminal: boolean): { failed(error: unknown): Promise<never>; over(): void } {
   let isStopped = false;
