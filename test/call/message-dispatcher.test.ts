@@ -195,7 +195,7 @@ test('A message that was stored before the clock was set back by an hour is subm
   await settle();
   await clock.advance(100);
   expect(submissions).toHaveLength(1);
-  // One that the carrier puts off waits for as long as any other.
+  // One that the carrier puts off waits its second, like every other.
   submissions[0]?.([{ part: 0, outcome: { outcome: 'later' } }]);
   await settle();
   await clock.advance(900);

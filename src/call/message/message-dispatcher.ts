@@ -77,7 +77,7 @@ export class MessageDispatcher implements Messages {
   readonly #held = new Map<string, number>();
   /** The application whose turn was last. */
   #turn = '';
-  /** Messages that were stored under a clock that ran ahead are due by then, in ms since the epoch; 0: there are none. */
+  /** Messages that were stored under a clock that ran ahead are due by then, in ms since the epoch; else 0. */
   #dueAhead = 0;
   /** What the last look at once was for: one that finds the same again waits for the next. */
   #lookedAheadTo = 0;
