@@ -35,6 +35,8 @@ export interface RelayOptions {
   readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   /** A random number in [0, 1). */
   readonly random?: () => number;
+  /** The node of the relay. Its lease is free as soon as that was declared dead. Left out: nobody's. */
+  readonly nodeId?: string;
   /** The process has its database for itself: nobody else takes the lease, or writes events. */
   readonly isAlone?: boolean;
   /** The time that the lease lasts without renewal, in milliseconds. */
@@ -63,7 +65,7 @@ export const createRelay = (options: RelayOptions): Relay => new LeasedRelay(opt
 
 class LeasedRelay implements Relay {
   readonly #options: RelayOptions;
-  readonly #holder = newUuid();
+  readonly #holder: string;
   readonly #endpoints: Endpoints;
   readonly #leaseMs: number;
   #held: RelayLeadership | undefined;
@@ -74,6 +76,7 @@ class LeasedRelay implements Relay {
   #endPause = () => {};
 
   constructor(options: RelayOptions) {
+    this.#holder = options.nodeId ?? newUuid();
     const {
       outbox,
       apps,
