@@ -15,6 +15,8 @@ export async function shutDown(platform: Platform, listener: HttpListener): Prom
   const most = settings.shutdownGraceSec * 1000 + SHUTDOWN_LAST_MS;
   const late = () => log.error({}, 'the stop took too long, as while the database is away: the next start takes up the rest');
   await withTimeLimit(closeAll(platform, listener), most, late, clock);
+  // A payment provider has 30 s to answer, and what it says then is known to nobody else.
+  await platform.charges.close();
 }
 
 async function closeAll(platform: Platform, listener: HttpListener): Promise<void> {
