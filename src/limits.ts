@@ -110,6 +110,8 @@ export const LINKED_TRACESTATE_MAX_CHARS = 512;
 export const HTTP_WAIT_FOR_START_MAX = 1_000;
 /** How long a drain waits for calls it has ended to be confirmed: an actor's own wait and a little more. */
 export const SESSION_TEARDOWN_MS = 6_000;
+/** A stop may take so long beyond SHUTDOWN_GRACE_SEC; what is not done by then is left to the next start. */
+export const SHUTDOWN_LAST_MS = 28_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */
 export const LIVE_SESSIONS_MAX = 50_000;
 

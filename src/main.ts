@@ -24,7 +24,7 @@ async function run(settings: Config): Promise<void> {
   const hasTerminal = process.stdin.isTTY;
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
-  const started = stoppableStart(opening);
+  const started = stoppableStart(opening, hasTerminal);
   const { compose } = await import('./compose/compose.ts');
   const platform = await compose(settings, log, listener, opening, () => draining).catch(started.failed);
   started.over();
@@ -54,9 +54,10 @@ async function run(settings: Config): Promise<void> {
 
 /**
  * Ends the process at SIGTERM or SIGINT while it starts: as process 1 of a container it would not hear them, and else
- * the embedded PostgreSQL would be left behind. `failed` takes the error of a start, and throws it again.
+ * the embedded PostgreSQL would be left behind. SIGHUP, as of `systemctl reload`, ends it only where a terminal
+ * closes. `failed` takes the error of a start, and throws it again.
  */
-function stoppableStart(opening: Opening): { failed(error: unknown): Promise<never>; over(): void } {
+function stoppableStart(opening: Opening, hasTerminal: boolean): { failed(error: unknown): Promise<never>; over(): void } {
   let isStopped = false;
   const stop = () => {
     if (isStopped) return;
@@ -64,7 +65,14 @@ function stoppableStart(opening: Opening): { failed(error: unknown): Promise<nev
     log.info({}, 'stopped before the start was over');
     giveUp(opening).finally(() => process.exit(0));
   };
+  // Its own action would end the process, and nobody would stop the embedded PostgreSQL. What there is to read anew is
+  // read in this start.
+  const hangUp = () => {
+    if (hasTerminal) stop();
+    else log.info({ signal: 'SIGHUP' }, 'the start goes on: it reads everything anew');
+  };
   for (const signal of STOPS) process.on(signal, stop);
+  process.on('SIGHUP', hangUp);
   return {
     async failed(error) {
       // What a start meets whose database is closed under it is no news.
@@ -74,6 +82,7 @@ function stoppableStart(opening: Opening): { failed(error: unknown): Promise<nev
     },
     over() {
       for (const signal of STOPS) process.off(signal, stop);
+      process.off('SIGHUP', hangUp);
     },
   };
 }

@@ -285,6 +285,7 @@ function relayOf({ settings, store, outbound, clock, log, cluster, tracing }: En
     log,
     timeoutSec: settings.webhookTimeoutSec,
     retryScale: settings.webhookRetryScale,
+    nodeId: store.nodes.nodeId,
     isAlone: cluster === undefined,
     onAttempt: tracing && ((delivery) => tracing.record(deliverySpan(delivery))),
   });

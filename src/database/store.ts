@@ -167,7 +167,7 @@ export async function storeOn(
     forget: sweep,
     async close() {
       stopSweeping();
-      await journal.idle();
+      await journal.close();
       await database.close();
     },
   };

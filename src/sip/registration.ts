@@ -108,6 +108,13 @@ export class Registration implements RequestOwner, Timed {
     this.#state = 'unregistered';
   }
 
+  /** Ends without a word: another registration makes the same binding anew. */
+  letGo(): void {
+    this.#stopped = true;
+    this.#state = 'unregistered';
+    this.#abandon();
+  }
+
   /**
    * A connection to that address has closed. Where the binding was made over it, calls do not come in any more if we
    * are behind a NAT, so it is made anew (RFC 5626 §4.4): at once, but not within SIP_REGISTER_RETRY_SEC of the last

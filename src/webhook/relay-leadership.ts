@@ -28,7 +28,7 @@ import type { Endpoint, Endpoints } from './endpoint.ts';
 import { Intake } from './intake.ts';
 import { Lanes } from './lanes.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import { isPastDay, RETRY_SPAN_MS, retryDelayMs } from './retry.ts';
+import { isPastDay, nextAttemptAt, RETRY_SPAN_MS, retryDelayMs } from './retry.ts';
 
 export interface LeadershipOptions {
   readonly outbox: OutboxStore;
@@ -180,7 +180,7 @@ export class RelayLeadership {
     const { attempts, body } = event;
     const weight = Math.max(1, Math.ceil(body.length / RELAY_COUNTED_BYTES));
     const job: Job = { ...event, weight, failures: attempts.length, parked: false, triedSince: attempts[0]?.at };
-    this.#lanes.add(job, attempts.at(-1)?.retry_at ?? 0);
+    this.#lanes.add(job, nextAttemptAt(attempts.at(-1), this.#options.clock.now()));
   }
 
   #dispatch(): void {

@@ -35,6 +35,8 @@ export interface RelayOptions {
   readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   /** A random number in [0, 1). */
   readonly random?: () => number;
+  /** The node of the relay. Its lease is free as soon as that was declared dead. Left out: nobody's. */
+  readonly nodeId?: string;
   /** The process has its database for itself: nobody else takes the lease, or writes events. */
   readonly isAlone?: boolean;
   /** The time that the lease lasts without renewal, in milliseconds. */
@@ -63,7 +65,7 @@ export const createRelay = (options: RelayOptions): Relay => new LeasedRelay(opt
 
 class LeasedRelay implements Relay {
   readonly #options: RelayOptions;
-  readonly #holder = newUuid();
+  readonly #holder: string;
   readonly #endpoints: Endpoints;
   readonly #leaseMs: number;
   #held: RelayLeadership | undefined;
@@ -74,6 +76,7 @@ class LeasedRelay implements Relay {
   #endPause = () => {};
 
   constructor(options: RelayOptions) {
+    this.#holder = options.nodeId ?? newUuid();
     const {
       outbox,
       apps,
@@ -104,8 +107,9 @@ class LeasedRelay implements Relay {
     const until = clock.now() + ms;
     for (;;) {
       this.#held?.wake();
-      const isEmpty = await outbox.isEmpty().catch(() => false);
-      if (isEmpty || clock.now() >= until) return isEmpty;
+      const isEmpty = await outbox.isEmpty().catch(() => undefined);
+      // A database that does not answer would be asked for beyond the time, and takes no outcome.
+      if (isEmpty !== false || clock.now() >= until) return isEmpty ?? false;
       await sleep(clock, Math.min(until - clock.now(), RELAY_LAST_LOOK_MS));
     }
   }

@@ -1,4 +1,5 @@
 /** When a failed delivery is tried again (contract §9). Pure. */
+import type { Attempt } from '../database/event/attempt.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -49,4 +50,14 @@ export function retryAfterMs(header: string | null, now: number): number {
   // An HTTP-date always names its day and ends in GMT; Date.parse alone would take "5" or "1e3" for one.
   const at = /^[A-Za-z]{3}.*GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
+}
+
+/**
+ * When the attempt after `last` is made, in milliseconds since the epoch; at once where there was none. An attempt that
+ * lies ahead of `now` was made under another clock, of a node that runs ahead or before the machine's was set back: its
+ * pause is kept, not its time.
+ */
+export function nextAttemptAt(last: Pick<Attempt, 'at' | 'retry_at'> | undefined, now: number): number {
+  if (last === undefined || last.retry_at === null) return 0;
+  return Math.min(last.retry_at, now + (last.retry_at - last.at));
 }

@@ -199,3 +199,30 @@ test.each([
   expect(submissions).toHaveLength(0);
   await dispatcher.close();
 });
+
+test('A message that was stored before the clock was set back by an hour is submitted at once', async () => {
+  class SetClock extends VirtualClock {
+    ahead = 0;
+    override now(): number {
+      return super.now() + this.ahead;
+    }
+  }
+  const clock = new SetClock();
+  const { dispatcher, submissions, row } = queue(clock, { claim: 'yes', change: 'yes' });
+  clock.ahead = 3_600_000;
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
+  clock.ahead = 0;
+  await dispatcher.start();
+  await settle();
+  await clock.advance(100);
+  expect(submissions).toHaveLength(1);
+  // One that the carrier puts off waits its second, like every other.
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'later' } }]);
+  await settle();
+  await clock.advance(900);
+  expect([row()?.stage, submissions.length]).toEqual(['waiting', 1]);
+  await clock.advance(200);
+  expect(submissions).toHaveLength(2);
+  submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});

@@ -84,3 +84,35 @@ test('A stop does not wait long for a registrar that is silent', async () => {
   expect(performance.now() - began).toBeLessThan(SIP_UNREGISTER_MAX_MS + 2_000);
   await far.until(/^REGISTER [\s\S]*^Expires: 0/m);
 });
+
+test('A trunk that is edited keeps its binding: the registrar is never asked to remove what is registered again', async () => {
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  const challenge = { fields: 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"\r\n' };
+  const set = (more: object) => {
+    const settings = { username: 'u', password: 'p', register: true, ...more };
+    running.trunks.splice(0, Infinity, trunkTo(`sip:${far.host}:${far.port}`, settings));
+    running.carrier.trunksChanged();
+  };
+  const register = async () => {
+    const asked = await far.until(/^REGISTER /);
+    far.respond(asked, '401 Unauthorized', challenge);
+    const answered = await far.until(/^REGISTER [\s\S]*^Authorization: /m);
+    far.respond(answered, '200 OK', { fields: 'Expires: 300\r\n' });
+    await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
+    return { expires: field(asked, 'Expires'), contact: field(answered, 'Contact') };
+  };
+  set({});
+  const first = await register();
+  expect(first.expires).toBe('300');
+  set({ password: 'another' });
+  expect(await register()).toEqual(first);
+  set({ password: 'another', maxChannels: 7 });
+  expect(await register()).toEqual(first);
+  // One that has another name for the registrar takes back what it had.
+  running.trunks.splice(0, Infinity);
+  running.carrier.trunksChanged();
+  expect(field(await far.until(/^REGISTER /), 'Expires')).toBe('0');
+});

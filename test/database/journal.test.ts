@@ -23,6 +23,34 @@ const eventsOf = async (sessionUuid: string) =>
     (each) => each.name,
   );
 
+test('A journal is closed while changes are tried again and again on a database that is away', async () => {
+  const away: Queryable = {
+    query: () => new Promise((_, reject) => setTimeout(() => reject(new StoreUnavailable('away')), 5)),
+  };
+  const journal = groupCommit({
+    database: away,
+    log: silentLog,
+    nodeId: newUuid(),
+    keptAnswers: keptAnswers(undefined),
+    readTo: () => undefined,
+    onEvents() {},
+    onDead() {},
+  });
+  let closed = false;
+  const actor = async () => {
+    for (;;) {
+      const error = await journal.commit({ events: [eventOf('app', newUuid(), 0)] }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(StoreUnavailable);
+      if (closed) return;
+    }
+  };
+  const actors = [actor(), actor(), actor()];
+  await journal.commit({ events: [eventOf('app', newUuid(), 0)] }).catch(() => {});
+  await journal.close();
+  closed = true;
+  await Promise.all(actors);
+}, 5_000);
+
 describe('a commit', () => {
   test('stores the row, its events and the answer together', async () => {
     const { journal, sessions, idempotency } = first.store;

@@ -149,6 +149,20 @@ describe('the outbox', () => {
     expect(await outbox.lease('a', 60_000)).toBe(true);
   });
 
+  test('is taken from a node that was declared dead, although the clock of the database was set back since', async () => {
+    const { outbox, nodes } = first.store;
+    await outbox.release('a');
+    const second = await openSecondStore(first);
+    // The end of the lease lies as far ahead as if that clock had been set back by an hour.
+    expect(await second.outbox.lease(second.nodes.nodeId, 3_600_000)).toBe(true);
+    expect(await outbox.lease(nodes.nodeId, 1_000)).toBe(false);
+    expect(await nodes.bury(second.nodes.nodeId, undefined)).toBe(true);
+    expect(await outbox.lease(nodes.nodeId, 1_000)).toBe(true);
+    expect(await second.outbox.lease(second.nodes.nodeId, 1_000)).toBe(false);
+    await second.close();
+    await outbox.release(nodes.nodeId);
+  });
+
   test('of a dump that was restored on another server is delivered at once, before what is new', async () => {
     const source = await openTestStore();
     const at = postgres({

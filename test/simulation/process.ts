@@ -134,6 +134,7 @@ export class Process {
       outbound: receiver.outbound(() => this.#isAlive),
       clock,
       log,
+      nodeId: this.nodeId,
       timeoutSec: SETTINGS.webhookTimeoutSec,
       retryScale: SETTINGS.webhookRetryScale,
       random: () => this.#world.random.fraction(),

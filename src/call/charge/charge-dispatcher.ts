@@ -122,7 +122,7 @@ export class ChargeDispatcher implements Charges {
    * is waited for no longer than `STORE_LAST_OUTCOME_MS`.
    */
   async close(): Promise<void> {
-    this.#closedAt = this.#options.clock.now();
+    this.#closedAt ??= this.#options.clock.now();
     this.#cancelSweep?.();
     await Promise.all(this.#inFlight.values());
   }

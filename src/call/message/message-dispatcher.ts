@@ -25,6 +25,7 @@ import {
   interrupted,
   type MessageState,
   outwaited,
+  PUT_OFF_MAX_MS,
   QUEUED_MAX_MS,
   received,
   submitted,
@@ -78,6 +79,10 @@ export class MessageDispatcher implements Messages {
   readonly #held = new Map<string, number>();
   /** The application whose turn was last. */
   #turn = '';
+  /** Messages that were stored under a clock that ran ahead are due by then, in ms since the epoch; else 0. */
+  #dueAhead = 0;
+  /** What the last look at once was for: one that finds the same again waits for the next. */
+  #lookedAheadTo = 0;
   /** A claim that nobody answered may turn up until then, in ms since the epoch. */
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
@@ -230,6 +235,7 @@ export class MessageDispatcher implements Messages {
         await this.#resumeReceipts();
       }
       const due = await store.nextDue();
+      this.#lookAhead(due, clock.now());
       if (clock.now() <= this.#doubtUntil) sleepMs = Math.min(sleepMs, FAULT_PAUSE_MS);
       if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
     } catch (error) {
@@ -241,10 +247,24 @@ export class MessageDispatcher implements Messages {
     this.#cancelTimer = this.#isClosed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
   }
 
+  /**
+   * A first message that is due later than any is put off was stored under another clock: that of a node which runs
+   * ahead, or of this machine before it was set back. It is due now.
+   */
+  #lookAhead(due: number | undefined, now: number): void {
+    this.#dueAhead = due !== undefined && due > now + PUT_OFF_MAX_MS ? due : 0;
+    if (this.#dueAhead === 0 || this.#dueAhead === this.#lookedAheadTo) return;
+    this.#lookedAheadTo = this.#dueAhead;
+    this.#again = true;
+  }
+
   async #claim(now: number, most: number): Promise<readonly MessageState[]> {
     const { store, clock } = this.#options;
+    const until = Math.max(now, this.#dueAhead);
+    // What the carrier puts off meanwhile waits for its time.
+    this.#dueAhead = 0;
     try {
-      const claimed = await store.claim(now, most, this.#turn, (state) => claim(state, clock.now()));
+      const claimed = await store.claim(until, most, this.#turn, (state) => claim(state, clock.now()));
       this.#turn = claimed.at(-1)?.appUuid ?? this.#turn;
       return claimed;
     } catch (error) {

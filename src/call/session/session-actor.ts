@@ -144,6 +144,9 @@ export class SessionActor {
     this.#close();
   }
 
+  /** The process ends, and the end of the call could not be stored: its far end is hung up on all the same. */
+  readonly hangUp = (): void => this.#leg?.hangup();
+
   /** What another node needs to go on with the call. Undefined: not now. */
   snapshot(): LegSnapshot | undefined {
     return this.#leg?.handOver?.snapshot();

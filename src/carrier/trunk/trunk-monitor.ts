@@ -59,7 +59,10 @@ export class TrunkMonitor {
   update(trunks: readonly Trunk[]): void {
     for (const [name, monitored] of this.#trunks) {
       const now = trunks.find((trunk) => trunk.name === name);
-      if (now === undefined || JSON.stringify(now) !== JSON.stringify(monitored.trunk)) void this.#stop(monitored);
+      if (now !== undefined && JSON.stringify(now) === JSON.stringify(monitored.trunk)) continue;
+      // A removal that is sent again, as its packet was lost, would reach the registrar after the new REGISTER.
+      if (now !== undefined && this.#bindsAlike(monitored.trunk, now)) this.#letGo(monitored);
+      void this.#stop(monitored);
     }
     for (const trunk of trunks) {
       const address = trunkAddress(trunk.uri);
@@ -155,6 +158,22 @@ export class TrunkMonitor {
   async stop(): Promise<void> {
     const stopping = [...this.#trunks.values()].map((monitored) => this.#stop(monitored));
     if (stopping.length > 0) await withTimeLimit<unknown>(Promise.all(stopping), SIP_UNREGISTER_MAX_MS, () => undefined);
+  }
+
+  /** Whether both trunks make one and the same binding, here: this address of ours, for that user of that registrar. */
+  #bindsAlike(before: Trunk, after: Trunk): boolean {
+    const bindingOf = ({ uri, username, settings }: Trunk) => {
+      const { from_domain, contact_user, advertise, outbound_proxy } = settings;
+      return JSON.stringify([uri, username, from_domain, contact_user, advertise, outbound_proxy]);
+    };
+    const isMadeAnew = after.register && trunkCredentials(after) !== undefined && this.#registers(after.name);
+    return isMadeAnew && bindingOf(before) === bindingOf(after);
+  }
+
+  #letGo(monitored: Monitored): void {
+    const { registration } = monitored;
+    monitored.registration = undefined;
+    if (registration !== undefined) this.#driver.run(() => registration.letGo());
   }
 
   async #stop(monitored: Monitored): Promise<void> {

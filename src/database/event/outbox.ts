@@ -56,7 +56,10 @@ interface OutboxReader {
 }
 
 export interface OutboxStore {
-  /** Takes or renews the lease. False: another relay holds it. */
+  /**
+   * Takes or renews the lease. False: another relay holds it. That of a node that was declared dead is free, whatever
+   * the clock of the database has been set to since.
+   */
   lease(holder: string, ttlMs: number): Promise<boolean>;
   release(holder: string): Promise<void>;
   /** The position from which a relay that starts now begins to read; everything before it is `backlog`. */
@@ -85,7 +88,9 @@ const CLOCK = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     fence = CASE WHEN l.holder = excluded.holder THEN l.fence ELSE l.fence + 1 END
-  WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK} RETURNING 1 AS held`;
+  WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK}
+    OR EXISTS (SELECT FROM nodes AS n WHERE n.node_id = l.holder AND n.dead_at IS NOT NULL)
+  RETURNING 1 AS held`;
 const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
 const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
 const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';

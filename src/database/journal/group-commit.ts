@@ -71,6 +71,7 @@ export class GroupCommit implements Journal {
   readonly #options: GroupCommitOptions;
   readonly #waiting: Waiting[] = [];
   #flushing: Promise<void> | undefined;
+  #closed = false;
   #flushes = 0;
   #changes = 0;
 
@@ -80,6 +81,10 @@ export class GroupCommit implements Journal {
 
   commit(change: Change): Promise<boolean> {
     return new Promise((resolve, reject) => {
+      if (this.#closed) {
+        reject(new StoreUnavailable('the process ends'));
+        return;
+      }
       if (this.#waiting.length >= JOURNAL_WAITING_MAX_CHANGES) {
         reject(new StoreUnavailable('too many changes are waiting for the database'));
         return;
@@ -99,9 +104,13 @@ export class GroupCommit implements Journal {
     return { waiting: this.#waiting.length, flushes: this.#flushes, changes: this.#changes };
   }
 
-  /** Resolves when nothing waits and no flush is under way. */
-  async idle(): Promise<void> {
-    while (this.#flushing !== undefined) await this.#flushing;
+  /**
+   * Takes no more changes, and resolves when those that wait are stored, or the database does not take them. An actor
+   * tries again for as long as it lives, so that there would always be a flush under way while the database is away.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#flushing;
   }
 
   async #run(): Promise<void> {
@@ -123,6 +132,7 @@ export class GroupCommit implements Journal {
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
         for (const each of batch) each.reject(asRefusal(error));
+        if (this.#closed && error instanceof StoreUnavailable) for (const each of this.#waiting.splice(0)) each.reject(error);
         if (!(error instanceof StoreUnavailable))
           this.#options.log.error({ error: String(error) }, 'the database refused a change');
         return;

@@ -60,6 +60,8 @@ const PART_MAX_MS = 25_000;
 /** A message that could not be submitted for this long is given up. */
 export const QUEUED_MAX_MS = 24 * 3_600_000;
 const DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+/** No message that waits is due later than this after it was put off. */
+export const PUT_OFF_MAX_MS = Math.max(...DELAYS_MS);
 
 export interface MessageStep {
   readonly state: MessageState;

@@ -19,10 +19,14 @@ function take({ tables, now }: Execution, name: string, holder: string, ttlMs: n
 function takeAsNode(execution: Execution, name: string): number | undefined {
   const { tables } = execution;
   const holder = textAt(execution, 2);
-  const held = tables.leases.get(name);
   if (!tables.isAlive(holder)) return undefined;
-  const isDead = held !== undefined && tables.nodes.get(held.holder)?.dead_at != null;
-  return take(execution, name, holder, numberAt(execution, 3), isDead);
+  return take(execution, name, holder, numberAt(execution, 3), isHeldByDead(execution, name));
+}
+
+/** Tells whether the holder of a lease was declared dead. */
+function isHeldByDead({ tables }: Execution, name: string): boolean {
+  const held = tables.leases.get(name);
+  return held !== undefined && tables.nodes.get(held.holder)?.dead_at != null;
 }
 
 /** Tells whether a row lies behind a position in the outbox. */
@@ -49,10 +53,10 @@ interface Settled {
 }
 
 const leaseStatements: readonly Statement[] = [
-  write(
-    /^INSERT INTO leases AS l \(name, holder, expires_at\)/,
-    (execution) => () => (take(execution, RELAY, textAt(execution, 1), numberAt(execution, 2), false) === undefined ? NONE : ONE),
-  ),
+  write(/^INSERT INTO leases AS l \(name, holder, expires_at\)/, (execution) => () => {
+    const isDead = isHeldByDead(execution, RELAY);
+    return take(execution, RELAY, textAt(execution, 1), numberAt(execution, 2), isDead) === undefined ? NONE : ONE;
+  }),
   write(/^DELETE FROM leases WHERE name = 'webhook-relay' AND holder = \$1$/, (execution) => () => {
     const { leases } = execution.tables;
     if (leases.get(RELAY)?.holder === textAt(execution, 1)) leases.delete(RELAY);
