@@ -26,6 +26,7 @@ import { createHttpMetrics } from '../src/http/metrics.ts';
 import { newUuid, newWebhookId } from '../src/id.ts';
 import { silentLog } from '../src/log.ts';
 import { problems } from '../src/problem.ts';
+import { sessionRow } from '../test/database/rows.ts';
 import { noCarrier } from '../test/support/no-carrier.ts';
 import { noRecordings } from '../test/support/no-recordings.ts';
 import { noRooms } from '../test/support/no-rooms.ts';
@@ -50,25 +51,15 @@ const store = await openStore(
 const apps: AppSecrets[] = [];
 for (let n = 0; n < APPS; n += 1) apps.push(await store.apps.create({ name: `bench ${n}` }));
 
-const row = (appUuid: string): SessionRow => ({
-  sessionUuid: newUuid(),
-  appUuid,
-  nodeId: 'bench',
-  epoch: 0,
-  type: 'phone_out',
-  state: 'new',
-  callerId: '+15550100',
-  did: '+15550199',
-  answered: false,
-  clientState: '',
-  roomId: '',
-  running: '',
-  trunk: '',
-  answeredAt: undefined,
-  summary: '',
-  createdAt: Math.floor(clock.now()),
-  endedAt: undefined,
-});
+const row = (appUuid: string): SessionRow =>
+  sessionRow({
+    appUuid,
+    nodeId: 'bench',
+    type: 'phone_out',
+    callerId: '+15550100',
+    did: '+15550199',
+    createdAt: Math.floor(clock.now()),
+  });
 const eventOf = (session: SessionRow) => ({
   webhookId: newWebhookId(),
   appUuid: session.appUuid,

@@ -11,6 +11,7 @@ import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietRoom } from './quiet-room.ts';
 import { quietSession } from './quiet-session.ts';
 
 /**
@@ -153,7 +154,7 @@ class Pair {
       },
       media: {
         openPipe: async () => undefined,
-        openRoom: async () => (this.hasWorker ? { ...room } : undefined),
+        openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
       recordings: noRecordings,
@@ -162,19 +163,6 @@ class Pair {
     });
   }
 }
-
-const room = {
-  number: 1,
-  setVoiceActivity() {},
-  play() {},
-  stopPlayback() {},
-  controlPlayback() {},
-  setPlaybackVolume() {},
-  playMusic() {},
-  stopMusic() {},
-  record: () => ({ mask() {}, unmask() {}, stop() {} }),
-  close: async () => {},
-};
 
 test('A Room that was asked for too late is not made: it would count, and nobody would know of it.', async () => {
   const pair = new Pair();
