@@ -8,6 +8,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } fr
 import { join } from 'node:path';
 import { Keypad, keysIn } from '../test/support/keypad.ts';
 import { Platform } from '../test/support/platform.ts';
+import { randomCard } from '../test/support/random-card.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { RtpPeer } from '../test/support/rtp-peer.ts';
 import { type Sipp, sipp } from '../test/support/sipp.ts';
@@ -30,15 +31,6 @@ const recordings: string[] = [];
 let said = '';
 let admitted = 0;
 let collected = 0;
-
-function randomCard(): string {
-  const body = `4${Array.from({ length: 14 }, () => Math.floor(Math.random() * 10)).join('')}`;
-  const sum = [...body].reduce((total, digit, at) => {
-    const counted = Number(digit) * (at % 2 === 0 ? 2 : 1);
-    return total + (counted > 9 ? counted - 9 : counted);
-  }, 0);
-  return `${body}${(10 - (sum % 10)) % 10}`;
-}
 
 interface Caller {
   readonly sessionUuid: string;

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Keypad } from '../support/keypad.ts';
 import { Platform } from '../support/platform.ts';
+import { randomCard } from '../support/random-card.ts';
 import { Receiver } from '../support/receiver.ts';
 import { RtpPeer } from '../support/rtp-peer.ts';
 import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
@@ -16,16 +17,6 @@ const CALLS = 24;
 const TOGETHER = 6;
 /** Four digits: three would be found anywhere. */
 const CVV = '9973';
-
-/** A valid number of 16 digits, told from all others: random but for its prefix and check digit. */
-function randomCard(): string {
-  const body = `4${Array.from({ length: 14 }, () => Math.floor(Math.random() * 10)).join('')}`;
-  const sum = [...body].reduce((total, digit, at) => {
-    const counted = Number(digit) * (at % 2 === 0 ? 2 : 1);
-    return total + (counted > 9 ? counted - 9 : counted);
-  }, 0);
-  return `${body}${(10 - (sum % 10)) % 10}`;
-}
 
 /** Every regular file under a directory, with what is in it. */
 function* files(directory: string): Generator<readonly [path: string, bytes: Buffer]> {
