@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dataDirectory } from './data-directory.ts';
 import { OpenApiCheck } from './openapi-check.ts';
 import { fillDataDir } from './postgres-template.ts';
+import type { Receiver } from './receiver.ts';
 import { RtpRange } from './rtp-range.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -200,6 +201,14 @@ export class Platform {
         if (child !== undefined && this.#child === child) throw error;
       },
     );
+  }
+
+  /** Has an application answer each call as it comes. */
+  answerEveryCall(app: Credentials, receiver: Pick<Receiver, 'misbehave'>): void {
+    receiver.misbehave = (event) => {
+      if (event.event === 'session.created') void this.answerSoon(app, event.session_uuid);
+      return undefined;
+    };
   }
 
   async #call(method: string, path: string, token: string, body: unknown, headers: Record<string, string>): Promise<Answered> {
