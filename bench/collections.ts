@@ -4,8 +4,9 @@
  * all that was written, sent and said, and in the memory of the process, and every key's tone in the recordings that
  * ran all the while.
  */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { filesBelow } from '../test/support/files-below.ts';
 import { Keypad, keysIn } from '../test/support/keypad.ts';
 import { Platform } from '../test/support/platform.ts';
 import { randomCard } from '../test/support/random-card.ts';
@@ -82,15 +83,6 @@ async function collections(caller: Caller): Promise<void> {
     }
     // The last is left to the hang-up or the kill.
     if (at < 3) await receiver.until(() => results(sessionUuid).length === at + 1, `result ${at} of a call`, 40_000);
-  }
-}
-
-function* files(directory: string): Generator<readonly [path: string, bytes: Buffer]> {
-  for (const name of readdirSync(directory)) {
-    const path = join(directory, name);
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat?.isDirectory()) yield* files(path);
-    else if (stat?.isFile()) yield [path, readFileSync(path)];
   }
 }
 
@@ -178,7 +170,7 @@ const keysOf = (recording: string): string => {
 };
 const toned = recordings.map(keysOf);
 let bytes = 0;
-const inFiles = [...files(platform.dataDir)].map(([path, content]) => {
+const inFiles = [...filesBelow(platform.dataDir)].map(([path, content]) => {
   bytes += content.length;
   return [path, hits(content, looked)] as const;
 });
