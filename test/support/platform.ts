@@ -116,8 +116,12 @@ export class Platform {
     return `http://127.0.0.1:${this.#ready?.http_port}`;
   }
 
+  get sipUdpPort(): number {
+    return this.#ready?.sip_udp_port ?? 0;
+  }
+
   get sipUdp(): string {
-    return `127.0.0.1:${this.#ready?.sip_udp_port}`;
+    return `127.0.0.1:${this.sipUdpPort}`;
   }
 
   get sipTcp(): string {
