@@ -35,7 +35,7 @@ export async function answeredCalls(
   return { sessions: answers.map(({ body }) => String(body.session_uuid)), caller };
 }
 
-/** Asks again while the rate limit says so, each time after about as long as it says, so that many do not ask at once. */
+/** Asks again while the rate limit says so, each time after about as long, so that many do not ask at once. */
 export async function pastRateLimit(ask: () => Promise<Answered>): Promise<Answered> {
   for (;;) {
     const answer = await ask();

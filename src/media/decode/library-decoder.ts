@@ -1,4 +1,4 @@
-/** What the decoders that run a library have in common: their output, their restarts and their place among those open. */
+/** What the decoders that run a library share: their output, their restarts, and their place among the open ones. */
 import { DECODER_RESTARTS_MAX } from '../../limits.ts';
 import { type Pcm, PcmOutput } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
@@ -37,8 +37,8 @@ export abstract class LibraryDecoder implements SourceDecoder {
   }
 
   /**
-   * Counts that the library stumbled over damage and is begun anew. Rethrows the error past `DECODER_RESTARTS_MAX`: what
-   * is damaged so often is no sound.
+   * Counts that the library stumbled over damage and is begun anew. Rethrows the error past `DECODER_RESTARTS_MAX`,
+   * as what is damaged so often is no sound.
    */
   protected countRestart(error: unknown): void {
     if (++this.#restarts > DECODER_RESTARTS_MAX) throw error;
