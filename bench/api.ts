@@ -14,22 +14,17 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { Hono } from 'hono';
 import postgres from 'postgres';
-import { Registry } from 'prom-client';
 import { accepted, type Sessions } from '../src/call/ports/sessions.ts';
-import { systemClock, timestampSeconds } from '../src/clock.ts';
+import { systemClock } from '../src/clock.ts';
 import type { AppSecrets } from '../src/database/app/apps.ts';
 import type { SessionRow } from '../src/database/journal/journal.ts';
 import * as schema from '../src/database/schema.ts';
 import { openStore } from '../src/database/store.ts';
 import { createHttpApp } from '../src/http/app.ts';
-import { createHttpMetrics } from '../src/http/metrics.ts';
 import { newUuid, newWebhookId } from '../src/id.ts';
 import { silentLog } from '../src/log.ts';
-import { problems } from '../src/problem.ts';
-import { noCarrier } from '../test/support/no-carrier.ts';
-import { noRecordings } from '../test/support/no-recordings.ts';
-import { noRooms } from '../test/support/no-rooms.ts';
-import { sandboxProviders } from '../test/support/providers.ts';
+import { sessionRow } from '../test/database/rows.ts';
+import { httpDeps, storedSessions } from '../test/support/http-deps.ts';
 
 const APPS = 300;
 const READS_PER_APP = 40;
@@ -50,25 +45,15 @@ const store = await openStore(
 const apps: AppSecrets[] = [];
 for (let n = 0; n < APPS; n += 1) apps.push(await store.apps.create({ name: `bench ${n}` }));
 
-const row = (appUuid: string): SessionRow => ({
-  sessionUuid: newUuid(),
-  appUuid,
-  nodeId: 'bench',
-  epoch: 0,
-  type: 'phone_out',
-  state: 'new',
-  callerId: '+15550100',
-  did: '+15550199',
-  answered: false,
-  clientState: '',
-  roomId: '',
-  running: '',
-  trunk: '',
-  answeredAt: undefined,
-  summary: '',
-  createdAt: Math.floor(clock.now()),
-  endedAt: undefined,
-});
+const row = (appUuid: string): SessionRow =>
+  sessionRow({
+    appUuid,
+    nodeId: 'bench',
+    type: 'phone_out',
+    callerId: '+15550100',
+    did: '+15550199',
+    createdAt: Math.floor(clock.now()),
+  });
 const eventOf = (session: SessionRow) => ({
   webhookId: newWebhookId(),
   appUuid: session.appUuid,
@@ -80,6 +65,7 @@ const eventOf = (session: SessionRow) => ({
   at: Math.floor(clock.now()),
 });
 const sessions: Sessions = {
+  ...storedSessions(store),
   async dial(_request, context) {
     const session = row(context.appUuid);
     const answer = accepted(context.operationUuid, { session_uuid: session.sessionUuid });
@@ -91,36 +77,8 @@ const sessions: Sessions = {
     });
     return answer;
   },
-  connectWebsocket: async () => problems.notConfigured('WebSocket'),
-  owns: async () => false,
-  command: async () => problems.notFound('Session'),
-  isHere: () => false,
-  ingest: () => undefined,
-  async get(appUuid, uuid) {
-    const found = await store.sessions.get(appUuid, uuid);
-    if (found === undefined) return undefined;
-    const { sessionUuid: session_uuid, callerId: caller_id, type, state, did, createdAt } = found;
-    return { session_uuid, type, state, created_at: timestampSeconds(createdAt), caller_id, did };
-  },
-  list: async () => [],
 };
-const ours = createHttpApp({
-  sessions,
-  rooms: noRooms,
-  recordings: noRecordings,
-  ...sandboxProviders(store, clock),
-  store,
-  clock,
-  log: silentLog,
-  metrics: createHttpMetrics(new Registry()),
-  operatorToken: 'operator-token-of-the-bench',
-  publicUrl: 'http://127.0.0.1',
-  ready: async () => ({}),
-  draining: () => false,
-  onTrunksChanged: () => {},
-  onDevicesChanged: () => {},
-  carrier: noCarrier,
-});
+const ours = createHttpApp({ ...httpDeps(store, clock), sessions });
 
 const db = drizzle(
   postgres({ path: `${dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 10 }),

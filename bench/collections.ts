@@ -4,10 +4,12 @@
  * all that was written, sent and said, and in the memory of the process, and every key's tone in the recordings that
  * ran all the while.
  */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { filesBelow } from '../test/support/files-below.ts';
 import { Keypad, keysIn } from '../test/support/keypad.ts';
 import { Platform } from '../test/support/platform.ts';
+import { randomCard } from '../test/support/random-card.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { RtpPeer } from '../test/support/rtp-peer.ts';
 import { type Sipp, sipp } from '../test/support/sipp.ts';
@@ -30,15 +32,6 @@ const recordings: string[] = [];
 let said = '';
 let admitted = 0;
 let collected = 0;
-
-function randomCard(): string {
-  const body = `4${Array.from({ length: 14 }, () => Math.floor(Math.random() * 10)).join('')}`;
-  const sum = [...body].reduce((total, digit, at) => {
-    const counted = Number(digit) * (at % 2 === 0 ? 2 : 1);
-    return total + (counted > 9 ? counted - 9 : counted);
-  }, 0);
-  return `${body}${(10 - (sum % 10)) % 10}`;
-}
 
 interface Caller {
   readonly sessionUuid: string;
@@ -90,15 +83,6 @@ async function collections(caller: Caller): Promise<void> {
     }
     // The last is left to the hang-up or the kill.
     if (at < 3) await receiver.until(() => results(sessionUuid).length === at + 1, `result ${at} of a call`, 40_000);
-  }
-}
-
-function* files(directory: string): Generator<readonly [path: string, bytes: Buffer]> {
-  for (const name of readdirSync(directory)) {
-    const path = join(directory, name);
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat?.isDirectory()) yield* files(path);
-    else if (stat?.isFile()) yield [path, readFileSync(path)];
   }
 }
 
@@ -186,7 +170,7 @@ const keysOf = (recording: string): string => {
 };
 const toned = recordings.map(keysOf);
 let bytes = 0;
-const inFiles = [...files(platform.dataDir)].map(([path, content]) => {
+const inFiles = [...filesBelow(platform.dataDir)].map(([path, content]) => {
   bytes += content.length;
   return [path, hits(content, looked)] as const;
 });

@@ -14,6 +14,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native } from '../src/media/native.ts';
+import { seeded } from '../test/support/random.ts';
 
 const RATE = 8_000;
 const TIMEOUT_MS = 5_000;
@@ -97,17 +98,6 @@ const VARIANTS = tuning ? ['+m1', '+m3', '+f1', '+f3', '+m5'] : ['', '+m2', '+m4
 const LINES = ['clean', 'noise 25 dB', 'noise 15 dB', 'hum', 'music 20 dB', 'voices 20 dB'] as const;
 type Line = (typeof LINES)[number];
 
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'answers-'));
 const texts = new Map<string, Float32Array>();
 
@@ -188,7 +178,7 @@ interface Call {
 
 /** One call, which depends on its number alone. */
 function make(number: number): Call {
-  const random = randomOf(number * 7919 + (tuning ? 1 : 500_009));
+  const random = seeded(number * 7919 + (tuning ? 1 : 500_009));
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const between = (least: number, most: number) => least + (most - least) * random();
   const human = number % 2 === 0;

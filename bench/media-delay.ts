@@ -14,11 +14,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../src/log.ts';
 import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
-import { createMediaEngine } from '../src/media/media-engine.ts';
-import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { engineFor } from './support/engine.ts';
 
 const PEER_PORT = 8_990;
 const FIRST_PORT = 9_000;
@@ -38,13 +36,7 @@ else
 
 /** The engine; its legs once a line has come on stdin. */
 async function serve(count: number, size: number): Promise<void> {
-  const engine = await createMediaEngine({
-    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * count - 1 },
-    workers: 1,
-    mediaTimeoutSec: 3_600,
-    outbound: createOutbound([]),
-    log: silentLog,
-  });
+  const engine = await engineFor(count, FIRST_PORT);
   process.on('SIGTERM', () => process.exit(0));
   console.log('idle');
   for await (const _ of console) break;

@@ -15,12 +15,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../src/log.ts';
 import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
-import { createMediaEngine } from '../src/media/media-engine.ts';
 import { LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
-import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { engineFor } from './support/engine.ts';
 import { cpuNs, rssKb } from './support/usage.ts';
 
 const PEER_PORT = 11_990;
@@ -41,13 +39,7 @@ else
   );
 
 async function serve(count: number): Promise<void> {
-  const engine = await createMediaEngine({
-    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * count - 1 },
-    workers: 1,
-    mediaTimeoutSec: 3_600,
-    outbound: createOutbound([]),
-    log: silentLog,
-  });
+  const engine = await engineFor(count, FIRST_PORT);
   const legs: RtpLeg[] = [];
   let room: MediaRoom | undefined;
   for (let i = 0; i < count; i++) {

@@ -14,12 +14,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { silentLog } from '../src/log.ts';
 import type { MediaRoom } from '../src/media/engine.ts';
-import { createMediaEngine } from '../src/media/media-engine.ts';
 import { recordingRings } from '../src/media/recording/recording-rings.ts';
 import type { TickLoad } from '../src/media/worker/media-worker.ts';
 import { type LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
-import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { engineFor } from './support/engine.ts';
 import { cpuNs, median } from './support/usage.ts';
 
 /** Below what the system gives away by itself; 1,300 legs fit. */
@@ -34,13 +33,7 @@ else await measure(Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 5
 
 /** The engine with so many legs, all sending to and hearing from the load generator. */
 async function serve(legs: number, what: string): Promise<void> {
-  const engine = await createMediaEngine({
-    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * legs - 1 },
-    workers: 1,
-    mediaTimeoutSec: 3_600,
-    outbound: createOutbound([]),
-    log: silentLog,
-  });
+  const engine = await engineFor(legs, FIRST_PORT);
   const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
   const rings = await recordingRings(folder, silentLog);
   let [recorded, failed] = [0, 0];

@@ -9,11 +9,9 @@ import { createSocket } from 'node:dgram';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../src/log.ts';
 import type { RtpLeg } from '../src/media/engine.ts';
-import { createMediaEngine } from '../src/media/media-engine.ts';
-import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { engineFor } from './support/engine.ts';
 import { cpuNs, rssKb } from './support/usage.ts';
 
 const FIRST_PORT = 40_000;
@@ -23,13 +21,7 @@ const FILES = 50;
 /** The engine: `SESSIONS ORIGIN`. Reports on SIGTERM. */
 async function serve([sessions, origin]: string[]): Promise<void> {
   const count = Number(sessions);
-  const engine = await createMediaEngine({
-    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * count - 1 },
-    workers: 1,
-    mediaTimeoutSec: 3_600,
-    outbound: createOutbound(['127.0.0.0/8']),
-    log: silentLog,
-  });
+  const engine = await engineFor(count, FIRST_PORT, ['127.0.0.0/8']);
   const legs: RtpLeg[] = [];
   const ended: Record<string, number> = {};
   for (let i = 0; i < count; i++) {

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { sipp } from '../test/support/sipp.ts';
+import { answeredCalls } from './support/calls.ts';
 import { cpuNs } from './support/usage.ts';
 
 const FIRST_PORT = 30_000;
@@ -44,23 +45,9 @@ async function crowd(calls: number, seconds: number): Promise<void> {
   });
   const app = await platform.application(receiver.url, '+15550002');
   await platform.trunk('127.0.0.1:9');
-  receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
-    return undefined;
-  };
   const load = spawn(reflector, ['load', `${calls}`, `${FIRST_PORT}`, `${PEER_PORT}`, `${120 + 2 * seconds}`]);
-  const peer = await sipp({
-    scenario: 'caller-waits',
-    to: platform.sipUdp,
-    calls,
-    rate: 50,
-    timeoutSec: 600,
-    keys: { rtp_port: `${PEER_PORT}` },
-  });
-  await receiver.until(() => receiver.count('session.answered') === calls, 'all calls', 120_000);
-  const sessions = receiver.events
-    .filter(({ event }) => event === 'session.answered')
-    .map(({ body }) => String(body.session_uuid));
+  const options = { calls, rate: 50, rtpPort: PEER_PORT, timeoutSec: 600 };
+  const { sessions, caller } = await answeredCalls({ platform, app, receiver }, options);
   console.log(`${calls} calls up, each talking at 50 packets a second`);
   await Bun.sleep(3_000);
   const idle = await cost(platform.pid, seconds);
@@ -82,7 +69,7 @@ async function crowd(calls: number, seconds: number): Promise<void> {
   for (const session of sessions) await platform.api(app, 'DELETE', `/v1/sessions/${session}`);
   await receiver.until(() => receiver.count('session.ended') === calls, 'all ends', 120_000);
   await receiver.until(() => receiver.count('recording.ended') === calls, 'all recordings ended', 60_000);
-  peer.stop();
+  caller.stop();
   load.kill();
   let broken = 0;
   let silent = 0;

@@ -6,8 +6,8 @@
 import { createSocket } from 'node:dgram';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
-import { sipp } from '../test/support/sipp.ts';
 import { encodeMulaw } from '../test/support/speaker.ts';
+import { answeredCalls, pastRateLimit } from './support/calls.ts';
 
 const CALLS = Number(process.argv[2] ?? 300);
 /** More calls than one Room takes: only Rooms of ten, in which a tenth of the calls talks. */
@@ -18,14 +18,7 @@ const app = await platform.application(receiver.url, '+15550002');
 await platform.trunk('127.0.0.1:9');
 const api = (method: string, path: string, body?: unknown) => platform.api(app, method, path, body);
 
-/** Tries again while the rate limit says so. */
-async function patient(method: string, path: string, body?: unknown) {
-  for (;;) {
-    const answer = await api(method, path, body);
-    if (answer.status !== 429) return answer;
-    await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1000 * (0.5 + Math.random()));
-  }
-}
+const patient = (method: string, path: string, body?: unknown) => pastRateLimit(() => api(method, path, body));
 
 // One socket for every call's audio: who is who is told by the port a packet comes from.
 const socket = createSocket({ type: 'udp4', recvBufferSize: 8 << 20 });
@@ -55,23 +48,8 @@ const timer = setInterval(() => {
 }, 5);
 
 // Calls one after another, so that each Session's port is known: the new port that speaks after its answer.
-const sessions: string[] = [];
-const answered = new Map<string, Promise<unknown>>();
-receiver.misbehave = (event) => {
-  if (event.event === 'session.created')
-    answered.set(String(event.session_uuid), api('POST', `/v1/sessions/${event.session_uuid}/answer`));
-  return undefined;
-};
-const peer = await sipp({
-  scenario: 'caller-waits',
-  to: platform.sipUdp,
-  calls: CALLS,
-  rate: 60,
-  timeoutSec: 300,
-  keys: { rtp_port: String(socket.address().port) },
-});
-await receiver.until(() => receiver.count('session.answered') === CALLS, 'all calls', 60_000);
-for (const event of receiver.events) if (event.event === 'session.answered') sessions.push(String(event.body.session_uuid));
+const options = { calls: CALLS, rate: 60, rtpPort: socket.address().port, timeoutSec: 300 };
+const { sessions, caller } = await answeredCalls({ platform, app, receiver }, options);
 console.log(`${sessions.length} calls up, ${packets.size} ports speak`);
 
 const percentile = (values: number[], share: number) =>
@@ -187,7 +165,7 @@ else {
 }
 
 clearInterval(timer);
-peer.stop();
+caller.stop();
 await platform.stop();
 await receiver.stop();
 socket.close();

@@ -10,11 +10,9 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { silentLog } from '../src/log.ts';
 import type { RtpLeg } from '../src/media/engine.ts';
-import { createMediaEngine } from '../src/media/media-engine.ts';
-import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { engineFor } from './support/engine.ts';
 
 const CALLS = Number(process.argv[2] ?? 20);
 const ROUNDS = Number(process.argv[3] ?? 20);
@@ -48,13 +46,7 @@ function packet(sequence: number, ssrc: number): Buffer {
   return bytes;
 }
 
-const engine = await createMediaEngine({
-  rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: LAST_PORT },
-  workers: 1,
-  mediaTimeoutSec: 3_600,
-  outbound: createOutbound([]),
-  log: silentLog,
-});
+const engine = await engineFor((LAST_PORT - FIRST_PORT + 1) / 2, FIRST_PORT);
 const stranger = await open(STRANGER_HOST);
 let sprayed = 0;
 const spray = () => {

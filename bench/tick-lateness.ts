@@ -10,8 +10,8 @@ import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import { type Credentials, Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
-import { sipp } from '../test/support/sipp.ts';
 import { encodeMulaw } from '../test/support/speaker.ts';
+import { answeredCalls, pastRateLimit } from './support/calls.ts';
 
 const SECONDS = Number(process.argv[2] ?? 40);
 const CALLS = Number(process.argv[3] ?? 200);
@@ -45,25 +45,12 @@ const talking = setInterval(() => {
   }
 }, 5);
 
-receiver.misbehave = (event) => {
-  if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
-  return undefined;
-};
-const peer = await sipp({
-  scenario: 'caller-waits',
-  to: platform.sipUdp,
-  calls: CALLS,
-  rate: 40,
-  timeoutSec: 600,
-  keys: { rtp_port: String(socket.address().port) },
-});
-await receiver.until(() => receiver.count('session.answered') === CALLS, 'all calls', 60_000);
-const sessions = receiver.events.filter(({ event }) => event === 'session.answered').map(({ body }) => String(body.session_uuid));
+const options = { calls: CALLS, rate: 40, rtpPort: socket.address().port, timeoutSec: 600 };
+const { sessions, caller } = await answeredCalls({ platform, app, receiver }, options);
 for (let at = 0; at < CALLS; at += 10) {
   const room = await platform.api(app, 'POST', '/api/v1/rooms', {});
   for (const session_uuid of sessions.slice(at, at + 10)) {
-    const join = () => platform.api(app, 'POST', `/api/v1/rooms/${room.body.room_id}/members`, { session_uuid });
-    while ((await join()).status === 429) await Bun.sleep(200);
+    await pastRateLimit(() => platform.api(app, 'POST', `/api/v1/rooms/${room.body.room_id}/members`, { session_uuid }));
   }
 }
 console.log(`${sessions.length} calls in Rooms of ten`);
@@ -135,7 +122,7 @@ for (const loaded of [false, true]) {
 }
 
 clearInterval(talking);
-peer.stop();
+caller.stop();
 await platform.stop();
 await receiver.stop();
 socket.close();

@@ -9,6 +9,7 @@ import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { sipp } from '../test/support/sipp.ts';
 import { encodeMulaw } from '../test/support/speaker.ts';
+import { pastRateLimit } from './support/calls.ts';
 import { cpuNs } from './support/usage.ts';
 
 const peers: Awaited<ReturnType<typeof sipp>>[] = [];
@@ -23,13 +24,8 @@ function never(): never {
   throw new Error('missing');
 }
 
-async function patient(as: (typeof apps)[number], method: string, path: string, body?: unknown) {
-  for (;;) {
-    const answer = await platform.api(as, method, path, body);
-    if (answer.status !== 429) return answer;
-    await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1000);
-  }
-}
+const patient = (as: (typeof apps)[number], method: string, path: string, body?: unknown) =>
+  pastRateLimit(() => platform.api(as, method, path, body));
 
 const percentile = (values: number[], share: number) =>
   values.sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
-import { sipp } from '../../test/support/sipp.ts';
+import { answeredCalls, pastRateLimit } from './calls.ts';
 import { cpuNs, median, REST_MS, rssKb } from './usage.ts';
 
 const ROOM = 10;
@@ -44,34 +44,13 @@ export async function product(legs: number, firstPort: number, peerPort: number)
   const app = await platform.application(receiver.url, '+15550002');
   await platform.trunk('127.0.0.1:9');
   const emptyKb = rssKb(platform.pid);
-  receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
-    return undefined;
-  };
-  const caller = await sipp({
-    scenario: 'caller-waits',
-    to: platform.sipUdp,
-    calls: legs,
-    rate: 50,
-    timeoutSec: 900,
-    keys: { rtp_port: `${peerPort}` },
-  });
-  await receiver.until(() => receiver.count('session.answered') === legs, 'all calls', 120_000);
-  const sessions = receiver.events
-    .filter(({ event }) => event === 'session.answered')
-    .map(({ body }) => String(body.session_uuid));
-  /** Asks again while the rate limit says so. */
-  const patient = async (path: string, body: Record<string, unknown>): Promise<Record<string, unknown>> => {
-    for (;;) {
-      const answer = await platform.api(app, 'POST', path, body);
-      if (answer.status !== 429) return answer.body;
-      await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
-    }
-  };
+  const calls = { calls: legs, rate: 50, rtpPort: peerPort, timeoutSec: 900 };
+  const { sessions, caller } = await answeredCalls({ platform, app, receiver }, calls);
+  const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
   for (let at = 0; at < legs; at += ROOM) {
-    const room = await patient('/api/v1/rooms', {});
+    const { body: room } = await post('/api/v1/rooms', {});
     for (const session_uuid of sessions.slice(at, at + ROOM))
-      await patient(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
+      await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
   }
   await receiver.until(() => receiver.count('room.member.joined') === legs, 'all members', 60_000);
   await Bun.sleep(REST_MS);

@@ -6,6 +6,7 @@ import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
 import { freePort } from '../../test/support/sipp.ts';
 import { mulawTone, tokenOf, WebrtcPeer } from '../../test/support/webrtc-peer.ts';
+import { pastRateLimit } from './calls.ts';
 import { cpuNs, median } from './usage.ts';
 
 const ROOM = 10;
@@ -25,14 +26,7 @@ export async function productWebrtc(legs: number, address: string): Promise<Webr
   const platform = await Platform.start({ WEBRTC_LISTEN: `${address}:${await freePort()}`, MEDIA_TIMEOUT_SEC: '3600' });
   const app = await platform.application(receiver.url, '+15550002');
   const peers: WebrtcPeer[] = [];
-  /** Asks again while the rate limit says so. */
-  const patient = async (path: string, body: Record<string, unknown>) => {
-    for (;;) {
-      const answer = await platform.api(app, 'POST', path, body);
-      if (answer.status !== 429) return answer;
-      await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
-    }
-  };
+  const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
   const stop = async () => {
     for (const peer of peers) peer.close();
     await platform.stop();
@@ -41,14 +35,14 @@ export async function productWebrtc(legs: number, address: string): Promise<Webr
   try {
     let room = '';
     for (let at = 0; at < legs; at += 1) {
-      if (at % ROOM === 0) room = String((await patient('/api/v1/rooms', {})).body.room_id);
-      const { peer } = await WebrtcPeer.call(tokenOf(await patient('/v1/webrtc-tokens', {})), { address });
+      if (at % ROOM === 0) room = String((await post('/api/v1/rooms', {})).body.room_id);
+      const { peer } = await WebrtcPeer.call(tokenOf(await post('/v1/webrtc-tokens', {})), { address });
       peers.push(peer);
       await receiver.event('session.created', peer.sessionUuid);
-      await patient(`/v1/sessions/${peer.sessionUuid}/answer`, {});
+      await post(`/v1/sessions/${peer.sessionUuid}/answer`, {});
       await receiver.event('session.answered', peer.sessionUuid);
       await peer.connected();
-      await patient(`/api/v1/rooms/${room}/members`, { session_uuid: peer.sessionUuid });
+      await post(`/api/v1/rooms/${room}/members`, { session_uuid: peer.sessionUuid });
       await receiver.event('room.member.joined', peer.sessionUuid);
     }
     return { name: 'product', pid: platform.pid, peers, stop };

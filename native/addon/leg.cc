@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "addon/exports.h"
+#include "addon/plane_call.h"
 
 namespace sidetone {
 namespace {
@@ -34,8 +35,9 @@ Napi::Value leg_open(const Napi::CallbackInfo& info) {
   return arguments.give(static_cast<uint32_t>(plane->open(id, rtp, rtcp)));
 }
 
-// legClose(plane, leg, Uint32Array[10] counters) -> whether there was such a leg
-Napi::Value leg_close(const Napi::CallbackInfo& info) {
+/** Gives script the counters that `read` takes from a leg, and whether there was such a leg. */
+template <typename Read>
+Napi::Value give_counters(const Napi::CallbackInfo& info, Read read) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
   const uint32_t id = arguments.number();
@@ -43,23 +45,21 @@ Napi::Value leg_close(const Napi::CallbackInfo& info) {
   uint32_t* out = arguments.span<uint32_t>(words);
   if (!arguments.ok() || words < counter_words) return arguments.refuse();
   Counters counters;
-  const bool found = plane->close(id, counters, now_of_system());
+  const bool found = read(*plane, id, counters);
   write_counters(counters, out);
   return arguments.give(found);
 }
 
+// legClose(plane, leg, Uint32Array[10] counters) -> whether there was such a leg
+Napi::Value leg_close(const Napi::CallbackInfo& info) {
+  return give_counters(
+      info, [](Plane& plane, uint32_t id, Counters& counters) { return plane.close(id, counters, now_of_system()); });
+}
+
 // legCounters(plane, leg, Uint32Array[10] counters) -> whether there is such a leg
 Napi::Value leg_counters(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  size_t words = 0;
-  uint32_t* out = arguments.span<uint32_t>(words);
-  if (!arguments.ok() || words < counter_words) return arguments.refuse();
-  Counters counters;
-  const bool found = plane->counters(id, counters);
-  write_counters(counters, out);
-  return arguments.give(found);
+  return give_counters(info,
+                       [](Plane& plane, uint32_t id, Counters& counters) { return plane.counters(id, counters); });
 }
 
 /** Reads the keys of both directions; none where `suite` is 0. False when they are not those of a suite. */
@@ -127,18 +127,6 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   return arguments.give(found);
 }
 
-// legPipe(plane, leg, ssrc, theirSsrc, atOnce) -> found
-Napi::Value leg_pipe(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  const uint32_t own = arguments.number();
-  const uint32_t theirs = arguments.number();
-  const bool at_once = arguments.boolean();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->pipe(id, own, theirs, at_once));
-}
-
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found
 Napi::Value leg_play(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -161,47 +149,6 @@ Napi::Value leg_feed(const Napi::CallbackInfo& info) {
   const int16_t* pcm = arguments.span<int16_t>(count);
   if (!arguments.ok()) return arguments.refuse();
   return arguments.give(plane->feed(id, playback, pcm, count));
-}
-
-// legFinish(plane, leg, playback) -> whether it was the playback
-Napi::Value leg_finish(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  const uint32_t playback = arguments.number();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->finish(id, playback));
-}
-
-// legStop(plane, leg, playback) -> whether it was the playback
-Napi::Value leg_stop(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  const uint32_t playback = arguments.number();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->stop(id, playback));
-}
-
-// legPause(plane, leg, playback, paused) -> whether it was the playback
-Napi::Value leg_pause(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  const uint32_t playback = arguments.number();
-  const bool paused = arguments.boolean();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->pause(id, playback, paused));
-}
-
-// legSeek(plane, leg, playback) -> whether it was the playback
-Napi::Value leg_seek(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t id = arguments.number();
-  const uint32_t playback = arguments.number();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->seek(id, playback));
 }
 
 // legKeys(plane, leg, number, keys, durationMs, gapMs) -> whether they will be sent
@@ -230,11 +177,20 @@ Napi::Value leg_answerer(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"legOpen", leg_open},           {"legClose", leg_close}, {"legCounters", leg_counters},
-    {"legNegotiate", leg_negotiate}, {"legPlay", leg_play},   {"legFeed", leg_feed},
-    {"legFinish", leg_finish},       {"legStop", leg_stop},   {"legPause", leg_pause},
-    {"legSeek", leg_seek},           {"legKeys", leg_keys},   {"srtpSupports", srtp_supports_suite},
-    {"legAnswerer", leg_answerer},   {"legPipe", leg_pipe},
+    {"legOpen", leg_open},
+    {"legClose", leg_close},
+    {"legCounters", leg_counters},
+    {"legNegotiate", leg_negotiate},
+    {"legPlay", leg_play},
+    {"legFeed", leg_feed},
+    {"legKeys", leg_keys},
+    {"srtpSupports", srtp_supports_suite},
+    {"legAnswerer", leg_answerer},
+    {"legFinish", plane_call<&Plane::finish>},  // (plane, leg, playback) -> whether it was the playback
+    {"legStop", plane_call<&Plane::stop>},      // (plane, leg, playback) -> whether it was the playback
+    {"legPause", plane_call<&Plane::pause>},    // (plane, leg, playback, paused) -> whether it was the playback
+    {"legSeek", plane_call<&Plane::seek>},      // (plane, leg, playback) -> whether it was the playback
+    {"legPipe", plane_call<&Plane::pipe>},      // (plane, leg, ssrc, theirSsrc, atOnce) -> found
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Recordings of legs and rooms.
 #include "addon/exports.h"
+#include "addon/plane_call.h"
 
 namespace sidetone {
 namespace {
@@ -25,27 +26,6 @@ Napi::Value record(const Napi::CallbackInfo& info) {
   return arguments.give(plane->record(of, options));
 }
 
-// recordMask(plane, legOrRoom, recording, masked) -> found
-Napi::Value record_mask(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t of = arguments.number();
-  const uint32_t recording = arguments.number();
-  const bool masked = arguments.boolean();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->mask(of, recording, masked));
-}
-
-// recordStop(plane, legOrRoom, recording) -> found
-Napi::Value record_stop(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  Plane* plane = arguments.plane();
-  const uint32_t of = arguments.number();
-  const uint32_t recording = arguments.number();
-  if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->stop_recording(of, recording));
-}
-
 // recordFollow(path, followed)
 Napi::Value record_follow(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -57,7 +37,11 @@ Napi::Value record_follow(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}, {"recordFollow", record_follow}};
+    {"record", record},
+    {"recordFollow", record_follow},
+    {"recordMask", plane_call<&Plane::mask>},            // (plane, legOrRoom, recording, masked) -> found
+    {"recordStop", plane_call<&Plane::stop_recording>},  // (plane, legOrRoom, recording) -> found
+};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/pcm_file.h"
 #include "kernel/answer/answer_detector.h"
 #include "kernel/codec/g711.h"
 
@@ -15,17 +16,6 @@ namespace {
 
 constexpr size_t frame_samples = 160;
 constexpr const char* names[] = {"unknown", "human", "machine"};
-
-std::vector<int16_t> read(const char* path) {
-  std::vector<int16_t> pcm;
-  FILE* file = std::fopen(path, "rb");
-  if (file == nullptr) return pcm;
-  int16_t block[4096];
-  size_t count;
-  while ((count = std::fread(block, sizeof(int16_t), 4096, file)) > 0) pcm.insert(pcm.end(), block, block + count);
-  std::fclose(file);
-  return pcm;
-}
 
 }  // namespace
 
@@ -37,7 +27,7 @@ int main(int argc, char** argv) {
   std::chrono::nanoseconds spent{0};
   uint64_t frames = 0;
   for (int i = 2; i < argc; i++) {
-    const std::vector<int16_t> call = read(argv[i]);
+    const std::vector<int16_t> call = bench::read_pcm(argv[i]);
     AnswerDetector detector(static_cast<uint32_t>(std::atoi(argv[1])));
     const char* verdict = "none";
     int after_ms = -1;

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/pcm_file.h"
 #include "plane/leg/concealment.h"
 #include "plane/leg/playout.h"
 
@@ -21,17 +22,6 @@ constexpr int64_t begin_us = 1'000'000'000;
 constexpr int64_t frame_us = 20'000;
 constexpr int64_t tick_phase_us = 3'000;  // a tick comes so long after its packet
 constexpr size_t spared = 20;             // the first packets all come
-
-std::vector<int16_t> read(const char* path) {
-  std::vector<int16_t> pcm;
-  FILE* file = std::fopen(path, "rb");
-  if (file == nullptr) return pcm;
-  int16_t block[4096];
-  size_t count;
-  while ((count = std::fread(block, sizeof(int16_t), 4096, file)) > 0) pcm.insert(pcm.end(), block, block + count);
-  std::fclose(file);
-  return pcm;
-}
 
 /** Which packets are lost: bursts at random, with at least one packet between two. */
 std::vector<bool> losses(size_t packets, double part, size_t burst, uint32_t seed) {
@@ -101,7 +91,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS [LEAD_IN_MS]]\n");
     return 2;
   }
-  const std::vector<int16_t> speech = read(argv[1]);
+  const std::vector<int16_t> speech = bench::read_pcm(argv[1]);
   const size_t packets = speech.size() / frame_units;
   const size_t lead_in = argc > 7 ? static_cast<size_t>(std::atoi(argv[7])) / 20 : 0;
   std::vector<bool> lost(lead_in);

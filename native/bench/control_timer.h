@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <thread>
 #include <vector>
 
 namespace sidetone::bench {
@@ -108,5 +110,38 @@ inline void watch(int core, const std::atomic<bool>& counting, const std::atomic
     at_ns += (now_ns - at_ns) / control_ns * control_ns;  // one stall is one lateness
   }
 }
+
+/** Two timers on cores of their own, above every other thread where that is permitted; so is the caller then. */
+class ControlTimers {
+ public:
+  ControlTimers(int core, int other)
+      : permitted_(rise()),
+        threads_{std::thread(watch, core, std::cref(counting), std::cref(stop_), std::ref(controls_[0])),
+                 std::thread(watch, other, std::cref(counting), std::cref(stop_), std::ref(controls_[1]))} {}
+
+  /** Ends both; what they saw is read afterwards. */
+  void stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  bool permitted() const { return permitted_; }
+  const Control& operator[](size_t i) const { return controls_[i]; }
+
+  /** Whether what they see counts. */
+  std::atomic<bool> counting{false};
+
+ private:
+  static bool rise() {
+    sched_param above = {};
+    above.sched_priority = 2;
+    return sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // threads that are started later take it over
+  }
+
+  std::atomic<bool> stop_{false};
+  Control controls_[2];
+  bool permitted_;
+  std::thread threads_[2];
+};
 
 }  // namespace sidetone::bench

@@ -10,12 +10,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "bench/control_timer.h"
@@ -192,15 +190,7 @@ int main(int argc, char** argv) {
   if (!crowd.socket.open(std::atoi(argv[3]))) return 1;
 
   Voices voices(static_cast<size_t>(legs), crowd.first_port);
-  sched_param above = {};
-  above.sched_priority = 2;
-  const bool permitted = sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // the timers' threads take it over
-  std::atomic<bool> counting{false};
-  std::atomic<bool> stop{false};
-  const int own_core = sched_getcpu();
-  Control controls[2];
-  std::thread beside_engine(watch, engine_core, std::cref(counting), std::cref(stop), std::ref(controls[0]));
-  std::thread beside_crowd(watch, own_core, std::cref(counting), std::cref(stop), std::ref(controls[1]));
+  ControlTimers timers(engine_core, sched_getcpu());
 
   uint64_t sent = 0;
   Lateness sending;
@@ -208,34 +198,32 @@ int main(int argc, char** argv) {
   for (int64_t tick = 0; tick < ticks; tick++) {
     if (tick == learning_ticks) {
       crowd.learn();
-      counting = true;
+      timers.counting = true;
     }
     for (int slice = 0; slice < slices; slice++) {
       const int64_t at_ns = start_ns + tick * tick_ns + slice * (tick_ns / slices);
       sleep_until(at_ns);
-      if (counting) sending.add(clock_ns(CLOCK_MONOTONIC) - at_ns);
+      if (timers.counting) sending.add(clock_ns(CLOCK_MONOTONIC) - at_ns);
       sent += voices.send(crowd.socket.fd(), tick, legs * slice / slices, legs * (slice + 1) / slices);
       crowd.socket.drain([&crowd](const uint8_t* bytes, size_t length, int port, int64_t at_ns) {
         crowd.take(bytes, length, static_cast<size_t>((port - crowd.first_port) / 2), at_ns);
       });
     }
   }
-  stop = true;
-  beside_engine.join();
-  beside_crowd.join();
+  timers.stop();
 
   Lateness firsts;
   for (const int64_t first : crowd.tick_first_ns) {
     if (first != INT64_MAX) firsts.add(first);
   }
-  std::printf("far ends %s; sent %llu of %llu packets; ", permitted ? "real-time" : "ordinary",
+  std::printf("far ends %s; sent %llu of %llu packets; ", timers.permitted() ? "real-time" : "ordinary",
               static_cast<unsigned long long>(sent),
               static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs));
-  report(crowd, controls[0]);
+  report(crowd, timers[0]);
   firsts.print("first packet of a tick");
   crowd.packets.print("all packets");
-  controls[0].lateness.print("timer on the engine's core");
-  controls[1].lateness.print("timer on the other core");
+  timers[0].lateness.print("timer on the engine's core");
+  timers[1].lateness.print("timer on the other core");
   sending.print("packets to the engine");
   return 0;
 }

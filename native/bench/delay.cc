@@ -9,12 +9,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "bench/control_timer.h"
@@ -265,15 +263,7 @@ int main(int argc, char** argv) {
   if (run.room < 2 || run.legs < run.room || !socket.open(std::atoi(argv[4]))) return 1;
 
   Voices voices(run);
-  sched_param above = {};
-  above.sched_priority = 2;
-  const bool permitted = sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // the timers' threads take it over
-  std::atomic<bool> counting{false};
-  std::atomic<bool> stop{false};
-  const int own_core = sched_getcpu();
-  Control controls[2];
-  std::thread beside_engine(watch, std::atoi(argv[6]), std::cref(counting), std::cref(stop), std::ref(controls[0]));
-  std::thread beside_far(watch, own_core, std::cref(counting), std::cref(stop), std::ref(controls[1]));
+  ControlTimers timers(std::atoi(argv[6]), sched_getcpu());
 
   const auto take = [&run](const uint8_t* bytes, size_t length, int port, int64_t at_ns) {
     run.take(bytes, length, (port - run.first_port) / 2, at_ns);
@@ -286,17 +276,17 @@ int main(int argc, char** argv) {
   for (int64_t tick = 0; tick < ticks; tick++) {
     const bool marking = tick >= learning_ticks && tick < ticks - 25;
     if (tick == learning_ticks) {
-      counting = true;
+      timers.counting = true;
       counted_ns = clock_ns(CLOCK_MONOTONIC);
     }
     const bool stopping = tick >= steady_ticks && static_cast<int>(stalls.size()) < stalls_wanted &&
                           (tick - steady_ticks) % stall_ticks == 0;
-    if (stopping) counting = false;
+    if (stopping) timers.counting = false;
     for (int slice = 0; slice < slices; slice++) {
       const int64_t at_ns = start_ns + tick * tick_ns + slice * (tick_ns / slices);
       sleep_until(at_ns);
       const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-      if (counting) sending.add(now_ns - at_ns);
+      if (timers.counting) sending.add(now_ns - at_ns);
       if (stopping && slice == 0 && kill(engine, SIGSTOP) == 0) stalls.push_back({now_ns, 0});
       if (!stalls.empty() && stalls.back().to_ns == 0 && now_ns - stalls.back().from_ns >= stall_ns) {
         (void)kill(engine, SIGCONT);
@@ -306,13 +296,11 @@ int main(int argc, char** argv) {
       socket.drain(take);
     }
   }
-  stop = true;
-  beside_engine.join();
-  beside_far.join();
-  std::printf("far ends %s\n", permitted ? "real-time" : "ordinary");
+  timers.stop();
+  std::printf("far ends %s\n", timers.permitted() ? "real-time" : "ordinary");
   report(run, counted_ns, stalls, start_ns + (ticks - 25) * tick_ns, due);
-  controls[0].lateness.print("timer on the engine's core");
-  controls[1].lateness.print("timer on the other core");
+  timers[0].lateness.print("timer on the engine's core");
+  timers[1].lateness.print("timer on the other core");
   sending.print("packets to the engine");
   return 0;
 }

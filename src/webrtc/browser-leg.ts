@@ -2,12 +2,13 @@
  * A browser as a `Leg`. Its stream was agreed on before the leg began, so an answer of the application is only a word:
  * the Session is answered when both that word and the browser's way to us are there. What is played before waits.
  */
-import type { Leg, LegEnd, LegListener, LegSignal } from '../call/ports/leg.ts';
+import { LegSignals } from '../call/leg-signals.ts';
+import type { Leg, LegEnd, LegListener } from '../call/ports/leg.ts';
 import type { CallQuality } from '../event/call-report.ts';
 import type { HangupCause } from '../event/hangup.ts';
-import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
+import { SIP_LEG_EVENT_KEYS } from '../limits.ts';
 import { qualityOf } from '../media/call-quality.ts';
-import type { LegAudio, LegCounters, MediaNotice, WebrtcLeg } from '../media/engine.ts';
+import type { LegAudio, MediaNotice, WebrtcLeg } from '../media/engine.ts';
 import { EarlyAudio } from '../media/leg/early-audio.ts';
 import type { LinkState } from '../notice/signal.ts';
 import type { AudioAgreement } from '../sdp/negotiation.ts';
@@ -30,9 +31,7 @@ const END_OF_LINK: Readonly<Record<Exclude<LinkState, 'connected'>, LegEnd>> = {
 export class BrowserLeg implements Leg {
   readonly #options: BrowserLegOptions;
   #media: WebrtcLeg | undefined;
-  #listener: LegListener | undefined;
-  /** Signals that nobody listens to yet. */
-  #unheard: LegSignal[] = [];
+  readonly #signals = new LegSignals();
   /** The stream as the browser asks for it, and as it is now. */
   #offered: AudioAgreement | undefined;
   #agreement: AudioAgreement | undefined;
@@ -46,7 +45,7 @@ export class BrowserLeg implements Leg {
   #secure = false;
   #hearsTones = false;
   #eventKeys = 0;
-  readonly #early = new EarlyAudio((notice) => this.#signal({ type: 'leg.media', notice }));
+  readonly #early = new EarlyAudio((notice) => this.#signals.tell({ type: 'leg.media', notice }));
 
   private constructor(options: BrowserLegOptions) {
     this.#options = options;
@@ -66,8 +65,7 @@ export class BrowserLeg implements Leg {
 
   /** Hands over the signals so far, and then all that follow. */
   listen(listener: LegListener): void {
-    this.#listener = listener;
-    for (const signal of this.#unheard.splice(0)) listener(signal);
+    this.#signals.listen(listener);
   }
 
   /** Starts the stream, or changes it as the browser asks. */
@@ -90,13 +88,13 @@ export class BrowserLeg implements Leg {
   start(): void {}
 
   ring(): void {
-    this.#signal({ type: 'leg.ringing' });
+    this.#signals.tell({ type: 'leg.ringing' });
   }
 
   startEarlyMedia(): void {
     if (this.#over || this.#wasAnswered || this.#isEarly) return;
     this.#isEarly = true;
-    this.#signal({ type: 'leg.early_media' });
+    this.#signals.tell({ type: 'leg.early_media' });
   }
 
   answer(): void {
@@ -131,12 +129,12 @@ export class BrowserLeg implements Leg {
     if (this.#over || this.#agreement === undefined || !this.#isAnswered) return;
     this.#holding = on;
     if (this.#offered !== undefined) this.agree(this.#offered);
-    this.#signal({ type: 'leg.own_hold', on });
+    this.#signals.tell({ type: 'leg.own_hold', on });
   }
 
   /** Consent is asked for by the browser each few seconds, and its loss is told; so a link that is up is alive. */
   probe(): void {
-    if (this.#isConnected && !this.#over) this.#signal({ type: 'leg.alive' });
+    if (this.#isConnected && !this.#over) this.#signals.tell({ type: 'leg.alive' });
   }
 
   secure(on: boolean): void {
@@ -161,7 +159,7 @@ export class BrowserLeg implements Leg {
   #hear(notice: MediaNotice): void {
     if (notice.type === 'digit' && notice.method === 'rfc4733' && ++this.#eventKeys === SIP_LEG_EVENT_KEYS) this.#hearTones();
     // A leg that closes is out of its room as part of its end, which says why.
-    if (!this.#over || notice.type !== 'room.left') this.#signal({ type: 'leg.media', notice });
+    if (!this.#over || notice.type !== 'room.left') this.#signals.tell({ type: 'leg.media', notice });
     if (notice.type !== 'link' || this.#over) return;
     if (notice.state === 'closed') this.hungUp();
     else if (notice.state !== 'connected') this.#end(END_OF_LINK[notice.state]);
@@ -175,17 +173,12 @@ export class BrowserLeg implements Leg {
   #tellAnswered(): void {
     if (!this.#wasAnswered || !this.#isConnected || this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#signal({ type: 'leg.answered' });
+    this.#signals.tell({ type: 'leg.answered' });
     if (this.#isHeld) this.#tellHold();
   }
 
   #tellHold(): void {
-    this.#signal({ type: this.#isHeld ? 'leg.held' : 'leg.resumed' });
-  }
-
-  #signal(signal: LegSignal): void {
-    if (this.#listener !== undefined) this.#listener(signal);
-    else if (this.#unheard.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#unheard.push(signal);
+    this.#signals.tell({ type: this.#isHeld ? 'leg.held' : 'leg.resumed' });
   }
 
   #endBy(cause: HangupCause, description: string): void {
@@ -198,22 +191,12 @@ export class BrowserLeg implements Leg {
     this.#over = true;
     this.#options.onEnded();
     this.#early.release();
-    let told = false;
-    const tell = (counters?: LegCounters) => {
-      if (told) return;
-      told = true;
-      cancel();
-      const quality =
-        counters === undefined || !this.#isConnected ? {} : { quality: qualityOf(counters, this.#agreement?.codec ?? '') };
-      this.#signal({ type: 'leg.ended', end: { ...end, ...quality } });
-      const listener = this.#listener;
-      // Only notices of recordings may still follow: a recording is finished after its leg is gone.
-      this.#listener = (signal) => {
-        if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
-      };
-    };
-    const cancel = this.#options.wait(SIP_LEG_CLOSE_MS, () => tell());
-    const closing = this.#media?.close() ?? Promise.resolve(undefined);
-    closing.then(tell, () => tell());
+    this.#signals.tellEnd(end, this.#close(), (ms, then) => this.#options.wait(ms, then));
+  }
+
+  /** Closes the audio leg. Resolves with how the call sounded, where the browser was connected. */
+  async #close(): Promise<CallQuality | undefined> {
+    const counters = await this.#media?.close();
+    return counters === undefined || !this.#isConnected ? undefined : qualityOf(counters, this.#agreement?.codec ?? '');
   }
 }

@@ -8,11 +8,10 @@
  * Anything else a server sends is ignored.
  */
 
-import { isNestedDeeper } from '../bounds/nesting.ts';
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
-import { BOT_ORDERS_MAX, JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import { BOT_ORDERS_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
-import type { Dialect, DialectOptions } from './dialect.ts';
+import { type Dialect, type DialectOptions, objectOf } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';
 
@@ -71,7 +70,7 @@ export class ControlledAudio implements Dialect {
   }
 
   text(text: string): boolean {
-    const message = parse(text);
+    const message: Message | undefined = objectOf(text);
     switch (message?.type) {
       case 'clear':
         this.#options.clear();
@@ -130,14 +129,4 @@ interface Message {
   readonly session_uuid?: unknown;
   readonly to?: unknown;
   readonly digits?: unknown;
-}
-
-function parse(text: string): Message | undefined {
-  try {
-    if (isNestedDeeper(text, JSON_DEPTH_MAX)) return undefined;
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

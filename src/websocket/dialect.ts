@@ -1,5 +1,7 @@
 /** The dialect of one connection: how audio and everything beside it is written. */
+import { isNestedDeeper } from '../bounds/nesting.ts';
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
+import { JSON_DEPTH_MAX } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
 
 export interface DialectOptions {
@@ -64,5 +66,16 @@ export class RawAudio implements Dialect {
 
   text(): boolean {
     return true;
+  }
+}
+
+/** The object of a JSON text message. Undefined where the text is no JSON, no object, or nested too deep. */
+export function objectOf(text: string): object | undefined {
+  try {
+    if (isNestedDeeper(text, JSON_DEPTH_MAX)) return undefined;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
   }
 }

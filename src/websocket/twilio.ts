@@ -6,10 +6,9 @@
  *   platform → server   connected, start, media, dtmf, mark, stop         server → platform   media, mark, clear
  */
 
-import { isNestedDeeper } from '../bounds/nesting.ts';
 import type { RoomNews } from '../call/ports/leg.ts';
-import { JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
-import type { Dialect, DialectOptions } from './dialect.ts';
+import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import { type Dialect, type DialectOptions, objectOf } from './dialect.ts';
 
 const FRAME_MS = 20;
 
@@ -67,7 +66,7 @@ export class TwilioMedia implements Dialect {
   }
 
   text(text: string): boolean {
-    const message = parse(text);
+    const message: Message | undefined = objectOf(text);
     switch (message?.event) {
       case 'media': {
         const payload = message.media?.payload;
@@ -97,15 +96,4 @@ interface Message {
   readonly event?: unknown;
   readonly media?: { readonly payload?: unknown };
   readonly mark?: { readonly name?: unknown };
-}
-
-/** Whatever is not an object with objects where they should be is nothing. */
-function parse(text: string): Message | undefined {
-  try {
-    if (isNestedDeeper(text, JSON_DEPTH_MAX)) return undefined;
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

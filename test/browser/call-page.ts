@@ -33,8 +33,21 @@ window.loudest = () => {
 window.ready = true;
 </script>`;
 
+type Answering = Response | Promise<Response>;
+
+/** A site of call pages on loopback. What `own` does not answer is the page and the SDK of `callPage`. */
+export const callSite = (own: (pathname: string, request: Request) => Answering | undefined) =>
+  Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      return own(pathname, request) ?? callPage(pathname);
+    },
+  });
+
 /** The page, the SDK as it is bundled for it, and the page of the examples. */
-export async function callPage(pathname: string): Promise<Response> {
+async function callPage(pathname: string): Promise<Response> {
   const html = { headers: { 'content-type': 'text/html' } };
   const root = join(import.meta.dir, '../..');
   if (pathname === '/example') return new Response(Bun.file(join(root, 'docs/examples/browser-call.html')), html);

@@ -7,7 +7,7 @@ import { Receiver } from '../support/receiver.ts';
 import { purity, toneWav } from '../support/rtp-peer.ts';
 import { freePort } from '../support/sipp.ts';
 import { tokenOf } from '../support/webrtc-peer.ts';
-import { callPage } from './call-page.ts';
+import { callSite } from './call-page.ts';
 import { Firefox, firefoxUsable, MICROPHONE_HZ } from './firefox.ts';
 
 const NUMBER = '+15550002';
@@ -58,15 +58,9 @@ describe.skipIf(!firefoxUsable)('Firefox calls in', () => {
   let app: Credentials;
   let firefox: Firefox;
   const receiver = new Receiver();
-  const site = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname === '/tone.wav') return new Response(toneWav(1000, 3));
-      if (pathname === '/browser.js') return await callPage(pathname);
-      return new Response(PAGE, { headers: { 'content-type': 'text/html' } });
-    },
+  const site = callSite((pathname) => {
+    if (pathname === '/tone.wav') return new Response(toneWav(1000, 3));
+    return pathname === '/browser.js' ? undefined : new Response(PAGE, { headers: { 'content-type': 'text/html' } });
   });
 
   beforeAll(async () => {

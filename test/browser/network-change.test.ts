@@ -6,7 +6,7 @@ import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { type Token, tokenOf } from '../support/webrtc-peer.ts';
-import { callPage } from './call-page.ts';
+import { callSite } from './call-page.ts';
 import { chromiumInstalled, launchChromium } from './chromium.ts';
 import { UdpRelay } from './udp-relay.ts';
 
@@ -22,16 +22,9 @@ describe.skipIf(!chromiumInstalled)('Chromium', () => {
   let patched: () => void = () => {};
   let refusals = 0;
   const receiver = new Receiver();
-  const site = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname === '/tone.wav') return new Response(toneWav(1000, 3));
-      return pathname.startsWith('/whip')
-        ? await throughRelay(request, pathname.slice('/whip'.length))
-        : await callPage(pathname);
-    },
+  const site = callSite((pathname, request) => {
+    if (pathname === '/tone.wav') return new Response(toneWav(1000, 3));
+    return pathname.startsWith('/whip') ? throughRelay(request, pathname.slice('/whip'.length)) : undefined;
   });
 
   /** WHIP of the platform, with the relay in its answers. */

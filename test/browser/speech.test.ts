@@ -6,7 +6,7 @@ import { type Credentials, Platform } from '../support/platform.ts';
 import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { tokenOf } from '../support/webrtc-peer.ts';
-import { callPage } from './call-page.ts';
+import { callSite } from './call-page.ts';
 import { chromiumInstalled, launchChromium } from './chromium.ts';
 import { SPEECH_RATE, speechDistances } from './speech-distance.ts';
 
@@ -105,15 +105,9 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
   let page: Page;
   let uuid: string;
   const receiver = new Receiver();
-  const site = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname === '/speech.wav') return new Response(Bun.file(fixture));
-      if (pathname === '/browser.js') return await callPage(pathname);
-      return new Response(PAGE, { headers: { 'content-type': 'text/html' } });
-    },
+  const site = callSite((pathname) => {
+    if (pathname === '/speech.wav') return new Response(Bun.file(fixture));
+    return pathname === '/browser.js' ? undefined : new Response(PAGE, { headers: { 'content-type': 'text/html' } });
   });
   const api = (method: string, path: string, body?: unknown) => platform.api(app, method, path, body);
   const samples = async (expression: string) => {

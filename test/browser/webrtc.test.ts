@@ -8,7 +8,7 @@ import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { purity, toneWav } from '../support/rtp-peer.ts';
 import { mulawTone, tokenOf, WebrtcPeer } from '../support/webrtc-peer.ts';
-import { callPage } from './call-page.ts';
+import { callSite } from './call-page.ts';
 import { chromiumInstalled, launchChromium, watch } from './chromium.ts';
 
 const NUMBER = '+15550002';
@@ -20,15 +20,7 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
   let seen: ReturnType<typeof watch>;
   let peer: WebrtcPeer | undefined;
   const receiver = new Receiver();
-  const site = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname === '/example') return new Response(Bun.file(join(import.meta.dir, '../../docs/examples/browser-call.html')));
-      return pathname === '/tone.wav' ? new Response(toneWav(1000, 3)) : await callPage(pathname);
-    },
-  });
+  const site = callSite((pathname) => (pathname === '/tone.wav' ? new Response(toneWav(1000, 3)) : undefined));
 
   beforeAll(async () => {
     [platform, browser] = await Promise.all([Platform.start(), launchChromium()]);

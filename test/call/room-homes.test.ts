@@ -11,6 +11,7 @@ import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietRoom } from './quiet-room.ts';
 import { quietSession } from './quiet-session.ts';
 
 /**
@@ -53,6 +54,15 @@ class Pair {
   async made(): Promise<string> {
     const made = await this.first.create({ voice_activity_events: false }, this.context());
     return isProblem(made) ? '' : String(made.body.room_id);
+  }
+
+  /** Writes into the row of the Room that the second node has taken it over; no node is told. */
+  takenBySecond(roomId: string): RoomRow {
+    const row = this.rows.get(roomId);
+    if (row === undefined) throw new Error('not made');
+    const taken = { ...row, nodeId: 'second', epoch: row.epoch + 1 };
+    this.rows.set(roomId, taken);
+    return taken;
   }
 
   /** Asks the first node, as a third one does. */
@@ -153,7 +163,7 @@ class Pair {
       },
       media: {
         openPipe: async () => undefined,
-        openRoom: async () => (this.hasWorker ? { ...room } : undefined),
+        openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
       recordings: noRecordings,
@@ -162,19 +172,6 @@ class Pair {
     });
   }
 }
-
-const room = {
-  number: 1,
-  setVoiceActivity() {},
-  play() {},
-  stopPlayback() {},
-  controlPlayback() {},
-  setPlaybackVolume() {},
-  playMusic() {},
-  stopMusic() {},
-  record: () => ({ mask() {}, unmask() {}, stop() {} }),
-  close: async () => {},
-};
 
 test('A Room that was asked for too late is not made: it would count, and nobody would know of it.', async () => {
   const pair = new Pair();
@@ -187,11 +184,9 @@ test('A Room that was asked for too late is not made: it would count, and nobody
 test('A Room that another node has by its row is let go by the one that was not told.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
-  const row = pair.rows.get(roomId);
-  if (row === undefined) throw new Error('not made');
   await pair.first.letGoTaken();
   expect(pair.first.size).toBe(1);
-  pair.rows.set(roomId, { ...row, nodeId: 'second', epoch: row.epoch + 1 });
+  pair.takenBySecond(roomId);
   await pair.first.letGoTaken();
   await pair.advance(10);
   expect(pair.first.size).toBe(0);
@@ -203,9 +198,7 @@ test('A Room that another node has taken is left for it, also when the database 
   const actor = pair.memberOf(roomId, 'first');
   pair.first.find(roomId)?.take('member');
   pair.first.find(roomId)?.confirm('member', false);
-  const row = pair.rows.get(roomId);
-  if (row === undefined) throw new Error('not made');
-  pair.rows.set(roomId, { ...row, nodeId: 'second', epoch: row.epoch + 1 });
+  pair.takenBySecond(roomId);
   pair.fates.set('where', 'away');
   await pair.first.letGoTaken();
   await pair.advance(1_000);
@@ -311,11 +304,7 @@ test('A Room that no media worker could open is opened when one is back.', async
 test('A Room that was taken over keeps the places of its members, also when they could not be read at first.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
-  const row = pair.rows.get(roomId);
-  if (row === undefined) throw new Error('not made');
-  const taken = { ...row, nodeId: 'second', epoch: row.epoch + 1 };
-  pair.rows.set(roomId, taken);
-  pair.left.push(taken);
+  pair.left.push(pair.takenBySecond(roomId));
   pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
   pair.fates.set('members', 'away');
   const recovered = pair.second.recover(async () => 0);
@@ -333,11 +322,8 @@ test('A Room that was taken over keeps the places of its members, also when they
 test('A Room that was taken over after the call of a member is deleted only when that member has left.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
-  const row = pair.rows.get(roomId);
-  if (row === undefined) throw new Error('not made');
-  const taken = { ...row, nodeId: 'second', epoch: row.epoch + 1 };
-  pair.rows.set(roomId, taken);
-  pair.left.push(taken);
+  const row = pair.takenBySecond(roomId);
+  pair.left.push(row);
   const about = { sessionUuid: 'late', appUuid: row.appUuid, callerId: '', did: '', orphanTimeoutMs: 1_000 };
   const joined = { roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
   const journal = { commit: async () => true, wasStored: async () => false };

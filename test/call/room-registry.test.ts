@@ -7,6 +7,7 @@ import { silentLog } from '../../src/log.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+import { quietRoom } from './quiet-room.ts';
 
 /** Rooms whose journal takes everything, or throws as a bug would. */
 function world(rows: number, deleting = false) {
@@ -53,18 +54,7 @@ function world(rows: number, deleting = false) {
     nodeId: 'node',
     media: {
       openPipe: async () => undefined,
-      openRoom: async () => ({
-        number: 1,
-        setVoiceActivity() {},
-        play() {},
-        stopPlayback() {},
-        controlPlayback() {},
-        setPlaybackVolume() {},
-        playMusic() {},
-        stopMusic() {},
-        record: () => ({ mask() {}, unmask() {}, stop() {} }),
-        close: async () => {},
-      }),
+      openRoom: async () => quietRoom,
       openPlaylist: async (urls) => {
         opened.push(...urls);
         await source.answers;

@@ -9,6 +9,7 @@ import { silentLog } from '../../src/log.ts';
 import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { isProblem } from '../../src/problem.ts';
+import { sessionRow } from '../database/rows.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -394,25 +395,8 @@ describe('a live Session', () => {
 test('what a process left behind is ended once after the orphan timeout, and can be ended before by DELETE', async () => {
   const { registry, journal, clock, context } = world();
   for (const sessionUuid of ['one', 'two']) {
-    journal.rows.set(sessionUuid, {
-      sessionUuid,
-      appUuid: 'app_1',
-      nodeId: 'before',
-      epoch: 1,
-      type: 'phone_in',
-      state: 'answered',
-      callerId: '',
-      did: '',
-      answered: true,
-      clientState: '',
-      roomId: '',
-      running: '',
-      trunk: '',
-      answeredAt: undefined,
-      summary: '',
-      createdAt: clock.now() - 1000,
-      endedAt: undefined,
-    });
+    const about = { nodeId: 'before', epoch: 1, state: 'answered', answered: true, createdAt: clock.now() - 1000 } as const;
+    journal.rows.set(sessionUuid, sessionRow({ sessionUuid, appUuid: 'app_1', ...about }));
   }
   expect(await registry.recover()).toBe(2);
   await registry.command('one', { type: 'hangup' }, context());

@@ -1,10 +1,10 @@
 /** The certificate of the TLS listeners is exchanged while a call is up. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { makeCertificate } from '../support/certificate.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 
 let directory = '';
@@ -12,9 +12,8 @@ const file = (name: string) => join(directory, name);
 
 /** A certificate for localhost under a name of its own. */
 function make(name: string): void {
-  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost', '-days', '2', '-nodes'];
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-keyout', file(`${name}.key`)];
-  execFileSync('openssl', ['req', '-x509', ...key, ...subject, '-out', file(`${name}.crt`)], { stdio: 'ignore' });
+  const files = { certFile: file(`${name}.crt`), keyFile: file(`${name}.key`) };
+  makeCertificate(files, { name, days: 2, altNames: ['DNS:localhost'] });
 }
 function use(name: string): void {
   copyFileSync(file(`${name}.crt`), file('cert.pem'));

@@ -3,7 +3,7 @@
  * negotiated.
  */
 import { createSocket } from 'node:dgram';
-import type { IncomingCall, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
+import type { DialOptions, IncomingCall, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';
 import { loadNumberPlans } from '../../src/carrier/trunk/number-plan.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -152,7 +152,7 @@ export class TestCarrier {
     return this.carrier.ports().find((each) => each.transport === transport)?.port ?? 0;
   }
 
-  async dial(more: { sipHeaders?: Record<string, string>; displayName?: string } = {}) {
+  async dial(more: Partial<DialOptions> = {}) {
     const signals = new Signals();
     const result = await this.carrier.dial({
       appUuid: 'app',

@@ -4,6 +4,7 @@
  */
 import { createSocket } from 'node:dgram';
 import { createConnection } from 'node:net';
+import type { Platform } from '../support/platform.ts';
 
 export const AUDIO = 'm=audio 6000 RTP/AVP 0';
 export const sdp = (...lines: string[]) =>
@@ -59,6 +60,13 @@ export class RawPeer {
         this.closed = true;
       },
     );
+  }
+
+  /** The carrier of a platform: the far end of the trunk that it gets. */
+  static async carrierOf(platform: Platform): Promise<RawPeer> {
+    const peer = await RawPeer.udp(platform.sipUdpPort);
+    await platform.trunk(`127.0.0.1:${peer.port}`);
+    return peer;
   }
 
   /** A peer over UDP, from a loopback address of its own. */

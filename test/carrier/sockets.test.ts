@@ -1,12 +1,12 @@
 /** Two carriers and raw sockets on loopback: transports, failures, limits. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LegEnd } from '../../src/call/ports/leg.ts';
 import { extraFields } from '../../src/carrier/leg/outbound-leg.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { type Signals, TestCarrier, trunkTo } from './harness.ts';
 
 const open: TestCarrier[] = [];
@@ -28,30 +28,8 @@ afterEach(async () => {
 let directory = '';
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'sip-tls-'));
-  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      names,
-      '-keyout',
-      join(directory, 'key.pem'),
-      '-out',
-      join(directory, 'cert.pem'),
-    ],
-    { stdio: 'ignore' },
-  );
+  const files = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
+  makeCertificate(files, { name: 'localhost', days: 2, altNames: ['DNS:localhost', 'IP:127.0.0.1'] });
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 

@@ -18,6 +18,7 @@ import {
   publicUrlCheck,
 } from '../../src/doctor/network.ts';
 import { loadConfig } from '../../src/settings/load.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { freePort } from '../support/sipp.ts';
@@ -245,27 +246,7 @@ describe('the advertised address', () => {
 describe('the certificate', () => {
   const certFile = join(directory, 'cert.pem');
   const keyFile = join(directory, 'key.pem');
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      keyFile,
-      '-out',
-      certFile,
-      '-days',
-      '30',
-      '-subj',
-      '/CN=voice.example.com',
-    ],
-    { stdio: 'ignore' },
-  );
+  makeCertificate({ certFile, keyFile }, { name: 'voice.example.com', days: 30 });
   const tls = (more: Record<string, string> = {}) =>
     settings({ SIP_LISTEN: 'tls:127.0.0.1:5061', SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile, ...more });
   const day = 24 * 3600 * 1000;

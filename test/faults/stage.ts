@@ -113,7 +113,7 @@ export class Stage {
   async #tellOne(): Promise<void> {
     const { client, witness, random } = this;
     const sounds = { long: new URL('/long.wav', this.#sounds.url).href, short: this.#sounds.url.href };
-    const sipPort = Number(this.platform.sipUdp.split(':')[1]);
+    const sipPort = this.platform.sipUdpPort;
     const tenant = oneOf(random, this.#tenants);
     try {
       await oneOf(random, STORIES)({ client, witness, tenant, random, sounds, sipPort });

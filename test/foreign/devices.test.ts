@@ -93,7 +93,7 @@ describe.skipIf(!baresipInstalled)('baresip as a device', () => {
   }, 40_000);
 
   test('that insists on encryption is reached beside another phone of its user, which is offered clear audio', async () => {
-    const other = await RawPeer.udp(Number(calls.platform.sipUdp.split(':')[1]), '127.0.0.8');
+    const other = await RawPeer.udp(calls.platform.sipUdpPort, '127.0.0.8');
     const contact = `<sip:erin@127.0.0.8:${other.port}>`;
     expect((await asUser(other, 'REGISTER', 'erin', { contact, password: PASSWORD })).response).toMatch(/^SIP\/2.0 200/);
     const phone = await registered('erin', 'tls', ';mediaenc=srtp-mand');

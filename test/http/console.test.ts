@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ConsoleDoor } from '../../src/http/console/console-door.ts';
 import { ConsoleSessions } from '../../src/http/console/console-sessions.ts';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
+import { openPlatform, type Platform } from './platform.ts';
 
 const READ_TOKEN = 'reading-token-of-the-tests';
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;

@@ -6,9 +6,9 @@ import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
 import { recordOf, sessionRow } from '../database/rows.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { OpenApiCheck } from '../support/openapi-check.ts';
 import { eventOf } from '../webhook/emit.ts';
-import { OPERATOR_TOKEN } from './platform.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 const DENO = join(ROOT, 'node_modules/.bin/deno');

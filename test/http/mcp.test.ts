@@ -7,8 +7,9 @@ import type { HttpApp } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
 import { MCP_BODY_MAX_BYTES, MCP_RESULT_MAX_CHARS } from '../../src/limits.ts';
 import { sessionRow } from '../database/rows.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { eventOf } from '../webhook/emit.ts';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+import { openPlatform, type Platform } from './platform.ts';
 
 const READ_TOKEN = 'a-token-that-may-only-read';
 const READS = ['list_calls', 'explain_call', 'list_events'];

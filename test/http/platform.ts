@@ -1,7 +1,6 @@
 /**
  * The real app on a real PostgreSQL; only the calls behind it are played by a small fake that keeps Sessions in a map.
  */
-import { Registry } from 'prom-client';
 import {
   type Answer,
   accepted,
@@ -15,18 +14,12 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { Store } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp, type HttpDeps } from '../../src/http/app.ts';
-import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { newUuid } from '../../src/id.ts';
-import { silentLog } from '../../src/log.ts';
 import { isProblem, type Problem, problems } from '../../src/problem.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
+import { httpDeps, OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { noCarrier } from '../support/no-carrier.ts';
-import { noRecordings } from '../support/no-recordings.ts';
-import { noRooms } from '../support/no-rooms.ts';
 import { OpenApiCheck } from '../support/openapi-check.ts';
-import { sandboxProviders } from '../support/providers.ts';
-
-export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
 
 /** A request that the carrier refused, as it tells the operator API. */
 const REFUSAL: Refusal = {
@@ -88,18 +81,10 @@ export async function openPlatform(
   // A test that plays a part itself answers with what it needs, not with a whole body.
   const isPlayed = ['sessions', 'rooms', 'recordings', 'messages', 'charges'].some((part) => part in given);
   const app = createHttpApp({
+    ...httpDeps(testStore.store, wall),
     sessions,
-    rooms: noRooms,
-    recordings: noRecordings,
-    ...sandboxProviders(testStore.store, wall),
-    store: testStore.store,
     clock: { ...wall, now: () => platform.now() },
-    log: silentLog,
-    metrics: createHttpMetrics(new Registry()),
-    operatorToken: OPERATOR_TOKEN,
-    publicUrl: 'http://127.0.0.1:8080',
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
-    draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
     onDevicesChanged: () => void hooks.push('devices'),
     carrier: { ...noCarrier, refusals: () => [REFUSAL] },

@@ -4,7 +4,8 @@ import { Marked } from 'marked';
 import type { PublicOptions } from '../../src/http/route/public.ts';
 import { publicRoutes } from '../../src/http/route/public.ts';
 import { silentLog } from '../../src/log.ts';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
+import { openPlatform, type Platform } from './platform.ts';
 import { rawRequest } from './raw-http.ts';
 
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;

@@ -8,9 +8,10 @@ import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { type Problem, problems } from '../../src/problem.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { noCarrier } from '../support/no-carrier.ts';
 import type { DescribedOperation, OpenApiDocument } from '../support/openapi-check.ts';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+import { openPlatform, type Platform } from './platform.ts';
 
 const READ_TOKEN = 'reading-token-of-the-tests';
 const UUID = '3f2b8c1e-5a4d-4c6b-9e8f-1a2b3c4d5e6f';

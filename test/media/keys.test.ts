@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
+import { seeded } from '../support/random.ts';
 import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
 
@@ -9,17 +10,6 @@ beforeAll(async () => {
 afterAll(() => harness.close());
 
 const KEYS = '0123456789*#ABCD';
-
-/** Numbers that look random and are the same each time (mulberry32). */
-function randoms(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** A condition that holds once the peer has heard another packet: a tick of the leg. */
 function nextPacket(peer: Call['peer']): () => boolean {
@@ -82,7 +72,7 @@ describe('keys over RTP', () => {
 
   for (const seed of [1, 2, 3]) {
     test(`200 of them at 40 ms on, 40 ms off and 10 % loss: none lost, none doubled (network ${seed})`, async () => {
-      const random = randoms(seed);
+      const random = seeded(seed);
       const digits = Array.from({ length: 200 }, () => KEYS[Math.floor(random() * KEYS.length)]).join('');
       await using call = await harness.call();
       call.leg.negotiate(call.peer.parameters());

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
+import { openPlatform, type Platform } from '../http/platform.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { noCarrier } from '../support/no-carrier.ts';
 import { eventOf } from '../webhook/emit.ts';
 

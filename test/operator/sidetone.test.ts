@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
+import { openPlatform, type Platform } from '../http/platform.ts';
+import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 
 let platform: Platform;
 let server: ReturnType<typeof Bun.serve>;

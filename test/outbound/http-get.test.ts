@@ -6,6 +6,7 @@ import type { GetRequest, GetResponse } from '../../src/outbound/http-get.ts';
 import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/http-response.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];
 afterAll(() => {
@@ -33,16 +34,6 @@ async function whole(response: GetResponse): Promise<string> {
   for (let part = await response.body.read(); part !== undefined; part = await response.body.read()) parts.push(part);
   return Buffer.concat(parts).toString();
 }
-
-const failure = async (promise: Promise<unknown>): Promise<OutboundFailure | 'none'> => {
-  try {
-    await promise;
-    return 'none';
-  } catch (error) {
-    if (error instanceof OutboundError) return error.failure;
-    throw error;
-  }
-};
 
 describe('a GET for audio', () => {
   const bodies: readonly (readonly [string, string, string, string])[] = [
@@ -98,17 +89,17 @@ describe('a GET for audio', () => {
       ['a redirect inward', says('HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\n\r\n'), 'rejected'],
       ['a redirect to another scheme', says('HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\n\r\n'), 'rejected'],
     ];
-    for (const [name, url, expected] of rows) expect([name, await failure(ask(await url))]).toEqual([name, expected]);
+    for (const [name, url, expected] of rows) expect([name, await failureOf(ask(await url))]).toEqual([name, expected]);
     const round = await answering((socket) => socket.end('HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n'));
-    expect(await failure(ask(round))).toBe('rejected');
+    expect(await failureOf(ask(round))).toBe('rejected');
     const told = await ask(round).catch((error: unknown) => (error instanceof OutboundError ? error.status : error));
     expect(told).toBe(302);
     const mute = await answering(() => {});
-    expect(await failure(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
-    expect(await failure(ask('http://10.0.0.1/'))).toBe('rejected');
-    expect(await failure(ask('http://127.0.0.1:25/'))).toBe('rejected');
+    expect(await failureOf(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
+    expect(await failureOf(ask('http://10.0.0.1/'))).toBe('rejected');
+    expect(await failureOf(ask('http://127.0.0.1:25/'))).toBe('rejected');
     const plain = await answering((socket) => socket.write('nothing of TLS'));
-    expect(await failure(ask(plain.replace('http:', 'https:')))).toBe('tls');
+    expect(await failureOf(ask(plain.replace('http:', 'https:')))).toBe('tls');
     const stuck = createOutbound([], () => new Promise(() => {}));
     const never = stuck.get({
       url: 'http://stuck.test/',
@@ -117,7 +108,7 @@ describe('a GET for audio', () => {
       responseTimeoutMs: 5_000,
       redirects: 0,
     });
-    expect(await failure(never)).toBe('timeout');
+    expect(await failureOf(never)).toBe('timeout');
   });
 
   test('interim responses without an end are no answer, and hold nobody up', async () => {
@@ -129,7 +120,7 @@ describe('a GET for audio', () => {
       socket.on('drain', more);
       more();
     });
-    expect(await failure(ask(url))).toBe('invalid_response');
+    expect(await failureOf(ask(url))).toBe('invalid_response');
   });
 
   test('a body that breaks off is an error, and so is a chunk that is none', async () => {
@@ -138,10 +129,10 @@ describe('a GET for audio', () => {
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel',
     ]) {
       const url = await answering((socket) => socket.end(answer));
-      expect(await failure(ask(url).then(whole))).toBe('unreachable');
+      expect(await failureOf(ask(url).then(whole))).toBe('unreachable');
     }
     const url = await answering((socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'));
-    expect(await failure(ask(url).then(whole))).toBe('invalid_response');
+    expect(await failureOf(ask(url).then(whole))).toBe('invalid_response');
   });
 
   test('follows redirects, and resolves and screens each hop anew: a name that changes its answer gains nothing', async () => {
@@ -154,7 +145,7 @@ describe('a GET for audio', () => {
     const { port } = new URL(await answering((socket) => socket.end(`HTTP/1.1 302 Go\r\nLocation: /again\r\n\r\n`)));
     const url = `http://changes.test:${port}/`;
     expect(
-      await failure(rebinding.get({ url, headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 5 })),
+      await failureOf(rebinding.get({ url, headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 5 })),
     ).toBe('rejected');
     expect(lookups).toBe(2);
   });
@@ -182,7 +173,7 @@ describe('a GET for audio', () => {
     for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
     expect(written).toBeLessThan(100);
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
-    const pending = failure(
+    const pending = failureOf(
       response.body
         .read()
         .then(() => response.body.read())

@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
 import fc from 'fast-check';
-import { OutboundError, type OutboundFailure, type OutboundRequest } from '../../src/outbound/outbound.ts';
+import type { OutboundRequest } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { mayReach, mayUsePort, parseCidr } from '../../src/outbound/screen.ts';
+import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];
 afterAll(() => {
@@ -35,16 +36,6 @@ const get = (url: string, more: Partial<OutboundRequest> = {}): OutboundRequest 
   signal: AbortSignal.timeout(5000),
   ...more,
 });
-
-const failure = async (promise: Promise<unknown>): Promise<OutboundFailure | 'none'> => {
-  try {
-    await promise;
-    return 'none';
-  } catch (error) {
-    if (error instanceof OutboundError) return error.failure;
-    throw error;
-  }
-};
 
 const local = createOutbound(['127.0.0.0/8', '::1']);
 const open = createOutbound([]);
@@ -82,7 +73,7 @@ describe('outbound connections', () => {
       'http://[fe80::1]/',
       'http://224.0.0.1/',
     ];
-    for (const url of urls) expect([url, await failure(open.fetch(get(url)))]).toEqual([url, 'rejected']);
+    for (const url of urls) expect([url, await failureOf(open.fetch(get(url)))]).toEqual([url, 'rejected']);
   });
 
   test('no IPv6 address reaches an IPv4 address that is hidden in it, and public ones are reached', () => {
@@ -103,7 +94,7 @@ describe('outbound connections', () => {
 
   test('a name with one private address among public ones is rejected', async () => {
     const mixed = createOutbound([], async () => ['93.184.216.34', '10.0.0.1']);
-    expect(await failure(mixed.fetch(get('http://example.test/')))).toBe('rejected');
+    expect(await failureOf(mixed.fetch(get('http://example.test/')))).toBe('rejected');
   });
 
   test('the connection goes to the address that was screened, with the name in Host', async () => {
@@ -117,7 +108,7 @@ describe('outbound connections', () => {
 
   test('userinfo, other schemes and ports of other protocols are rejected', async () => {
     for (const url of ['http://u:p@127.0.0.1/', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'http://127.0.0.1:25/', 'nonsense']) {
-      expect([url, await failure(local.fetch(get(url)))]).toEqual([url, 'rejected']);
+      expect([url, await failureOf(local.fetch(get(url)))]).toEqual([url, 'rejected']);
     }
   });
 
@@ -127,20 +118,20 @@ describe('outbound connections', () => {
   });
 
   test('each failure has its name', async () => {
-    expect(await failure(local.fetch(get(await raw('ICY 200 OK\r\n\r\nabc'))))).toBe('invalid_response');
-    expect(await failure(local.fetch(get((await raw('nothing')).replace('http', 'https'))))).toBe('tls');
+    expect(await failureOf(local.fetch(get(await raw('ICY 200 OK\r\n\r\nabc'))))).toBe('invalid_response');
+    expect(await failureOf(local.fetch(get((await raw('nothing')).replace('http', 'https'))))).toBe('tls');
     const gone = net.createServer().listen(0, '127.0.0.1');
     const address = gone.address();
     gone.close();
-    expect(await failure(local.fetch(get(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`)))).toBe(
+    expect(await failureOf(local.fetch(get(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`)))).toBe(
       'unreachable',
     );
     const slow = serve(() => new Promise<Response>(() => {}));
-    expect(await failure(local.fetch(get(slow, { signal: AbortSignal.timeout(50) })))).toBe('timeout');
+    expect(await failureOf(local.fetch(get(slow, { signal: AbortSignal.timeout(50) })))).toBe('timeout');
     const nowhere = createOutbound([], () => Promise.reject(new Error('ENOTFOUND')));
-    expect(await failure(nowhere.fetch(get('http://nowhere.test/')))).toBe('dns');
+    expect(await failureOf(nowhere.fetch(get('http://nowhere.test/')))).toBe('dns');
     const stuck = createOutbound([], () => new Promise(() => {}));
-    expect(await failure(stuck.fetch(get('http://stuck.test/', { signal: AbortSignal.timeout(50) })))).toBe('timeout');
+    expect(await failureOf(stuck.fetch(get('http://stuck.test/', { signal: AbortSignal.timeout(50) })))).toBe('timeout');
   });
 });
 

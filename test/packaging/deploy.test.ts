@@ -198,10 +198,7 @@ describe('against a running platform', () => {
     platform = await Platform.start();
     app = await platform.application(receiver.url, NUMBER);
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
-    receiver.misbehave = (event) => {
-      if (event.event === 'session.created') void platform.answerSoon(app, event.session_uuid);
-      return undefined;
-    };
+    platform.answerEveryCall(app, receiver);
   }, 60_000);
   afterAll(async () => {
     await platform?.stop();

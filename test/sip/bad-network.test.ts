@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Call } from '../../src/sip/call/call.ts';
-import { bytes, CALM, dial, generator, Network, Party } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party } from './pair.ts';
 
 const action = fc.record({
   at: fc.integer({ min: 0, max: 12_000 }),
@@ -25,7 +26,7 @@ const schedule = fc.record({
 test('whatever the network does, every call ends once on both sides and nothing is left behind', () => {
   fc.assert(
     fc.property(schedule, (plan) => {
-      const random = generator(plan.seed);
+      const random = seeded(plan.seed);
       const alice = new Party('192.0.2.1', random);
       const bob = new Party('192.0.2.2', random);
       const network = new Network([alice, bob], plan, random);
@@ -98,7 +99,7 @@ test('what others send, mutilated or repeated, neither throws nor leaves anythin
   });
   fc.assert(
     fc.property(fc.integer(), fc.array(edit, { maxLength: 30 }), (seed, edits) => {
-      const random = generator(seed);
+      const random = seeded(seed);
       const alice = new Party('192.0.2.1', random);
       const bob = new Party('192.0.2.2', random);
       const network = new Network([alice, bob], CALM, random);

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import type { Call } from '../../src/sip/call/call.ts';
-import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, peerOf, START, text } from './pair.ts';
 
 const NONE = new Uint8Array(0);
 
 function pair(options: { alice?: object; bob?: object } = {}) {
-  const random = generator(7);
+  const random = seeded(7);
   const alice = new Party('192.0.2.1', random, options.alice);
   const bob = new Party('192.0.2.2', random, options.bob);
   const network = new Network([alice, bob], CALM, random);

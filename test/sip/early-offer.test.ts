@@ -3,14 +3,15 @@
  */
 import { expect, test } from 'bun:test';
 import type { Call } from '../../src/sip/call/call.ts';
-import { bytes, CALM, dial, generator, Network, Party, peerOf, START } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, peerOf, START } from './pair.ts';
 
 const NONE = new Uint8Array(0);
 const RELIABLE: [string, string][] = [['require', '100rel']];
 
 /** Alice has called Bob, who has answered her offer in a 183. With `fields` she asks for reliable responses. */
 function early(fields: [string, string][] = RELIABLE) {
-  const random = generator(11);
+  const random = seeded(11);
   const alice = new Party('192.0.2.1', random);
   const bob = new Party('192.0.2.2', random);
   const network = new Network([alice, bob], CALM, random);
@@ -86,7 +87,7 @@ test('an UPDATE with an offer while the offer of the INVITE has no answer is 500
 });
 
 test('an offer in PRACK is answered in its 200, and the 200 of the INVITE waits for it', () => {
-  const random = generator(12);
+  const random = seeded(12);
   const carol = new Party('192.0.2.3', random);
   const bob = new Party('192.0.2.2', random);
   const network = new Network([carol, bob], CALM, random);

@@ -8,14 +8,15 @@ import { SIP_CONNECT_FALLBACK_MS, SIP_CONNECT_TIMEOUT_MS, SIP_NO_TCP_MAX, SIP_NO
 import type { Call } from '../../src/sip/call/call.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import { WithoutTcp } from '../../src/sip/without-tcp.ts';
+import { seeded } from '../support/random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { bytes, generator, Party, START } from './pair.ts';
+import { bytes, Party, START } from './pair.ts';
 
 const FAR: Peer = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1, profile: { tcp: true } };
 
 /** A user agent that dials, and what it has sent since the last look. */
 function caller(peer = FAR) {
-  const { agent } = new Party('192.0.2.1', generator(17));
+  const { agent } = new Party('192.0.2.1', seeded(17));
   const dial = (now: number): Call => {
     const parts = { uri: 'sip:b@203.0.113.1', from: '<sip:a@192.0.2.1>', to: '<sip:b@203.0.113.1>', credentials: undefined };
     const call = agent.invite({ ...parts, peer, body: bytes('v=0'), fields: [['x-long', 'x'.repeat(1_300)]] }, now);

@@ -13,18 +13,6 @@ export const text = (data: Uint8Array): string => new TextDecoder().decode(data)
 const hash = (name: string, value: string): string =>
   createHash(name.replace('-', '').replace('SHA512-256', 'SHA512-256').toLowerCase()).update(value).digest('hex');
 
-/** A small seeded generator (mulberry32): the same seed is the same weather. */
-export function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let z = state;
-    z = Math.imul(z ^ (z >>> 15), z | 1);
-    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
-    return ((z ^ (z >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 let tokens = 0;
 const entropyOf = (random: () => number) => ({
   token: () => `t${(++tokens).toString(36)}x${Math.floor(random() * 2 ** 32).toString(36)}`,

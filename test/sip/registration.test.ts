@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { SIP_REGISTER_RETRY_SEC, SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
 import { glareWaitMs } from '../../src/sip/call/refresh.ts';
 import type { Peer } from '../../src/sip/flow.ts';
-import { bytes, CALM, dial, generator, Network, Party, START, text } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, START, text } from './pair.ts';
 
 const PEER = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 } as const;
 
@@ -11,7 +12,7 @@ const THIRD = { ...PEER, host: '203.0.113.3' };
 
 /** `peers` is where the registrar is, for each search anew. */
 function registrar(peers: () => readonly Peer[] = () => [PEER]) {
-  const party = new Party('192.0.2.1', generator(3));
+  const party = new Party('192.0.2.1', seeded(3));
   /** The time of the last input. */
   let at = START;
   const advance = (to: number) => {
@@ -211,7 +212,7 @@ describe('a registrar at several addresses', () => {
 
   test('without any address is looked up again later, and a search that ends too late is not heard', () => {
     const searches: ((peers: readonly Peer[], now: number) => void)[] = [];
-    const party = new Party('192.0.2.1', generator(3));
+    const party = new Party('192.0.2.1', seeded(3));
     const registration = party.agent.register('trunk', {
       registrar: 'sip:reg.example',
       address: 'sip:gw@reg.example',
@@ -238,7 +239,7 @@ describe('a registrar at several addresses', () => {
 
 describe('a probe', () => {
   test('tells the status that came back, or 0 when none did', () => {
-    const random = generator(5);
+    const random = seeded(5);
     const alice = new Party('192.0.2.1', random);
     const bob = new Party('192.0.2.2', random);
     const network = new Network([alice, bob], CALM, random);
@@ -263,7 +264,7 @@ describe('glare', () => {
   });
 
   test('of two re-INVITEs is answered 491 on both sides, and the refresh is sent again', () => {
-    const random = generator(11);
+    const random = seeded(11);
     const alice = new Party('192.0.2.1', random);
     const bob = new Party('192.0.2.2', random);
     const network = new Network([alice, bob], CALM, random);
@@ -302,7 +303,7 @@ describe('glare', () => {
 });
 
 test('early media of a call without an offer goes out reliably, and its PRACK brings the answer', () => {
-  const random = generator(13);
+  const random = seeded(13);
   const bob = new Party('192.0.2.2', random);
   const source = { transport: 'udp', host: '192.0.2.9', port: 5060, flow: 1 } as const;
   const network = new Network([bob], CALM, random);

@@ -3,10 +3,11 @@
  */
 import { describe, expect, test } from 'bun:test';
 import type { Call } from '../../src/sip/call/call.ts';
-import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, peerOf, START, text } from './pair.ts';
 
 function established(alter: (message: string) => string = (message) => message) {
-  const random = generator(11);
+  const random = seeded(11);
   const alice = new Party('192.0.2.1', random);
   const bob = new Party('192.0.2.2', random);
   const network = new Network([alice, bob], CALM, random);

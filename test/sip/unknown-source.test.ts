@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../../src/limits.ts';
 import { RefusalLimit } from '../../src/sip/refusal-limit.ts';
-import { bytes, CALM, dial, generator, Network, Party, START } from './pair.ts';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, START } from './pair.ts';
 
 const STRANGER = { transport: 'udp', host: '203.0.113.9', port: 5060, flow: 1 } as const;
 const request = (method: string, more: { to?: string; from?: string; callId?: string } = {}) =>
@@ -12,7 +13,7 @@ const request = (method: string, more: { to?: string; from?: string; callId?: st
 
 /** Bob accepts requests from Alice's address only. */
 function screened() {
-  const random = generator(3);
+  const random = seeded(3);
   const alice = new Party('192.0.2.1', random);
   const bob = new Party('192.0.2.2', random, { screen: (_request, { host }) => (host === '192.0.2.1' ? 'accept' : 'refuse') });
   const network = new Network([alice, bob], CALM, random);
@@ -55,7 +56,7 @@ describe('a source that belongs to no trunk', () => {
 
   test('does not touch the calls of a trunk that was taken down: their own requests still count', () => {
     let listed = true;
-    const random = generator(4);
+    const random = seeded(4);
     const alice = new Party('192.0.2.1', random);
     const bob = new Party('192.0.2.2', random, { screen: () => (listed ? 'accept' : 'refuse') });
     const network = new Network([alice, bob], CALM, random);

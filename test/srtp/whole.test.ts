@@ -73,7 +73,7 @@ describe('encrypted calls', () => {
   test.skipIf(!hasFfmpeg)(
     'What comes under another key is not heard, and is in the metrics',
     async () => {
-      const peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
+      const peer = await RawPeer.udp(platform.sipUdpPort);
       const trunk = { uri: `sip:127.0.0.1:${peer.port}`, inbound_cidrs: ['127.0.0.0/8'], ...SECRET };
       expect((await platform.operator('PUT', '/trunks/carrier', trunk)).status).toBe(204);
       const key = (fill: number) => Buffer.alloc(30, fill).toString('base64');

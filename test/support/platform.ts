@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dataDirectory } from './data-directory.ts';
 import { OpenApiCheck } from './openapi-check.ts';
 import { fillDataDir } from './postgres-template.ts';
+import type { Receiver } from './receiver.ts';
 import { RtpRange } from './rtp-range.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -115,8 +116,12 @@ export class Platform {
     return `http://127.0.0.1:${this.#ready?.http_port}`;
   }
 
+  get sipUdpPort(): number {
+    return this.#ready?.sip_udp_port ?? 0;
+  }
+
   get sipUdp(): string {
-    return `127.0.0.1:${this.#ready?.sip_udp_port}`;
+    return `127.0.0.1:${this.sipUdpPort}`;
   }
 
   get sipTcp(): string {
@@ -200,6 +205,14 @@ export class Platform {
         if (child !== undefined && this.#child === child) throw error;
       },
     );
+  }
+
+  /** Has an application answer each call as it comes. */
+  answerEveryCall(app: Credentials, receiver: Pick<Receiver, 'misbehave'>): void {
+    receiver.misbehave = (event) => {
+      if (event.event === 'session.created') void this.answerSoon(app, event.session_uuid);
+      return undefined;
+    };
   }
 
   async #call(method: string, path: string, token: string, body: unknown, headers: Record<string, string>): Promise<Answered> {

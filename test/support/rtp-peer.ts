@@ -11,6 +11,16 @@ export interface RtpPacket {
   readonly at: number;
 }
 
+/** The packet that came just now: RTP without extensions (RFC 3550 §5.1), of 12 bytes at least. */
+export const rtpPacketOf = (data: Buffer): RtpPacket => ({
+  marker: ((data[1] ?? 0) & 0x80) !== 0,
+  payloadType: (data[1] ?? 0) & 0x7f,
+  sequence: data.readUInt16BE(2),
+  timestamp: data.readUInt32BE(4),
+  payload: new Uint8Array(data.subarray(12)),
+  at: performance.now(),
+});
+
 export class RtpPeer {
   readonly #socket: Socket;
   readonly packets: RtpPacket[] = [];
@@ -22,14 +32,7 @@ export class RtpPeer {
     socket.on('message', (data, from) => {
       this.#source = from;
       if (data.length < 12 || (data[0] ?? 0) >> 6 !== 2) return;
-      this.packets.push({
-        marker: ((data[1] ?? 0) & 0x80) !== 0,
-        payloadType: (data[1] ?? 0) & 0x7f,
-        sequence: data.readUInt16BE(2),
-        timestamp: data.readUInt32BE(4),
-        payload: new Uint8Array(data.subarray(12)),
-        at: performance.now(),
-      });
+      this.packets.push(rtpPacketOf(data));
       this.#waiting = this.#waiting.filter((waiter) => {
         if (!waiter.ready()) return true;
         waiter.resolve();

@@ -4,7 +4,7 @@
  */
 import * as datachannel from 'node-datachannel';
 import type { Answered } from './platform.ts';
-import { decodeMulaw, type RtpPacket } from './rtp-peer.ts';
+import { decodeMulaw, type RtpPacket, rtpPacketOf } from './rtp-peer.ts';
 
 export interface Token {
   readonly url: string;
@@ -119,14 +119,7 @@ export class WebrtcPeer {
 
   #hear(data: Buffer): void {
     if (data.length < 12 || ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223)) return;
-    this.packets.push({
-      marker: ((data[1] ?? 0) & 0x80) !== 0,
-      payloadType: (data[1] ?? 0) & 0x7f,
-      sequence: data.readUInt16BE(2),
-      timestamp: data.readUInt32BE(4),
-      payload: new Uint8Array(data.subarray(12)),
-      at: performance.now(),
-    });
+    this.packets.push(rtpPacketOf(data));
     this.#look();
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { APP_RESERVED_JOBS } from '../../src/limits.ts';
 import { Lanes } from '../../src/webhook/lanes.ts';
+import { seeded } from '../support/random.ts';
 
 interface Job {
   readonly id: number;
@@ -26,17 +27,6 @@ const jobs = fc
       weight: 1 + (id % 3),
     })),
   );
-
-/** Even numbers in [0, 1), the same for the same seed (mulberry32). */
-function dice(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * Plays a random world on virtual time: jobs arrive, are taken, fail for a while and land in any order. Returns who was
@@ -76,7 +66,7 @@ describe('lanes', () => {
   test('deliver every job, in each lane in the order of arrival, whatever fails and lands when', () => {
     fc.assert(
       fc.property(jobs, fc.integer(), (all, seed) => {
-        const { lanes, delivered } = play(all, dice(seed));
+        const { lanes, delivered } = play(all, seeded(seed));
         expect(delivered.length).toBe(all.length);
         expect([lanes.size, lanes.weight, lanes.weightOf('app 0')]).toEqual([0, 0, 0]);
         expect(lanes.nextDue).toBeUndefined();

@@ -4,12 +4,11 @@ import { systemClock } from '../../src/clock.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
-import { createRelay } from '../../src/webhook/relay.ts';
 import { masterKey } from '../database/open.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
 import { script } from './emit.ts';
-import { plainOutbound } from './plain-outbound.ts';
+import { hastyRelay } from './hasty-relay.ts';
 import { firstAccepted, startReceiver } from './receiver.ts';
 
 let dataDir: string;
@@ -30,18 +29,8 @@ afterAll(async () => {
 
 test('a relay outlives its database: when it is back, what was committed arrives, in order, and nothing is lost', async () => {
   const receiver = startReceiver();
-  const { outbox, apps, credentials, journal } = store;
-  const clock = systemClock();
-  const relay = createRelay({
-    outbox,
-    apps,
-    credentials,
-    outbound: plainOutbound,
-    clock,
-    log: silentLog,
-    timeoutSec: 1,
-    retryScale: 0.01,
-  });
+  const { apps, journal } = store;
+  const relay = hastyRelay(store, systemClock());
   const { appUuid } = await apps.create({ name: 'outage', webhookUrl: receiver.url });
   const events = script(appUuid, 10, 10);
   const commitAll = (some: typeof events) => Promise.all(some.map((event) => journal.commit({ events: [event] })));
@@ -63,18 +52,8 @@ test('a relay outlives its database: when it is back, what was committed arrives
 }, 45_000);
 
 test('a relay can be stopped while its database is away', async () => {
-  const { outbox, apps, credentials, journal } = store;
-  const clock = systemClock();
-  const relay = createRelay({
-    outbox,
-    apps,
-    credentials,
-    outbound: plainOutbound,
-    clock,
-    log: silentLog,
-    timeoutSec: 1,
-    retryScale: 0.01,
-  });
+  const { apps, journal } = store;
+  const relay = hastyRelay(store, systemClock());
   let answer = () => {};
   const answered = new Promise<void>((resolve) => {
     answer = resolve;

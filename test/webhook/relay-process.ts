@@ -2,22 +2,11 @@
 import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
-import { createRelay } from '../../src/webhook/relay.ts';
-import { plainOutbound } from './plain-outbound.ts';
+import { hastyRelay } from './hasty-relay.ts';
 
 const [databaseUrl = ''] = process.argv.slice(2);
 const clock = systemClock();
 const settings = { dataDir: '/nowhere', databaseUrl, databaseDriver: 'postgres', masterKey: new Uint8Array(32).fill(7) } as const;
-const { outbox, apps, credentials } = await openStore(settings, silentLog, clock);
-createRelay({
-  outbox,
-  apps,
-  credentials,
-  outbound: plainOutbound,
-  clock,
-  log: silentLog,
-  timeoutSec: 1,
-  retryScale: 0.01,
-  leaseMs: 600,
-}).start();
+const store = await openStore(settings, silentLog, clock);
+hastyRelay(store, clock, { leaseMs: 600 }).start();
 process.stdout.write('started\n');

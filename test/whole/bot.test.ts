@@ -21,10 +21,7 @@ beforeAll(async () => {
   app = await platform.application(receiver.url, NUMBER);
   other = await platform.application(receiver.url, '+15550092');
   await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
-  receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.answerSoon(app, event.session_uuid);
-    return undefined;
-  };
+  platform.answerEveryCall(app, receiver);
 }, 60_000);
 afterAll(async () => {
   await platform?.stop();

@@ -16,10 +16,7 @@ beforeAll(async () => {
   platform = await Platform.start();
   app = await platform.application(receiver.url, NUMBER);
   await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
-  receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.answerSoon(app, event.session_uuid);
-    return undefined;
-  };
+  platform.answerEveryCall(app, receiver);
 }, 60_000);
 afterAll(async () => {
   await platform?.stop();

@@ -15,7 +15,7 @@ describe('a trunk', () => {
   beforeAll(async () => {
     platform = await Platform.start();
     app = await platform.application(receiver.url, NUMBER);
-    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
+    peer = await RawPeer.udp(platform.sipUdpPort);
   }, 60_000);
   afterAll(async () => {
     peer?.close();

@@ -15,8 +15,7 @@ describe('a media worker that is lost', () => {
     const preload = join(import.meta.dir, '../support/loses-worker.ts');
     platform = await Platform.start({ MEDIA_WORKERS: '1', BUN_OPTIONS: `--preload=${preload}` });
     app = await platform.application(receiver.url, '+15550002');
-    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
-    await platform.trunk(`127.0.0.1:${peer.port}`);
+    peer = await RawPeer.carrierOf(platform);
   }, 60_000);
   afterAll(async () => {
     await platform?.stop();

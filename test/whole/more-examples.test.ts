@@ -28,10 +28,7 @@ beforeAll(async () => {
   colleague = await platform.application(desk.url, COLLEAGUE);
   await platform.operator('PUT', `/apps/${called.appUuid}/payment-terminals/${TERMINAL}`, {});
   // The colleague's telephone answers.
-  desk.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.answerSoon(colleague, event.session_uuid);
-    return undefined;
-  };
+  platform.answerEveryCall(colleague, desk);
 }, 60_000);
 afterAll(async () => {
   await calls?.stop();

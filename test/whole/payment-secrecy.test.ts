@@ -3,10 +3,10 @@
  * then everything that was written, sent or said is searched for the numbers.
  */
 import { describe, expect, test } from 'bun:test';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { filesBelow } from '../support/files-below.ts';
 import { Keypad } from '../support/keypad.ts';
 import { Platform } from '../support/platform.ts';
+import { randomCard } from '../support/random-card.ts';
 import { Receiver } from '../support/receiver.ts';
 import { RtpPeer } from '../support/rtp-peer.ts';
 import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
@@ -16,26 +16,6 @@ const CALLS = 24;
 const TOGETHER = 6;
 /** Four digits: three would be found anywhere. */
 const CVV = '9973';
-
-/** A valid number of 16 digits, told from all others: random but for its prefix and check digit. */
-function randomCard(): string {
-  const body = `4${Array.from({ length: 14 }, () => Math.floor(Math.random() * 10)).join('')}`;
-  const sum = [...body].reduce((total, digit, at) => {
-    const counted = Number(digit) * (at % 2 === 0 ? 2 : 1);
-    return total + (counted > 9 ? counted - 9 : counted);
-  }, 0);
-  return `${body}${(10 - (sum % 10)) % 10}`;
-}
-
-/** Every regular file under a directory, with what is in it. */
-function* files(directory: string): Generator<readonly [path: string, bytes: Buffer]> {
-  for (const name of readdirSync(directory)) {
-    const path = join(directory, name);
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat?.isDirectory()) yield* files(path);
-    else if (stat?.isFile()) yield [path, readFileSync(path)];
-  }
-}
 
 describe.skipIf(!sippInstalled)('card numbers', () => {
   test('are found nowhere afterwards: not in the database, its log, the data directory, the output, a webhook or an answer', async () => {
@@ -112,7 +92,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
       const logged = await platform.operator('GET', `/events?app_uuid=${app.appUuid}`);
       said += JSON.stringify(logged.body) + platform.output + JSON.stringify(receiver.events.map(({ body }) => body));
 
-      const directory = [...files(platform.dataDir)];
+      const directory = [...filesBelow(platform.dataDir)];
       expect(directory.some(([path]) => path.includes('pg_wal'))).toBe(true);
       // What is not secret is found by the same search.
       const known = callers[0]?.sessionUuid ?? '';

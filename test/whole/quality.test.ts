@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { field, RawPeer, sdp } from '../carrier/raw-peer.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { seeded } from '../support/random.ts';
 import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -22,17 +23,6 @@ interface Done {
   readonly dropped: number;
   /** Interarrival jitter by the times at which packets were really sent, in milliseconds (RFC 3550 §6.4.1). */
   readonly jitterMs: number;
-}
-
-/** Numbers in [0, 1) that look random and are the same each time (mulberry32). */
-function randoms(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** A telephone that speaks through a bad network. */
@@ -59,7 +49,7 @@ class Speaker {
 
   /** Says PACKETS packets to a port, at their own pace. */
   async speak(port: number, { loss, delayMs }: Network, seed: number): Promise<Done> {
-    const random = randoms(seed);
+    const random = seeded(seed);
     const began = performance.now();
     let [dropped, jitter, transit] = [0, 0, Number.NaN];
     for (let n = 0; n < PACKETS; n++) {
@@ -104,8 +94,7 @@ describe('the quality of a call', () => {
   beforeAll(async () => {
     platform = await Platform.start();
     app = await platform.application(receiver.url, '+15550002');
-    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
-    await platform.trunk(`127.0.0.1:${peer.port}`);
+    peer = await RawPeer.carrierOf(platform);
   }, 60_000);
   afterAll(async () => {
     peer?.close();

@@ -19,8 +19,7 @@ describe('digits that are sent', () => {
   beforeAll(async () => {
     platform = await Platform.start();
     app = await platform.application(receiver.url, NUMBER);
-    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
-    await platform.trunk(`127.0.0.1:${peer.port}`);
+    peer = await RawPeer.carrierOf(platform);
   }, 60_000);
   afterAll(async () => {
     peer?.close();

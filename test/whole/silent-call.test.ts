@@ -17,8 +17,7 @@ describe('a far end that is gone without a word', () => {
     app = await platform.application(receiver.url, '+15550002');
   }, 60_000);
   beforeEach(async () => {
-    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
-    await platform.trunk(`127.0.0.1:${peer.port}`);
+    peer = await RawPeer.carrierOf(platform);
   });
   afterAll(async () => {
     await platform?.stop();

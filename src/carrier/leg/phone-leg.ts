@@ -2,13 +2,14 @@
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session
  * description is due. `leg.ended` is signalled once, after the ports were given back.
  */
+import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
-import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
+import { SIP_LEG_EVENT_KEYS } from '../../limits.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { qualityOf } from '../../media/call-quality.ts';
-import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
+import type { LegAudio, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, followed, Negotiation, type Refused } from '../../sdp/negotiation.ts';
@@ -63,9 +64,7 @@ export abstract class PhoneLeg implements Leg {
   /** Whether the stream was agreed on. */
   protected isAgreed = false;
   readonly #direction: 'inbound' | 'outbound';
-  #listener: LegListener | undefined;
-  /** Signals that nobody listens to yet. */
-  #unheard: LegSignal[] = [];
+  readonly #signals: LegSignals;
   #rtp: RtpLeg | undefined;
   #opening: Promise<RtpLeg | undefined> | undefined;
   #negotiation: Negotiation | undefined;
@@ -98,7 +97,7 @@ export abstract class PhoneLeg implements Leg {
   constructor(options: PhoneLegOptions, direction: 'inbound' | 'outbound', listener?: LegListener) {
     this.options = options;
     this.#direction = direction;
-    this.#listener = listener;
+    this.#signals = new LegSignals(listener);
   }
 
   abstract start(): void;
@@ -111,10 +110,7 @@ export abstract class PhoneLeg implements Leg {
 
   /** Hands over the signals so far, and then all that follow. */
   listen(listener: LegListener): void {
-    this.#listener = listener;
-    const unheard = this.#unheard;
-    this.#unheard = [];
-    for (const signal of unheard) listener(signal);
+    this.#signals.listen(listener);
   }
 
   get audio(): LegAudio | undefined {
@@ -338,10 +334,7 @@ export abstract class PhoneLeg implements Leg {
     this.options.onEnded();
     this.#early.release();
     // The end of a recording is told all the same: its file is here.
-    const listener = this.#listener;
-    this.#listener = (signal) => {
-      if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
-    };
+    this.#signals.dropAllButRecordings();
     void this.#opening?.then((rtp) => rtp?.close());
   }
 
@@ -424,8 +417,7 @@ export abstract class PhoneLeg implements Leg {
   }
 
   protected signal(signal: LegSignal): void {
-    if (this.#listener !== undefined) this.#listener(signal);
-    else if (this.#unheard.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#unheard.push(signal);
+    this.#signals.tell(signal);
   }
 
   /** Hangs up because the media failed. `end` says why. */
@@ -443,27 +435,13 @@ export abstract class PhoneLeg implements Leg {
     this.over = true;
     this.options.onEnded();
     this.#early.release();
-    let told = false;
-    const tell = (counters?: LegCounters) => {
-      if (told) return;
-      told = true;
-      cancel();
-      const quality = counters === undefined ? {} : { quality: qualityOf(counters, this.#codec ?? '') };
-      this.signal({ type: 'leg.ended', end: { ...end, ...quality } });
-      const listener = this.#listener;
-      // Only notices of recordings may still follow: a recording is finished after its leg is gone.
-      this.#listener = (signal) => {
-        if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
-      };
-    };
-    const cancel = this.options.wait(SIP_LEG_CLOSE_MS, () => tell());
-    const closing = this.#opening?.then((rtp) => rtp?.close());
-    if (closing === undefined) queueMicrotask(() => tell());
-    else
-      closing.then(
-        (counters) => tell(counters),
-        () => tell(),
-      );
+    this.#signals.tellEnd(end, this.#close(), (ms, then) => this.options.wait(ms, then));
+  }
+
+  /** Gives the ports back, where any were taken. Resolves with how the call sounded. */
+  async #close(): Promise<CallQuality | undefined> {
+    const counters = await (await this.#opening)?.close();
+    return counters === undefined ? undefined : qualityOf(counters, this.#codec ?? '');
   }
 
   #onOffer(body: Uint8Array): void {

@@ -8,7 +8,7 @@ import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENTS_MAX_CHARS, TIMELINE_MAX_EVENTS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { noContent, ok, type Route } from '../request-context.ts';
+import { noContent, ok, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { instant } from '../route/sessions.ts';
 import { route } from '../route.ts';
 import type { OperatorHooks } from './hooks.ts';
@@ -29,7 +29,6 @@ export const callRoutesOptions = (
 ): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
 
 const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
-const ofCall = { ...facts, method: 'GET', resource: 'Session' } as const;
 /** The parameters of the list. */
 export const CALL_PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 'created_before', 'after', 'limit'] as const;
 const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended', 'live'] as const;
@@ -75,60 +74,48 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
   );
 
 const timelineRoute = (options: CallRoutesOptions): Route =>
-  route(
+  callRoute(
+    options,
     {
-      ...ofCall,
       path: '/operator/v1/sessions/:uuid/timeline',
       summary: 'Read all that happened in a call, in order of time',
       success: [200, '`{"session", "entries": [{"at", "kind", …}]}`: commands, SIP, media, events, webhook attempts, quality'],
     },
-    async (context) => {
-      const call = await found(options, context.params.uuid);
-      if (call === undefined) return undefined;
-      return async () => {
-        const { entries, events } = await recordOf(options, call.sessionUuid);
-        return ok({ session: callBody(call), entries: timelineEntries(entries, events, options.hidden) });
-      };
+    async (call) => {
+      const { entries, events } = await recordOf(options, call.sessionUuid);
+      return ok({ session: callBody(call), entries: timelineEntries(entries, events, options.hidden) });
     },
   );
 
 /** The SIP of a call, as text and as a capture file. */
 const sipRoutes = (options: CallRoutesOptions): readonly Route[] => [
-  route(
+  callRoute(
+    options,
     {
-      ...ofCall,
       path: '/operator/v1/sessions/:uuid/sip.txt',
       summary: 'Read the SIP of a call as text, without credentials and keys',
       success: [200, '`text/plain`'],
     },
-    async (context) => {
-      const call = await found(options, context.params.uuid);
-      if (call === undefined) return undefined;
-      return async () => {
-        const messages = sipMessages(await entriesOf(options, call.sessionUuid));
-        const text = messages.map((each) => {
-          const arrow = each.direction === 'in' ? '<-' : '->';
-          return `${timestamp(each.at)} ${arrow} ${each.transport} ${each.peer}\n${each.text === '' ? each.first_line : each.text.trimEnd()}\n`;
-        });
-        // A kept message has one character for each byte that was sent (UTF-8, RFC 3261 §7).
-        return file(new Uint8Array(Buffer.from(text.join('\n'), 'latin1')), 'text/plain; charset=utf-8', context.traceparent);
-      };
+    async ({ sessionUuid }, traceparent) => {
+      const messages = sipMessages(await entriesOf(options, sessionUuid));
+      const text = messages.map((each) => {
+        const arrow = each.direction === 'in' ? '<-' : '->';
+        return `${timestamp(each.at)} ${arrow} ${each.transport} ${each.peer}\n${each.text === '' ? each.first_line : each.text.trimEnd()}\n`;
+      });
+      // A kept message has one character for each byte that was sent (UTF-8, RFC 3261 §7).
+      return file(new Uint8Array(Buffer.from(text.join('\n'), 'latin1')), 'text/plain; charset=utf-8', traceparent);
     },
   ),
-  route(
+  callRoute(
+    options,
     {
-      ...ofCall,
       path: '/operator/v1/sessions/:uuid/sip.pcap',
       summary: 'Download the SIP of a call as a capture file, written from the redacted text',
       success: [200, '`application/vnd.tcpdump.pcap`'],
     },
-    async (context) => {
-      const call = await found(options, context.params.uuid);
-      if (call === undefined) return undefined;
-      return async () => {
-        const messages = sipMessages(await entriesOf(options, call.sessionUuid));
-        return file(pcap(messages), 'application/vnd.tcpdump.pcap', context.traceparent, `${call.sessionUuid}.pcap`);
-      };
+    async ({ sessionUuid }, traceparent) => {
+      const messages = sipMessages(await entriesOf(options, sessionUuid));
+      return file(pcap(messages), 'application/vnd.tcpdump.pcap', traceparent, `${sessionUuid}.pcap`);
     },
   ),
 ];
@@ -156,8 +143,16 @@ const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
     },
   );
 
-const found = async ({ calls }: CallRoutesOptions, uuid: string | undefined) =>
-  uuid === undefined || !isUuid(uuid) ? undefined : calls.get(uuid);
+/** A route that reads of one call, live or ended. */
+const callRoute = (
+  { calls }: CallRoutesOptions,
+  about: Pick<RouteFacts, 'path' | 'summary' | 'success'>,
+  answer: (call: CallRow, traceparent: string) => ReturnType<Work>,
+): Route =>
+  route({ ...facts, method: 'GET', resource: 'Session', ...about }, async ({ params: { uuid = '' }, traceparent }) => {
+    const call = isUuid(uuid) ? await calls.get(uuid) : undefined;
+    return call === undefined ? undefined : () => answer(call, traceparent);
+  });
 
 async function entriesOf({ calls, unsaved }: CallRoutesOptions, sessionUuid: string): Promise<readonly TimedEntry[]> {
   // What is stored between the two readings is found twice rather than not at all.

@@ -20,14 +20,18 @@ export const sourceUrl = () =>
     .narrow((url, context) => isWholeUrl(url) || context.mustBe(SOURCE_URL))
     .describe(SOURCE_URL);
 
-const play = shape(() =>
+/** A playlist of files, for a Session or for a Room. */
+export const playlist = () =>
   type({
     '+': 'reject',
     type: "'files'",
     urls: sourceUrl().array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
     'loop?': '0 <= number.integer <= 1000000',
     'volume?': '0 <= number.integer <= 200',
-  })
+  });
+
+const play = shape(() =>
+  playlist()
     .or({ '+': 'reject', type: "'stream'", url: sourceUrl(), 'volume?': '0 <= number.integer <= 200' })
     .or({ '+': 'reject', type: "'silence'" })
     .or({

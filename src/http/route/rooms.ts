@@ -3,7 +3,7 @@
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid } from '../../id.ts';
-import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import type { RoomCommand } from '../../machine/room/room.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
@@ -11,7 +11,7 @@ import { commandContext, ok, type RequestContext, type Work } from '../request-c
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import { placeOf, seek, sourceUrl } from './playback.ts';
+import { placeOf, playlist, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
@@ -19,15 +19,7 @@ const create = shape(() => type({ '+': 'reject', 'voice_activity_events?': 'bool
 const join = shape(() => type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
 const memberVolume = shape(() => type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
 const volume = shape(() => type({ '+': 'reject', volume: percent }));
-const play = shape(() =>
-  type({
-    '+': 'reject',
-    type: "'files'",
-    urls: sourceUrl().array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
-    'loop?': '0 <= number.integer <= 1000000',
-    'volume?': percent,
-  }).or({ '+': 'reject', type: "'stream'", url: sourceUrl() }),
-);
+const play = shape(() => playlist().or({ '+': 'reject', type: "'stream'", url: sourceUrl() }));
 
 const facts = { auth: 'application', tag: 'Rooms', resource: 'Room' } as const;
 const command = {

@@ -4,63 +4,52 @@
  */
 import { type FramedMpeg, MpegFramer } from '../format/mpeg-framer.ts';
 import { MpegSeek } from '../format/mpeg-seek.ts';
+import { LibraryDecoder } from './library-decoder.ts';
 import type { Mpg123 } from './mpg123.ts';
-import { joined, NO_PCM, type Pcm, PcmOutput } from './pcm-output.ts';
-import { Restarts } from './restarts.ts';
-import type { SourceDecoder } from './source-decoder.ts';
+import { joined, NO_PCM, type Pcm } from './pcm-output.ts';
 
 /** Frames decoded in one call; a damaged one may cost the sound of those with it. */
 const FRAMES_A_CALL = 16;
 
-export class MpegDecoder implements SourceDecoder {
+export class MpegDecoder extends LibraryDecoder {
   readonly #open: (layer: number) => Promise<Mpg123>;
-  readonly #closed: () => void;
   #mpg123: Mpg123 | undefined;
   /** The layer that it is open for. */
   #layer = 0;
   readonly #framer = new MpegFramer();
-  readonly #output: PcmOutput;
   /** The seek under way, while the place to begin at has not come. */
   #seek: MpegSeek | undefined;
   /** Source samples to throw away, and those to keep after them. */
   #discard = 0;
   #left = Infinity;
-  #heard = false;
-  readonly #restarts = new Restarts();
   #skipped: number | undefined;
 
   /** `open` gives an instance of mpg123 for frames of a layer. `closed` is called when this decoder is closed. */
   constructor(open: (layer: number) => Promise<Mpg123>, rateHz: number, skip: number, closed: () => void) {
+    super(rateHz, 0, closed, skip);
     this.#open = open;
-    this.#closed = closed;
-    this.#output = new PcmOutput(rateHz, 0, skip);
     this.#seek = skip > 0 ? new MpegSeek(skip, rateHz) : undefined;
   }
 
-  get samples(): number {
-    return this.#skipped ?? this.#output.samples;
-  }
-
-  get heard(): boolean {
-    return this.#heard;
+  override get samples(): number {
+    return this.#skipped ?? super.samples;
   }
 
   async push(bytes: Uint8Array): Promise<Pcm> {
-    this.#output.step();
+    this.output.step();
     return await this.#take(this.#framer.push(bytes));
   }
 
   async end(): Promise<Pcm> {
     const last = await this.#take(this.#framer.end());
-    if (this.#seek === undefined) return joined([last, this.#output.end()]);
+    if (this.#seek === undefined) return joined([last, this.output.end()]);
     this.#skipped = this.#seek.outLength; // The place was past the end.
-    this.#heard = this.#skipped > 0;
+    this.isHeard = this.#skipped > 0;
     return last;
   }
 
-  close(): void {
+  protected free(): void {
     this.#mpg123?.close();
-    this.#closed();
   }
 
   async #take(frames: readonly FramedMpeg[]): Promise<Pcm> {
@@ -85,7 +74,7 @@ export class MpegDecoder implements SourceDecoder {
         const mpg123 = this.#mpg123 !== undefined && layer === this.#layer ? this.#mpg123 : await this.#begin(layer);
         mpg123.decode(together(those), (channels, samples, hz) => parts.push(this.#kept(channels, samples, hz)));
       } catch (error) {
-        this.#restarts.count(error);
+        this.countRestart(error);
         await this.#begin(layer);
       }
     }
@@ -97,19 +86,19 @@ export class MpegDecoder implements SourceDecoder {
     const before = this.#mpg123;
     this.#mpg123 = undefined;
     before?.close();
-    if (this.#layer !== 0 && this.#layer !== layer) this.#restarts.count(new Error('another layer'));
+    if (this.#layer !== 0 && this.#layer !== layer) this.countRestart(new Error('another layer'));
     this.#layer = layer;
     this.#mpg123 = await this.#open(layer);
     return this.#mpg123;
   }
 
   #kept(channels: readonly Float32Array[], samples: number, hz: number): Pcm {
-    this.#heard = true;
+    this.isHeard = true;
     const thrown = Math.min(this.#discard, samples);
     this.#discard -= thrown;
     const kept = Math.min(this.#left, samples - thrown);
     this.#left -= kept;
-    return this.#output.add(
+    return this.output.add(
       channels.map((channel) => channel.subarray(thrown, thrown + kept)),
       hz,
     );

@@ -1,10 +1,9 @@
 /** Ogg Opus (RFC 7845) by libopus in WebAssembly. */
 import { OpusDecoder as Libopus } from 'opus-decoder';
 import { OggReader } from '../format/ogg.ts';
+import { LibraryDecoder } from './library-decoder.ts';
 import { withBoundedErrors } from './library-errors.ts';
-import { joined, type Pcm, PcmOutput } from './pcm-output.ts';
-import { Restarts } from './restarts.ts';
-import type { SourceDecoder } from './source-decoder.ts';
+import { joined, type Pcm } from './pcm-output.ts';
 
 const OPUS_HZ = 48_000;
 /** Channels that a mapping of family 1 can name (RFC 7845 §5.1.1.2). */
@@ -22,11 +21,8 @@ interface OpusHead {
   readonly channelMappingTable: number[];
 }
 
-export class OpusDecoder implements SourceDecoder {
+export class OpusDecoder extends LibraryDecoder {
   readonly #ogg = new OggReader((packet) => opusHead(packet) !== undefined);
-  readonly #output: PcmOutput;
-  readonly #closed: () => void;
-  readonly #restarts = new Restarts();
   #head: OpusHead | undefined;
   #libopus: Libopus<typeof OPUS_HZ> | undefined;
   /** Packets of the head that are still to come: the comments. */
@@ -34,23 +30,9 @@ export class OpusDecoder implements SourceDecoder {
   /** Samples of this logical stream, and those before its first page's end; undefined until that is known. */
   #decoded = 0;
   #origin: number | undefined;
-  #heard = false;
-
-  constructor(rateHz: number, skip: number, closed: () => void) {
-    this.#output = new PcmOutput(rateHz, skip);
-    this.#closed = closed;
-  }
-
-  get samples(): number {
-    return this.#output.samples;
-  }
-
-  get heard(): boolean {
-    return this.#heard;
-  }
 
   async push(bytes: Uint8Array): Promise<Pcm> {
-    this.#output.step();
+    this.output.step();
     const parts: Pcm[] = [];
     for (const { first, last, granule, packets } of this.#ogg.push(bytes)) {
       const sound = first ? packets.slice(1) : packets;
@@ -71,13 +53,12 @@ export class OpusDecoder implements SourceDecoder {
   }
 
   end(): Pcm {
-    this.#output.step();
-    return this.#output.end();
+    this.output.step();
+    return this.output.end();
   }
 
-  close(): void {
+  protected free(): void {
     this.#libopus?.free();
-    this.#closed();
   }
 
   #page(decoded: readonly Float32Array[][], most: number): Pcm {
@@ -88,7 +69,7 @@ export class OpusDecoder implements SourceDecoder {
       const kept = channels.map((channel) => channel.subarray(0, left));
       left -= kept[0]?.length ?? 0;
       if (gain !== 1) for (const channel of kept) for (let i = 0; i < channel.length; i++) channel[i] = (channel[i] ?? 0) * gain;
-      parts.push(this.#output.add(kept, OPUS_HZ));
+      parts.push(this.output.add(kept, OPUS_HZ));
     }
     return joined(parts);
   }
@@ -116,10 +97,10 @@ export class OpusDecoder implements SourceDecoder {
     if (libopus === undefined || packet.length > packetMaxBytes(this.#head?.channels ?? 1)) return [];
     try {
       const { channelData } = withBoundedErrors(() => libopus.decodeFrame(packet));
-      if ((channelData[0]?.length ?? 0) > 0) this.#heard = true;
+      if ((channelData[0]?.length ?? 0) > 0) this.isHeard = true;
       return channelData;
     } catch (error) {
-      this.#restarts.count(error);
+      this.countRestart(error);
       await this.#renew();
       return [];
     }

@@ -4,10 +4,9 @@
  */
 import { OggVorbisDecoder as Libvorbis } from '@wasm-audio-decoders/ogg-vorbis';
 import { type OggPackets, OggReader, OggWriter } from '../format/ogg.ts';
+import { LibraryDecoder } from './library-decoder.ts';
 import { withBoundedErrors } from './library-errors.ts';
-import { joined, NO_PCM, type Pcm, PcmOutput } from './pcm-output.ts';
-import { Restarts } from './restarts.ts';
-import type { SourceDecoder } from './source-decoder.ts';
+import { joined, NO_PCM, type Pcm } from './pcm-output.ts';
 
 const CHANNELS_MAX = 8;
 /** The library has room for 128 KiB of one packet; libvorbis itself never makes such a one. */
@@ -15,32 +14,15 @@ const PACKET_MAX_BYTES = 64 * 1024;
 /** Vorbis I §5: the kind of the packet, no vendor, no comments, the framing bit. */
 const NO_COMMENTS = Uint8Array.from([3, ...new TextEncoder().encode('vorbis'), 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 
-export class VorbisDecoder implements SourceDecoder {
+export class VorbisDecoder extends LibraryDecoder {
   readonly #ogg = new OggReader(isIdentification);
-  readonly #output: PcmOutput;
-  readonly #closed: () => void;
-  readonly #restarts = new Restarts();
   #libvorbis: Libvorbis | undefined;
   #writer = new OggWriter();
   /** The three packets of the head, as far as they have come. */
   #head: Uint8Array[] = [];
-  #heard = false;
-
-  constructor(rateHz: number, skip: number, closed: () => void) {
-    this.#output = new PcmOutput(rateHz, skip);
-    this.#closed = closed;
-  }
-
-  get samples(): number {
-    return this.#output.samples;
-  }
-
-  get heard(): boolean {
-    return this.#heard;
-  }
 
   async push(bytes: Uint8Array): Promise<Pcm> {
-    this.#output.step();
+    this.output.step();
     const parts: Pcm[] = [];
     for (const page of this.#ogg.push(bytes)) {
       if (page.first) {
@@ -58,13 +40,12 @@ export class VorbisDecoder implements SourceDecoder {
   }
 
   async end(): Promise<Pcm> {
-    this.#output.step();
-    return joined([await this.#flush(), this.#output.end()]);
+    this.output.step();
+    return joined([await this.#flush(), this.output.end()]);
   }
 
-  close(): void {
+  protected free(): void {
     this.#libvorbis?.free();
-    this.#closed();
   }
 
   /** Whether no packet of the head was lost. */
@@ -103,10 +84,10 @@ export class VorbisDecoder implements SourceDecoder {
     try {
       const decoded = await withBoundedErrors(() => call(libvorbis));
       if (decoded.samplesDecoded <= 0) return NO_PCM;
-      this.#heard = true;
-      return this.#output.add(decoded.channelData, decoded.sampleRate);
+      this.isHeard = true;
+      return this.output.add(decoded.channelData, decoded.sampleRate);
     } catch (error) {
-      this.#restarts.count(error);
+      this.countRestart(error);
       await this.#begin();
       return NO_PCM;
     }

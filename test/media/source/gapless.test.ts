@@ -3,27 +3,21 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
-import { HeldBytes, Source } from '../../../src/media/source/source.ts';
-import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
+import { FileServer } from './file-server.ts';
 
 const decoders = new DecoderThread(silentLog);
-const files = new Map<string, Uint8Array<ArrayBuffer>>();
-const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  fetch: (request) => new Response(files.get(new URL(request.url).pathname)),
-});
+const server = new FileServer();
 afterAll(async () => {
   await decoders.close();
-  await server.stop(true);
+  await server.close();
 });
 
 /** A playlist of these files at 8 kHz, and the sound of it from a place on. */
 async function playlist(bytes: readonly Uint8Array<ArrayBuffer>[], loop: number) {
   const sources = bytes.map((file, index) => {
-    files.set(`/${index}.wav`, file);
-    return new Source(createOutbound(['127.0.0.0/8']), `http://127.0.0.1:${server.port}/${index}.wav`, new HeldBytes());
+    server.files.set(`/${index}.wav`, file);
+    return server.source(`/${index}.wav`);
   });
   for (const source of sources) {
     expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();

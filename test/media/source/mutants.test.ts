@@ -8,6 +8,7 @@ import type { Log } from '../../../src/log.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { DecodeError, DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
+import { seeded } from '../../support/random.ts';
 import { tone } from '../sound.ts';
 import { layerOneTone, wavFile } from './files.ts';
 
@@ -21,15 +22,10 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const fixture = async (name: string): Promise<Bytes> =>
   new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
-/** Numbers that are the same in every run (mulberry32). */
+/** Whole numbers below the one that is asked for, the same in every run. */
 function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return Math.floor((((value ^ (value >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
+  const next = seeded(seed);
+  return (below) => Math.floor(next() * below);
 }
 
 const EDGES = [0, 1, 0x7f, 0x80, 0xff];

@@ -7,20 +7,14 @@ import { encoderTag, mpegFrame } from '../../../src/media/format/mpeg-frame.ts';
 import { type FramedMpeg, MpegFramer } from '../../../src/media/format/mpeg-framer.ts';
 import { MpegSeek } from '../../../src/media/format/mpeg-seek.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
-import { HeldBytes, Source } from '../../../src/media/source/source.ts';
-import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
+import { FileServer } from './file-server.ts';
 
 const decoders = new DecoderThread(silentLog);
-const files = new Map<string, Uint8Array<ArrayBuffer>>();
-const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  fetch: (request) => new Response(files.get(new URL(request.url).pathname)),
-});
+const server = new FileServer();
 afterAll(async () => {
   await decoders.close();
-  await server.stop(true);
+  await server.close();
 });
 
 const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
@@ -92,12 +86,10 @@ describe('a place in a source', () => {
   }
 
   test('is found in a playlist, in any of its passes', async () => {
-    files.set('/a.wav', wav(tone(400, 0.505, 8000), 8000));
-    files.set('/b.wav', wav(tone(900, 0.25, 8000), 8000));
-    files.set('/c.wav', wav(tone(1500, 0.3, 8000), 8000));
-    const sources = ['/a.wav', '/b.wav', '/c.wav'].map(
-      (path) => new Source(createOutbound(['127.0.0.0/8']), `http://127.0.0.1:${server.port}${path}`, new HeldBytes()),
-    );
+    server.files.set('/a.wav', wav(tone(400, 0.505, 8000), 8000));
+    server.files.set('/b.wav', wav(tone(900, 0.25, 8000), 8000));
+    server.files.set('/c.wav', wav(tone(1500, 0.3, 8000), 8000));
+    const sources = ['/a.wav', '/b.wav', '/c.wav'].map((path) => server.source(path));
     for (const source of sources) {
       expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
       source.hold(true);

@@ -1,0 +1,46 @@
+/** What the decoders that run a library share: their output, their restarts, and their place among the open ones. */
+import { DECODER_RESTARTS_MAX } from '../../limits.ts';
+import { type Pcm, PcmOutput } from './pcm-output.ts';
+import type { SourceDecoder } from './source-decoder.ts';
+
+export abstract class LibraryDecoder implements SourceDecoder {
+  protected readonly output: PcmOutput;
+  protected isHeard = false;
+  readonly #closed: () => void;
+  #restarts = 0;
+
+  /**
+   * `skip` and `before` are those of `PcmOutput`, and together the samples before the place to begin at. `closed` is
+   * called when the decoder is closed.
+   */
+  constructor(rateHz: number, skip: number, closed: () => void, before = 0) {
+    this.output = new PcmOutput(rateHz, skip, before);
+    this.#closed = closed;
+  }
+
+  get samples(): number {
+    return this.output.samples;
+  }
+
+  get heard(): boolean {
+    return this.isHeard;
+  }
+
+  abstract push(bytes: Uint8Array): Pcm | Promise<Pcm>;
+  abstract end(): Pcm | Promise<Pcm>;
+  /** Frees what the library holds. */
+  protected abstract free(): void;
+
+  close(): void {
+    this.free();
+    this.#closed();
+  }
+
+  /**
+   * Counts that the library stumbled over damage and is begun anew. Rethrows the error past `DECODER_RESTARTS_MAX`,
+   * as what is damaged so often is no sound.
+   */
+  protected countRestart(error: unknown): void {
+    if (++this.#restarts > DECODER_RESTARTS_MAX) throw error;
+  }
+}
