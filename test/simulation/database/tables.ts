@@ -2,6 +2,7 @@
 
 import type { Row } from '../../../src/database/driver/database.ts';
 import type { Attempt } from '../../../src/database/event/attempt.ts';
+import type { EventColumns } from '../../../src/database/journal/event-columns.ts';
 
 export interface SessionRecord extends Row {
   readonly session_uuid: string;
@@ -25,17 +26,9 @@ export interface RoomRecord extends Row {
   readonly deleted_at: number | null;
 }
 
-export interface EventRecord {
+export interface EventRecord extends EventColumns {
   readonly event_id: number;
   readonly xid: number;
-  readonly webhook_id: string;
-  readonly app_uuid: string;
-  readonly name: string;
-  readonly session_uuid: string | null;
-  readonly lanes: readonly string[];
-  readonly body: string;
-  readonly traceparent: string;
-  readonly at: number;
   /** The node whose flush it was in. `null`: another transaction emitted it. */
   readonly by: string | null;
   status: string;
