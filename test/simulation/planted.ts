@@ -7,7 +7,7 @@ import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 /** A bug that is not found in so many seeds is not found. */
-const SEEDS_MAX = 2_000;
+const SEEDS_MAX = 5_000;
 
 /** Applies the bug to the copy. Returns what takes it back. */
 function plant(copy: string, { file, from, to, name }: PlantedBug): () => void {
