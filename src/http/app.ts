@@ -269,7 +269,7 @@ function otherMethods(open: Iterable<string>, routes: readonly Route[]): Hono {
   }
   app.notFound(({ req }) =>
     isReader(req.raw)
-      ? toDocumentation()
+      ? leadToDocs()
       : problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
   return app;
@@ -281,7 +281,7 @@ const isReader = ({ method, url, headers }: Request): boolean =>
   new URL(url).pathname === '/' &&
   /(^|,)\s*text\/html\s*(;|,|$)/i.test(headers.get('accept') ?? '');
 
-const toDocumentation = (): Response =>
+const leadToDocs = (): Response =>
   new Response(null, { status: 302, headers: { location: '/docs', vary: 'accept', traceparent: newTraceparent() } });
 
 /** The door to streaming bodies for other nodes: a token of ours opens one object, once. */

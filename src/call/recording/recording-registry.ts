@@ -207,7 +207,7 @@ export class RecordingRegistry implements Recordings {
       if (durationMs === undefined && storage !== undefined) later.push(storage.path(row.recordingUuid));
       return durationMs;
     };
-    // Those that could not be mended at an earlier start come first: the others may only now become such.
+    // Recordings that an earlier start could not mend come first: the others may only now become such.
     await this.#each(await rows.unmended(volumeId), async (row) => {
       const durationMs = await mended(row);
       if (durationMs === undefined) return;
