@@ -49,7 +49,7 @@ struct FarEnd {
     for (size_t i = 0; i < frame_units; i++) packet[rtp_header_bytes + i] = static_cast<uint8_t>(i * 7 + sequence);
     size_t count = rtp_header_bytes + frame_units;
     if (cipher && !cipher->protect(packet, count)) return;
-    (void)send_datagram(socket.fd(), to, packet, count);
+    (void)send_datagram(socket.fd(), &to, packet, count);
   }
   size_t hear() const {
     size_t packets = 0;

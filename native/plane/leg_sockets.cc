@@ -24,6 +24,12 @@ void LegSockets::close() {
   receiver_.reset();
 }
 
+/** What an event of one of a leg's sockets says: a Leg is aligned, so its lowest bits tell which. */
+uint64_t LegSockets::tag(Leg& leg, Source source) {
+  static_assert(alignof(Leg) >= 4, "two bits are free");
+  return reinterpret_cast<uintptr_t>(&leg) | static_cast<uintptr_t>(source);
+}
+
 int LegSockets::watch(Leg& leg) {
   if (leg.port() != nullptr) {
     linked_[leg.port()]++;
@@ -31,8 +37,11 @@ int LegSockets::watch(Leg& leg) {
   }
   epoll_event event;
   event.events = EPOLLIN;
-  event.data.u64 = reinterpret_cast<uintptr_t>(&leg) | 1;  // a Leg is aligned: its lowest bit tells RTCP
+  event.data.u64 = tag(leg, Source::rtcp);
   if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0) return errno;
+  event.data.u64 = tag(leg, Source::others);
+  const int others = leg.ports().others();
+  if (others >= 0 && ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, others, &event) != 0) return errno;
   return watch_rtp(leg, false);
 }
 
@@ -42,8 +51,9 @@ void LegSockets::unwatch(Leg& leg, const Now& now, Notices& notices) {
     return;
   }
   unwatch_rtp(leg, now, notices);
-  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
-  (void)receive(leg, false, batches_max, now, notices);
+  for (const int fd : {leg.ports().rtcp(), leg.ports().others()})
+    if (fd >= 0) (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  for (const Source source : {Source::rtp, Source::others}) (void)receive(leg, source, batches_max, now, notices);
 }
 
 int LegSockets::watch_rtp(Leg& leg, bool hasten) {
@@ -54,7 +64,7 @@ int LegSockets::watch_rtp(Leg& leg, bool hasten) {
   }
   epoll_event event;
   event.events = EPOLLIN;
-  event.data.u64 = reinterpret_cast<uintptr_t>(&leg);
+  event.data.u64 = tag(leg, Source::rtp);
   return ::epoll_ctl(hasten ? awake_epoll_fd_ : epoll_fd_, EPOLL_CTL_ADD, leg.rtp_fd(), &event) != 0 ? errno : 0;
 }
 
@@ -127,8 +137,9 @@ size_t LegSockets::drain_epoll(int fd, size_t legs, int batches, const Now& now,
   for (size_t round = 0; round < rounds && notices.size() < Receiver::notices_max; round++) {
     const int count = ::epoll_wait(fd, events, events_max, 0);
     for (int i = 0; i < count; i++) {
-      Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
-      packets += receive(*leg, (events[i].data.u64 & 1) != 0, batches, now, notices);
+      const uint64_t tag = events[i].data.u64;
+      Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(tag & ~uint64_t{3}));
+      packets += receive(*leg, static_cast<Source>(tag & 3), batches, now, notices);
     }
     if (count < events_max) break;
   }
@@ -136,13 +147,17 @@ size_t LegSockets::drain_epoll(int fd, size_t legs, int batches, const Now& now,
 }
 
 /** Gives a leg what one of its sockets holds, at most so many batches. Returns how many packets there were. */
-size_t LegSockets::receive(Leg& leg, bool rtcp, int batches, const Now& now, Notices& notices) {
+size_t LegSockets::receive(Leg& leg, Source source, int batches, const Now& now, Notices& notices) {
   size_t packets = 0;
-  const int fd = rtcp ? leg.ports().rtcp() : leg.rtp_fd();
+  const int fd = source == Source::rtp    ? leg.rtp_fd()
+                 : source == Source::rtcp ? leg.ports().rtcp()
+                                          : leg.ports().others();
+  if (fd < 0) return 0;
   for (int round = 0; round < batches; round++) {
     const int count = batch_.receive(fd);
     for (int i = 0; i < count; i++) {
-      if (rtcp) leg.receive_rtcp(batch_[i], now);
+      if (source == Source::others) leg.ports().came_to_others(batch_[i].source);
+      if (source == Source::rtcp) leg.receive_rtcp(batch_[i], now);
       else leg.receive_rtp(batch_[i], now, notices);
     }
     packets += static_cast<size_t>(count);

@@ -62,11 +62,15 @@ class LegSockets {
   static constexpr int more_batches_max = 1;
   static constexpr int events_max = 512;
 
+  /** Which socket of a leg something came to. */
+  enum class Source : uintptr_t { rtp, rtcp, others };
+
+  static uint64_t tag(Leg& leg, Source source);
   int watch_rtp(Leg& leg, bool hasten);
   void unwatch_rtp(Leg& leg, const Now& now, Notices& notices);
   void turn(Leg& leg, bool hasten, const Now& now, Notices& notices);
   size_t drain_epoll(int fd, size_t legs, int batches, const Now& now, Notices& notices);
-  size_t receive(Leg& leg, bool rtcp, int batches, const Now& now, Notices& notices);
+  size_t receive(Leg& leg, Source source, int batches, const Now& now, Notices& notices);
 
   int epoll_fd_ = -1;
   std::unique_ptr<Receiver> receiver_;

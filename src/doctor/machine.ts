@@ -8,7 +8,7 @@ const DISK_FAULT_BYTES = 256 * MIB;
 const DISK_WARNING_BYTES = 2 * 1024 * MIB;
 const SHM_FAULT_BYTES = 16 * MIB;
 const SHM_WARNING_BYTES = 64 * MIB;
-/** Each leg has two sockets; a thousand calls need their descriptors, those of WebSockets and of files. */
+/** Each leg has three sockets; a thousand calls need their descriptors, those of WebSockets and of files. */
 const DESCRIPTORS_MIN = 4_096;
 
 /** The folders in which the kernel tells about itself. A test names others. */

@@ -11,9 +11,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace sidetone {
 
-int bind_udp(const Address& address, int& fd) {
+namespace {
+
+/** Whether another socket that says so too may be bound to the port of this one. */
+void share_port(int fd, bool shared) {
+  const int on = shared ? 1 : 0;
+  (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+}
+
+}  // namespace
+
+int bind_udp(const Address& address, int& fd, bool shared) {
   // The socket blocks: with O_NONBLOCK a standing request (Receiver) would end when nothing has come. Each call says
   // MSG_DONTWAIT instead.
   fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -26,6 +38,7 @@ int bind_udp(const Address& address, int& fd) {
   } else {
     (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &expedited, sizeof expedited);
   }
+  if (shared) share_port(fd, true);
   if (::bind(fd, &address.any, address.length) != 0) {
     const int error = errno;
     ::close(fd);
@@ -37,17 +50,51 @@ int bind_udp(const Address& address, int& fd) {
 
 int PortPair::open(const Address& rtp, const Address& rtcp) {
   close();
-  int error = bind_udp(rtp, rtp_);
+  int error = bind_udp(rtp, others_);
   if (error == 0) error = bind_udp(rtcp, rtcp_);
-  if (error != 0) close();
-  return error;
+  if (error != 0) {
+    close();
+    return error;
+  }
+  // The first socket is alone on its port, or could not have been bound; the second shares it, and nobody after them.
+  share_port(others_, true);
+  if (bind_udp(rtp, rtp_, true) != 0) rtp_ = std::exchange(others_, -1);
+  share_port(rtp_, false);
+  if (others_ >= 0) share_port(others_, false);
+  return 0;
 }
 
 void PortPair::close() {
-  if (rtp_ >= 0) ::close(rtp_);
-  if (rtcp_ >= 0) ::close(rtcp_);
-  rtp_ = -1;
-  rtcp_ = -1;
+  for (int* fd : {&rtp_, &others_, &rtcp_}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
+  faced_ = Address();
+  faces_ = false;
+}
+
+bool PortPair::turn(const Address& far_end) {
+  faced_ = far_end;
+  strays_ = 0;
+  faces_ = others_ >= 0 && ::connect(rtp_, &far_end.any, far_end.length) == 0;
+  if (!faces_) disconnect();
+  return faces_;
+}
+
+/** The socket is bound to its port as before, and takes from anybody. */
+void PortPair::disconnect() {
+  sockaddr nobody = {};
+  nobody.sa_family = AF_UNSPEC;
+  (void)::connect(rtp_, &nobody, sizeof nobody);
+}
+
+void PortPair::let_go() {
+  if (faces_) disconnect();
+  faces_ = false;
+}
+
+void PortPair::came_to_others(const Address& source) {
+  if (faces_ && source == faced_ && ++strays_ > strays_max) let_go();
 }
 
 int64_t arrival_us(msghdr& header) {
@@ -92,13 +139,17 @@ int Batch::receive(int fd) {
   return count;
 }
 
-bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count) {
+bool send_datagram(int fd, const Address* to, const uint8_t* bytes, size_t count) {
+  const auto send = [=] {
+    return to == nullptr ? ::send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL)
+                         : ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to->any, to->length);
+  };
   ssize_t sent;
-  do sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  do sent = send();
   while (sent < 0 && errno == EINTR);
   if (sent >= 0) return true;
   // An ICMP error of an earlier datagram is reported once on the next call; that datagram, not this one, was refused.
-  if (errno == ECONNREFUSED) sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  if (errno == ECONNREFUSED) sent = send();
   return sent >= 0;
 }
 

@@ -9,7 +9,7 @@ std::unique_ptr<Sender> Sender::create() {
   return ring ? std::unique_ptr<Sender>(new Sender(std::move(ring))) : nullptr;
 }
 
-void Sender::add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t* bytes, size_t count) {
+void Sender::add(RtpEndpoint& endpoint, int fd, const Address* to, const uint8_t* bytes, size_t count) {
   if (ring_->queued() == entries) flush();
   io_uring_sqe& entry = *ring_->entry();
   entry.opcode = IORING_OP_SEND;
@@ -18,8 +18,10 @@ void Sender::add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t
   entry.addr = reinterpret_cast<uintptr_t>(bytes);
   entry.len = static_cast<uint32_t>(count);
   entry.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-  entry.addr2 = reinterpret_cast<uintptr_t>(&to.any);
-  entry.addr_len = static_cast<uint16_t>(to.length);
+  if (to != nullptr) {
+    entry.addr2 = reinterpret_cast<uintptr_t>(&to->any);
+    entry.addr_len = static_cast<uint16_t>(to->length);
+  }
   entry.user_data = reinterpret_cast<uintptr_t>(&endpoint);
 }
 

@@ -17,8 +17,9 @@ class Sender {
   /** Makes a sender, or nullptr when the system has no such io_uring or does not permit it. */
   static std::unique_ptr<Sender> create();
 
-  /** Queues one packet of `endpoint`; its bytes and its address stay as they are until `flush`. */
-  void add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t* bytes, size_t count);
+  /** Queues one packet of `endpoint`, to the far end of a connected socket without `to`. Its bytes and its address stay
+   * as they are until `flush`. */
+  void add(RtpEndpoint& endpoint, int fd, const Address* to, const uint8_t* bytes, size_t count);
   /** Sends what is queued. An endpoint whose packet was refused is told. */
   void flush();
   /** How often packets were sent. */

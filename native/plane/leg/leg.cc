@@ -247,16 +247,32 @@ void Leg::take_back() {
   if (sender_ != nullptr && given_.count > 0 && given_at_ == sender_->flushes()) sender_->flush();
 }
 
+/** The address that a packet needs with it: none where the socket is connected to the far end. */
+const Address* Leg::destination() { return !port_ && ports_.face(remote()) ? nullptr : &remote(); }
+
+/** Sends a datagram to the far end at once. False when it was not taken. */
+bool Leg::send(const uint8_t* bytes, size_t count) {
+  if (send_datagram(rtp_fd(), destination(), bytes, count)) return true;
+  failed(errno);
+  return false;
+}
+
+/** Notes why a packet was not taken. Where it was neither a full buffer nor the far end, it may be the address that a
+ * connected socket keeps although the machine has it no more. */
+void Leg::failed(int error) {
+  if (error != EAGAIN && error != ENOBUFS && error != ENOMEM && error != ECONNREFUSED) ports_.let_go();
+}
+
 /** Sends the first `count` bytes of the packet, which stays as it is until the sender has flushed. */
 bool Leg::hand_over(size_t count) {
   given_ = {};
   if (keyless()) return false;
   const LegCipher::Sealed packet = cipher_ ? cipher_->seal(packet_, count) : LegCipher::Sealed{packet_, count};
   if (packet.bytes == nullptr) return false;
-  if (sender_ == nullptr) return send_datagram(rtp_fd(), remote(), packet.bytes, packet.count);
+  if (sender_ == nullptr) return send(packet.bytes, packet.count);
   given_ = packet;
   given_octets_ = count - rtp_header_bytes;
-  sender_->add(*this, rtp_fd(), remote(), packet.bytes, packet.count);
+  sender_->add(*this, rtp_fd(), destination(), packet.bytes, packet.count);
   given_at_ = sender_->flushes();
   return true;
 }
@@ -264,12 +280,12 @@ bool Leg::hand_over(size_t count) {
 /** Sends a packet at once, from anywhere in memory. */
 bool Leg::send_now(const uint8_t* bytes, size_t count) {
   if (keyless()) return false;
-  if (!cipher_) return send_datagram(rtp_fd(), remote(), bytes, count);
+  if (!cipher_) return send(bytes, count);
   alignas(8) uint8_t sealed[LegCipher::packet_max_bytes + srtp_overhead_bytes];
   if (count > LegCipher::packet_max_bytes) return false;
   std::memcpy(sealed, bytes, count);
   const size_t length = cipher_->seal_in_place(sealed, count);
-  return length > 0 && send_datagram(rtp_fd(), remote(), sealed, length);
+  return length > 0 && send(sealed, length);
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
@@ -444,7 +460,8 @@ bool Leg::recordable(const Now& now, bool hears_something) const {
 
 void Leg::refused(int error) {
   // The refusal concerns an earlier packet, as in `send_datagram`. The system has told it now, so this packet may go.
-  if (error == ECONNREFUSED && send_datagram(rtp_fd(), remote(), given_.bytes, given_.count)) return;
+  if (error == ECONNREFUSED && send(given_.bytes, given_.count)) return;
+  failed(error);
   sent_--;
   sent_octets_ -= static_cast<uint32_t>(given_octets_);
 }
@@ -467,7 +484,8 @@ void Leg::send_report(const Now& now, bool bye) {
   if (cipher_) count = cipher_->seal_rtcp(out, count);
   if (count == 0) return;
   const bool shared = link_ || agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
-  (void)send_datagram(shared ? rtp_fd() : ports_.rtcp(), shared ? remote() : agreed_.rtcp, out, count);
+  if (shared) (void)send(out, count);
+  else (void)send_datagram(ports_.rtcp(), &agreed_.rtcp, out, count);
 }
 
 void Leg::bye(const Now& now) {

@@ -159,6 +159,9 @@ class Leg final : public Participant, public RtpEndpoint {
   bool belongs(const RtpPacket& packet);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
+  const Address* destination();
+  bool send(const uint8_t* bytes, size_t count);
+  void failed(int error);
   bool hand_over(size_t count);
   bool send_now(const uint8_t* bytes, size_t count);
   void take_back();

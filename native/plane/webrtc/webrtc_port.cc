@@ -235,7 +235,7 @@ void WebrtcPort::forget(WebrtcLink& link) {
 }
 
 DtlsEndpoint::Out WebrtcPort::sender_to(const Address& to) const {
-  return [this, to](const uint8_t* bytes, size_t count) { (void)send_datagram(fd_, to, bytes, count); };
+  return [this, to](const uint8_t* bytes, size_t count) { (void)send_datagram(fd_, &to, bytes, count); };
 }
 
 void WebrtcPort::serve(const Datagram& datagram, int64_t now_us) {
@@ -282,7 +282,7 @@ void WebrtcPort::serve_check(const Datagram& datagram, int64_t now_us) {
     count = stun_write_success(out, request.transaction, datagram.source.plain(), own->password);
   }
   count_one(checks_);
-  (void)send_datagram(fd_, datagram.source, out, count);
+  (void)send_datagram(fd_, &datagram.source, out, count);
 }
 
 /**

@@ -52,7 +52,7 @@ class UdpSocket {
   const Address& here() const { return here_; }
   int fd() const { return fd_; }
   void send(const Address& to, const std::vector<uint8_t>& bytes) const {
-    (void)send_datagram(fd_, to, bytes.data(), bytes.size());
+    (void)send_datagram(fd_, &to, bytes.data(), bytes.size());
   }
   /** The datagrams that have come since the last call, each whole. */
   std::vector<std::vector<uint8_t>> receive() const {

@@ -53,7 +53,7 @@ struct Far {
   void say(uint32_t leg, uint16_t sequence, size_t count = 160) const {
     std::vector<uint8_t> bytes(rtp_header_bytes + count, 0x55);
     rtp_write_header(bytes.data(), false, 0, sequence, sequence * 160u, 77);
-    (void)send_datagram(socket.fd(), legs[leg], bytes.data(), bytes.size());
+    (void)send_datagram(socket.fd(), &legs[leg], bytes.data(), bytes.size());
   }
 
   void tick() {
@@ -201,9 +201,9 @@ TEST("datagrams that are too large, empty or of no sense are passed over, and th
     const uint32_t leg = far.open();
     far.say(leg, 1);
     far.say(leg, 2, 1600);
-    (void)send_datagram(far.socket.fd(), far.legs[leg], nullptr, 0);
+    (void)send_datagram(far.socket.fd(), &far.legs[leg], nullptr, 0);
     const uint8_t odd[3] = {0x80, 0, 1};
-    (void)send_datagram(far.socket.fd(), far.legs[leg], odd, sizeof odd);
+    (void)send_datagram(far.socket.fd(), &far.legs[leg], odd, sizeof odd);
     far.say(leg, 2);
     far.say(leg, 3, Datagram::bytes_max - rtp_header_bytes);
     far.tick();

@@ -83,7 +83,7 @@ struct SecretEnd {
     return payloads;
   }
   void socket_send(const std::vector<uint8_t>& datagram) {
-    (void)send_datagram(far.fd(), far.leg, datagram.data(), datagram.size());
+    (void)send_datagram(far.fd(), &far.leg, datagram.data(), datagram.size());
   }
 
   FarEnd& far;
