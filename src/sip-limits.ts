@@ -198,6 +198,8 @@ export const DEVICES_MAX = 100_000;
 export const DEVICE_PASSWORD_MAX_CHARS = 128;
 /** The longest URI of a contact. */
 export const DEVICE_URI_MAX_CHARS = 512;
+/** The longest `+sip.instance` of a device. A urn:uuid has 47 characters with its brackets. */
+export const DEVICE_INSTANCE_MAX_CHARS = 128;
 /** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
 export const DEVICE_ADDRESSES_MAX = 100_000;
 /** Registrations that are worked on at once. A further one is answered 503. */

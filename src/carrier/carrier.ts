@@ -155,6 +155,7 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
+      isConnected: (binding) => this.#sockets?.isConnected(peerOf(binding)) ?? false,
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
         for (const binding of stored) {
