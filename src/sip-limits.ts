@@ -42,6 +42,8 @@ export const SIP_BODY_PARTS_MAX = 16;
 export const SIP_FORKS_MAX = 16;
 /** Route set of one dialog; a longer Record-Route is refused. */
 export const SIP_ROUTES_MAX = 32;
+/** Characters of all values of a Service-Route together; a longer one is ignored. */
+export const SIP_SERVICE_ROUTE_MAX_CHARS = 512;
 /** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
 export const SIP_RELIABLE_QUEUE_MAX = 8;
 /** Challenges of one realm that one request answers before the next counts as a refusal; and the realms it answers. */

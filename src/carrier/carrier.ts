@@ -2,7 +2,6 @@
  * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together
  * here, and only what this file exports is used outside this folder.
  */
-import { isIP } from 'node:net';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
@@ -47,7 +46,8 @@ import {
   trunkProfile,
 } from './trunk/trunk.ts';
 import { TrunkAddresses } from './trunk/trunk-addresses.ts';
-import { TrunkMonitor } from './trunk/trunk-monitor.ts';
+import { type TrunkBinding, TrunkMonitor } from './trunk/trunk-monitor.ts';
+import { TrunkTargets } from './trunk/trunk-targets.ts';
 import { Turns } from './trunk/turns.ts';
 
 export type { Carrier, CarrierOptions, Trunk };
@@ -82,6 +82,7 @@ class SipCarrier implements Carrier {
   readonly #keepAlive: KeepAlive;
   readonly #loopback = new Loopback(systemEntropy().token());
   readonly #turns: Turns;
+  readonly #targets: TrunkTargets;
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
@@ -96,6 +97,13 @@ class SipCarrier implements Carrier {
     this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#turns = new Turns(() => clock.now(), options.sharedTurns);
+    this.#targets = new TrunkTargets({
+      addresses: this.#addresses,
+      ports: () => this.ports(),
+      resolver: () => this.#sockets?.resolver,
+      serviceRoute: ({ name, register }) =>
+        register ? (this.#monitor.serviceRoute(name) ?? options.registeredElsewhere?.(name)?.serviceRoute ?? []) : [],
+    });
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = this.#makeAgent();
     this.#driver = this.#makeDriver(this.#agent);
@@ -111,7 +119,7 @@ class SipCarrier implements Carrier {
       this.#driver,
       clock,
       log,
-      (trunk) => this.#targets(trunk),
+      (trunk) => this.#targets.own(trunk),
       (trunk) => this.#channels.lastUsed(trunk),
       options.registers ?? (() => true),
     );
@@ -180,7 +188,8 @@ class SipCarrier implements Carrier {
       trunks: () => this.#options.trunks(),
       now: () => clock.now(),
       random: () => entropy.fraction(),
-      targets: (trunk) => this.#targets(trunk),
+      targets: (trunk) => this.#targets.ofCall(trunk),
+      routes: (trunk) => this.#targets.routes(trunk),
       localHost: (peer) => this.#localHost(peer),
       marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
       legOptions: (trunk, address, release) => this.#legOptions(trunk, address, nextHopOf(trunk)?.transport, release),
@@ -276,7 +285,7 @@ class SipCarrier implements Carrier {
     return this.#channels.allHeld();
   }
 
-  registrations(): Readonly<Record<string, number>> {
+  registrations(): Readonly<Record<string, TrunkBinding>> {
     return this.#monitor.registrations();
   }
 
@@ -356,7 +365,7 @@ class SipCarrier implements Carrier {
   trunkStatus(name: string): TrunkStatus {
     const own = this.#monitor.status(name);
     const elsewhere = own.registered ? undefined : this.#options.registeredElsewhere?.(name);
-    const shared = elsewhere === undefined ? {} : { registered: true, registeredUntil: elsewhere };
+    const shared = elsewhere === undefined ? {} : { registered: true, registeredUntil: elsewhere.until };
     return { ...own, ...shared, ...this.#channels.counts(name) };
   }
 
@@ -367,7 +376,7 @@ class SipCarrier implements Carrier {
   /** The source of a message, with the profile of its trunk if it has one. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);
-    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#hasTcp);
+    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
@@ -426,39 +435,9 @@ class SipCarrier implements Carrier {
     });
   }
 
-  /** The peers that requests over a trunk are sent to, to be tried in order. Empty when its name has no address. */
-  async #targets(trunk: Trunk): Promise<readonly Peer[]> {
-    const own = isLoopback(trunk) ? this.#ownPort() : undefined;
-    if (own !== undefined) return [own];
-    const address = nextHopOf(trunk);
-    if (address === undefined || isLoopback(trunk)) return [];
-    const { host, port, transport } = address;
-    const found = (await this.#sockets?.resolver.targets(host, port, transport)) ?? [];
-    this.#addresses.learn(
-      host,
-      found.map((each) => each.host),
-    );
-    const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk, this.#hasTcp) };
-    return found.map((each) => ({ transport, host: each.host, port: each.port, flow: 0, ...more }));
-  }
-
   /** Our address as that peer sees it, or the loopback while no socket is open. */
   #localHost(peer: Peer): string {
     return this.#sockets?.local(peer).host ?? '127.0.0.1';
-  }
-
-  /** Whether we listen on TCP. */
-  get #hasTcp(): boolean {
-    return this.ports().some(({ transport }) => transport === 'tcp');
-  }
-
-  /** Our own port, over UDP where there is one, as a process of this machine reaches it. */
-  #ownPort(): Peer | undefined {
-    const ports = this.#sockets?.ports ?? [];
-    const port = ports.find(({ transport }) => transport === 'udp') ?? ports.find(({ transport }) => transport === 'tcp');
-    if (port === undefined) return undefined;
-    const host = port.host === '0.0.0.0' ? '127.0.0.1' : port.host === '::' ? '::1' : port.host;
-    return { transport: port.transport, host, port: port.port, flow: 0 };
   }
 
   /** Takes a channel of the trunk for a call that came from `source`. */

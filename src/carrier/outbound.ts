@@ -23,6 +23,8 @@ export interface OutboundOptions {
   random(): number;
   /** The peers to try, in order. Empty when the name of the trunk has no address. */
   targets(trunk: Trunk): Promise<readonly Peer[]>;
+  /** The Route header fields of a call over that trunk. */
+  routes(trunk: Trunk): readonly string[];
   localHost(peer: Peer): string;
   /** The header fields that mark a call over that trunk as our own. */
   marks(trunk: Trunk): readonly (readonly [string, string])[];
@@ -105,6 +107,7 @@ function attempt(options: OutboundOptions, { trunk, address, release, waitMs, le
       left.unshift(trunk);
     },
     targets: () => options.targets(trunk),
+    routes: () => options.routes(trunk),
     towards(peer) {
       towards = peer.host;
     },
