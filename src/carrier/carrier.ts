@@ -9,6 +9,7 @@ import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';
+import type { Credentials } from '../sip/message/digest.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { RefusalLimit } from '../sip/refusal-limit.ts';
 import type { Binding } from '../sip/registrar.ts';
@@ -35,13 +36,13 @@ import { isCountryCode } from './trunk/number-plan.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
 import {
+  callCredentials,
   isLoopback,
   isWithin,
   nextHopOf,
   srtpOf,
   type Trunk,
   trunkCodecs,
-  trunkCredentials,
   trunkOfTlsIdentity,
   trunkProfile,
 } from './trunk/trunk.ts';
@@ -138,6 +139,7 @@ class SipCarrier implements Carrier {
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen(request, source, status),
       isWithin,
+      credentialsOf: ({ host }) => this.#credentials(this.#trunkOf(host)),
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
       ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
@@ -268,7 +270,7 @@ class SipCarrier implements Carrier {
     if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
     const release = this.#channels.carryOn(trunk);
     const now = this.#options.clock.now();
-    const call = this.#agent.resume(snapshot.call, ahead, trunkCredentials(trunk), now);
+    const call = this.#agent.resume(snapshot.call, ahead, this.#credentials(trunk), now);
     if (call === undefined) {
       release();
       return { failed: 'too many calls', asked: false };
@@ -433,6 +435,10 @@ class SipCarrier implements Carrier {
       log.error({}, 'an incoming call could not be taken');
       this.#driver.run((now) => call.refuse(500, [], now));
     });
+  }
+
+  #credentials(trunk: Trunk | undefined): Credentials | undefined {
+    return trunk && callCredentials(trunk, () => this.#named(trunk.name));
   }
 
   /** Our address as that peer sees it, or the loopback while no socket is open. */

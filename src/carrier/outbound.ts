@@ -5,7 +5,7 @@ import { type Attempt, OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
 import { type FailedTrunks, inOrder } from './trunk/route.ts';
-import { isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
+import { callCredentials, isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
@@ -108,6 +108,7 @@ function attempt(options: OutboundOptions, { trunk, address, release, waitMs, le
     },
     targets: () => options.targets(trunk),
     routes: () => options.routes(trunk),
+    credentials: callCredentials(trunk, () => options.trunks().find(({ name }) => name === trunk.name)),
     towards(peer) {
       towards = peer.host;
     },
