@@ -87,6 +87,8 @@ export function register<Bound extends Binding>(
     if (live.some(isOvertaken)) return { status: 500 };
     return { status: 200, bound: [], stored: [], removed: live.map(({ uri }) => uri) };
   }
+  // As many are bound at most, and may be replaced by as many.
+  if (contacts.length > 2 * DEVICE_CONTACTS_MAX) return { status: 403 };
   const asked: Asked[] = [];
   for (const value of contacts) {
     const contact = readContact(value, headers.get('expires'));

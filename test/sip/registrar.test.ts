@@ -148,6 +148,12 @@ describe('a REGISTER', () => {
     expect(register(three, full, SOURCE, NOW, isLost).status).toBe(403);
   });
 
+  test('with more contacts than can be replaced at once is refused unread', () => {
+    const contacts = (count: number) => Array.from({ length: count }, (_, i) => `<sip:a@h:${i + 1}>;expires=0`);
+    expect(register(request(contacts(2 * DEVICE_CONTACTS_MAX)), [], SOURCE, NOW).status).toBe(200);
+    expect(register(request([...contacts(2 * DEVICE_CONTACTS_MAX), '*malformed']), [], SOURCE, NOW).status).toBe(403);
+  });
+
   test('never leaves more contacts than a user may have, nor one that has expired, whatever comes', () => {
     const contact = fc.record({
       user: fc.constantFrom(...'abcdefghijklmnop'),
