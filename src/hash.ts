@@ -3,8 +3,9 @@ import { createHash, hash } from 'node:crypto';
 
 const NAMES = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' } as const;
 
-/** The hash of the UTF-8 form of `text`, in lower-case hexadecimal. */
-export const hexHash = (name: keyof typeof NAMES, text: string): string => createHash(NAMES[name]).update(text).digest('hex');
+/** The hash of bytes, or of the UTF-8 form of a text, in lower-case hexadecimal. */
+export const hexHash = (name: keyof typeof NAMES, of: string | Uint8Array): string =>
+  createHash(NAMES[name]).update(of).digest('hex');
 
 /**
  * The SHA-256 of the UTF-8 form of `text`, 32 bytes. In one call, since each request has a key: 0.2 µs instead of 1.0.

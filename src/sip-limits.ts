@@ -42,6 +42,8 @@ export const SIP_BODY_PARTS_MAX = 16;
 export const SIP_FORKS_MAX = 16;
 /** Route set of one dialog; a longer Record-Route is refused. */
 export const SIP_ROUTES_MAX = 32;
+/** Characters of all values of a Service-Route together; a longer one is ignored. */
+export const SIP_SERVICE_ROUTE_MAX_CHARS = 512;
 /** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
 export const SIP_RELIABLE_QUEUE_MAX = 8;
 /** Challenges of one realm that one request answers before the next counts as a refusal; and the realms it answers. */
@@ -198,6 +200,8 @@ export const DEVICES_MAX = 100_000;
 export const DEVICE_PASSWORD_MAX_CHARS = 128;
 /** The longest URI of a contact. */
 export const DEVICE_URI_MAX_CHARS = 512;
+/** The longest `+sip.instance` of a device. A urn:uuid has 47 characters with its brackets. */
+export const DEVICE_INSTANCE_MAX_CHARS = 128;
 /** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
 export const DEVICE_ADDRESSES_MAX = 100_000;
 /** Registrations that are worked on at once. A further one is answered 503. */

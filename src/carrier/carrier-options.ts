@@ -13,6 +13,7 @@ import type { BanTerms } from './ban-list.ts';
 import type { BoundPort } from './socket/listener.ts';
 import type { SharedChannels } from './trunk/channels.ts';
 import type { Trunk } from './trunk/trunk.ts';
+import type { TrunkBinding } from './trunk/trunk-monitor.ts';
 import type { SharedTurns } from './trunk/turns.ts';
 
 export interface CarrierOptions {
@@ -33,11 +34,8 @@ export interface CarrierOptions {
   readonly otherDialogs?: OtherDialogs | undefined;
   /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
   readonly registers?: (trunk: string) => boolean;
-  /**
-   * The end of a registration that another node has made of that trunk, in milliseconds since the epoch; undefined:
-   * none has.
-   */
-  readonly registeredElsewhere?: (trunk: string) => number | undefined;
+  /** The registration that another node has made of that trunk. Undefined where none has. */
+  readonly registeredElsewhere?: (trunk: string) => TrunkBinding | undefined;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites' | 'codecs'>;
@@ -66,7 +64,7 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   /** The channels that this node holds of trunks whose channels it shares with others, by trunk. */
   channelsHeld(): Readonly<Record<string, number>>;
   /** The trunks that this node has registered, each with the end of its binding in milliseconds since the epoch. */
-  registrations(): Readonly<Record<string, number>>;
+  registrations(): Readonly<Record<string, TrunkBinding>>;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
   load(): { readonly dialogs: number; readonly transactions: number };

@@ -2,7 +2,6 @@
  * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together
  * here, and only what this file exports is used outside this folder.
  */
-import { isIP } from 'node:net';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
@@ -10,6 +9,7 @@ import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';
+import type { Credentials } from '../sip/message/digest.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { RefusalLimit } from '../sip/refusal-limit.ts';
 import type { Binding } from '../sip/registrar.ts';
@@ -36,18 +36,19 @@ import { isCountryCode } from './trunk/number-plan.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
 import {
+  callCredentials,
   isLoopback,
   isWithin,
   nextHopOf,
   srtpOf,
   type Trunk,
   trunkCodecs,
-  trunkCredentials,
   trunkOfTlsIdentity,
   trunkProfile,
 } from './trunk/trunk.ts';
 import { TrunkAddresses } from './trunk/trunk-addresses.ts';
-import { TrunkMonitor } from './trunk/trunk-monitor.ts';
+import { type TrunkBinding, TrunkMonitor } from './trunk/trunk-monitor.ts';
+import { TrunkTargets } from './trunk/trunk-targets.ts';
 import { Turns } from './trunk/turns.ts';
 
 export type { Carrier, CarrierOptions, Trunk };
@@ -82,6 +83,7 @@ class SipCarrier implements Carrier {
   readonly #keepAlive: KeepAlive;
   readonly #loopback = new Loopback(systemEntropy().token());
   readonly #turns: Turns;
+  readonly #targets: TrunkTargets;
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
@@ -96,6 +98,13 @@ class SipCarrier implements Carrier {
     this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#turns = new Turns(() => clock.now(), options.sharedTurns);
+    this.#targets = new TrunkTargets({
+      addresses: this.#addresses,
+      ports: () => this.ports(),
+      resolver: () => this.#sockets?.resolver,
+      serviceRoute: ({ name, register }) =>
+        register ? (this.#monitor.serviceRoute(name) ?? options.registeredElsewhere?.(name)?.serviceRoute ?? []) : [],
+    });
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = this.#makeAgent();
     this.#driver = this.#makeDriver(this.#agent);
@@ -111,7 +120,7 @@ class SipCarrier implements Carrier {
       this.#driver,
       clock,
       log,
-      (trunk) => this.#targets(trunk),
+      (trunk) => this.#targets.own(trunk),
       (trunk) => this.#channels.lastUsed(trunk),
       options.registers ?? (() => true),
     );
@@ -130,6 +139,7 @@ class SipCarrier implements Carrier {
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen(request, source, status),
       isWithin,
+      credentialsOf: ({ host }) => this.#credentials(this.#trunkOf(host)),
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
       ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
@@ -155,6 +165,7 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
+      isConnected: (binding) => this.#sockets?.isConnected(peerOf(binding)) ?? false,
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
         for (const binding of stored) {
@@ -179,7 +190,8 @@ class SipCarrier implements Carrier {
       trunks: () => this.#options.trunks(),
       now: () => clock.now(),
       random: () => entropy.fraction(),
-      targets: (trunk) => this.#targets(trunk),
+      targets: (trunk) => this.#targets.ofCall(trunk),
+      routes: (trunk) => this.#targets.routes(trunk),
       localHost: (peer) => this.#localHost(peer),
       marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
       legOptions: (trunk, address, release) => this.#legOptions(trunk, address, nextHopOf(trunk)?.transport, release),
@@ -258,7 +270,7 @@ class SipCarrier implements Carrier {
     if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
     const release = this.#channels.carryOn(trunk);
     const now = this.#options.clock.now();
-    const call = this.#agent.resume(snapshot.call, ahead, trunkCredentials(trunk), now);
+    const call = this.#agent.resume(snapshot.call, ahead, this.#credentials(trunk), now);
     if (call === undefined) {
       release();
       return { failed: 'too many calls', asked: false };
@@ -275,7 +287,7 @@ class SipCarrier implements Carrier {
     return this.#channels.allHeld();
   }
 
-  registrations(): Readonly<Record<string, number>> {
+  registrations(): Readonly<Record<string, TrunkBinding>> {
     return this.#monitor.registrations();
   }
 
@@ -355,7 +367,7 @@ class SipCarrier implements Carrier {
   trunkStatus(name: string): TrunkStatus {
     const own = this.#monitor.status(name);
     const elsewhere = own.registered ? undefined : this.#options.registeredElsewhere?.(name);
-    const shared = elsewhere === undefined ? {} : { registered: true, registeredUntil: elsewhere };
+    const shared = elsewhere === undefined ? {} : { registered: true, registeredUntil: elsewhere.until };
     return { ...own, ...shared, ...this.#channels.counts(name) };
   }
 
@@ -366,7 +378,7 @@ class SipCarrier implements Carrier {
   /** The source of a message, with the profile of its trunk if it has one. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);
-    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#hasTcp);
+    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
@@ -425,39 +437,13 @@ class SipCarrier implements Carrier {
     });
   }
 
-  /** The peers that requests over a trunk are sent to, to be tried in order. Empty when its name has no address. */
-  async #targets(trunk: Trunk): Promise<readonly Peer[]> {
-    const own = isLoopback(trunk) ? this.#ownPort() : undefined;
-    if (own !== undefined) return [own];
-    const address = nextHopOf(trunk);
-    if (address === undefined || isLoopback(trunk)) return [];
-    const { host, port, transport } = address;
-    const found = (await this.#sockets?.resolver.targets(host, port, transport)) ?? [];
-    this.#addresses.learn(
-      host,
-      found.map((each) => each.host),
-    );
-    const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk, this.#hasTcp) };
-    return found.map((each) => ({ transport, host: each.host, port: each.port, flow: 0, ...more }));
+  #credentials(trunk: Trunk | undefined): Credentials | undefined {
+    return trunk && callCredentials(trunk, () => this.#named(trunk.name));
   }
 
   /** Our address as that peer sees it, or the loopback while no socket is open. */
   #localHost(peer: Peer): string {
     return this.#sockets?.local(peer).host ?? '127.0.0.1';
-  }
-
-  /** Whether we listen on TCP. */
-  get #hasTcp(): boolean {
-    return this.ports().some(({ transport }) => transport === 'tcp');
-  }
-
-  /** Our own port, over UDP where there is one, as a process of this machine reaches it. */
-  #ownPort(): Peer | undefined {
-    const ports = this.#sockets?.ports ?? [];
-    const port = ports.find(({ transport }) => transport === 'udp') ?? ports.find(({ transport }) => transport === 'tcp');
-    if (port === undefined) return undefined;
-    const host = port.host === '0.0.0.0' ? '127.0.0.1' : port.host === '::' ? '::1' : port.host;
-    return { transport: port.transport, host, port: port.port, flow: 0 };
   }
 
   /** Takes a channel of the trunk for a call that came from `source`. */

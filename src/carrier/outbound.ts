@@ -5,7 +5,7 @@ import { type Attempt, OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
 import { type FailedTrunks, inOrder } from './trunk/route.ts';
-import { isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
+import { callCredentials, isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
@@ -23,6 +23,8 @@ export interface OutboundOptions {
   random(): number;
   /** The peers to try, in order. Empty when the name of the trunk has no address. */
   targets(trunk: Trunk): Promise<readonly Peer[]>;
+  /** The Route header fields of a call over that trunk. */
+  routes(trunk: Trunk): readonly string[];
   localHost(peer: Peer): string;
   /** The header fields that mark a call over that trunk as our own. */
   marks(trunk: Trunk): readonly (readonly [string, string])[];
@@ -105,6 +107,8 @@ function attempt(options: OutboundOptions, { trunk, address, release, waitMs, le
       left.unshift(trunk);
     },
     targets: () => options.targets(trunk),
+    routes: () => options.routes(trunk),
+    credentials: callCredentials(trunk, () => options.trunks().find(({ name }) => name === trunk.name)),
     towards(peer) {
       towards = peer.host;
     },

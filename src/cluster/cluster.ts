@@ -223,11 +223,16 @@ export class Cluster {
     this.#leases.start();
   }
 
-  /** The end of a registration of that trunk that another node told with its beat; undefined: none has it. */
-  registeredUntil(trunk: string): number | undefined {
+  /** A registration of that trunk that another node told with its beat. Undefined when there is none. */
+  registrationOf(trunk: string): { readonly until: number; readonly serviceRoute: readonly string[] } | undefined {
     const { nodeId: own } = this.#options.nodes;
     const others = this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
-    return others.map((row) => beatLoadOf(row).registered[trunk]).find((until) => until !== undefined);
+    for (const row of others) {
+      const { registered, serviceRoutes } = beatLoadOf(row);
+      const until = registered[trunk];
+      if (until !== undefined) return { until, serviceRoute: serviceRoutes[trunk] ?? [] };
+    }
+    return undefined;
   }
 
   isSuspect(nodeId: string): boolean {

@@ -181,10 +181,13 @@ function loadOf({ settings: { rtp }, media, clock, sessions, rooms, carrier }: C
   return () => {
     cluster.load = Number(load.value.toFixed(3));
     const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
+    const bindings = Object.entries(carrier.registrations());
+    const routed = bindings.filter(([, { serviceRoute }]) => serviceRoute.length > 0);
     const told: BeatLoad = {
       load: cluster.load,
       channels: carrier.channelsHeld(),
-      registered: carrier.registrations(),
+      registered: Object.fromEntries(bindings.map(([trunk, { until }]) => [trunk, until])),
+      serviceRoutes: Object.fromEntries(routed.map(([trunk, { serviceRoute }]) => [trunk, serviceRoute])),
     };
     return JSON.stringify({ ...told, ...counts });
   };

@@ -222,7 +222,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     sharedChannels: cluster,
     sharedTurns: cluster,
     otherDialogs: cluster?.dialogs,
-    registeredElsewhere: (trunk) => cluster?.registeredUntil(trunk),
+    registeredElsewhere: (trunk) => cluster?.registrationOf(trunk),
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),

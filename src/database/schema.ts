@@ -173,6 +173,9 @@ export const deviceContacts = pgTable(
     userAgent: text('user_agent').notNull(),
     /** The node that has its connection, or the way through its NAT; "" where an earlier release wrote the row. */
     nodeId: text('node_id').notNull().default(''),
+    /** What the device calls itself, and its way to us (RFC 5626); "" and 0 where it named none. */
+    instance: text('instance').notNull().default(''),
+    regId: integer('reg_id').notNull().default(0),
   },
   (table) => [primaryKey({ columns: [table.username, table.uri] })],
 );

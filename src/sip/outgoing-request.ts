@@ -136,7 +136,8 @@ export class OutgoingRequest implements ClientOwner {
     for (const { challenge } of this.#challenges.values()) {
       const nonceCount = (this.#nonceCounts.get(challenge.nonce) ?? 0) + 1;
       this.#nonceCounts.set(challenge.nonce, nonceCount);
-      const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#context.entropy.token() };
+      const { method, uri, body } = this.request;
+      const input = { method, uri, nonceCount, cnonce: this.#context.entropy.token(), body };
       headers.add(challenge.header, authorization(this.#context.hash, challenge, credentials, input));
     }
   }

@@ -1,15 +1,31 @@
 /**
- * What a REGISTER does to the contacts of a user (RFC 3261 §10.3), once its sender is known. Pure: the bindings so far
- * go in, those to store and the answer come out.
+ * What a REGISTER does to the contacts of a user (RFC 3261 §10.3), once its sender is known. A device that names itself
+ * (`+sip.instance`) has one binding for each `reg-id`, whatever its Contact URI is (RFC 5626 §6), so that a phone that
+ * restarts with another port takes its old binding's place. Pure: the bindings so far go in, those to store and the
+ * answer come out.
  */
-import { DEVICE_CONTACTS_MAX, DEVICE_URI_MAX_CHARS, SIP_REGISTER_MAX_SEC, SIP_REGISTER_MIN_SEC } from '../limits.ts';
+import {
+  DEVICE_CONTACTS_MAX,
+  DEVICE_INSTANCE_MAX_CHARS,
+  DEVICE_URI_MAX_CHARS,
+  SIP_REGISTER_MAX_SEC,
+  SIP_REGISTER_MIN_SEC,
+} from '../limits.ts';
 import type { Peer } from './flow.ts';
 import { parseCSeq, parseDeltaSeconds, type SipRequest } from './message/message.ts';
-import { parseNameAddress, requestUri } from './message/uri.ts';
+import { type Parameters, parseNameAddress, requestUri } from './message/uri.ts';
 import type { TransportName } from './message/via.ts';
 
+/** What a device calls itself. */
+interface DeviceName {
+  /** The device's `+sip.instance` without its quotes (RFC 5626 §4.1), and `""` where it named none. */
+  readonly instance: string;
+  /** The number that the device gave to this way to it, `reg-id` (RFC 5626 §4.2), and 0 where it gave none. */
+  readonly regId: number;
+}
+
 /** One contact of a user: the URI that it gave, and where its packets come from, which is where calls are sent. */
-export interface Binding {
+export interface Binding extends DeviceName {
   /** The host is in lower case, and URI headers are left out. */
   readonly uri: string;
   readonly callId: string;
@@ -20,6 +36,11 @@ export interface Binding {
   readonly host: string;
   readonly port: number;
   readonly userAgent: string;
+}
+
+/** A binding, and which process has the connection that it was made over: this one, another one, or none that lives. */
+export interface HeldBinding extends Binding {
+  readonly holder: 'here' | 'elsewhere' | 'nobody';
 }
 
 export type RegisterOutcome =
@@ -36,8 +57,23 @@ export type RegisterOutcome =
 /** The longest User-Agent that is kept. */
 const USER_AGENT_MAX_CHARS = 128;
 
-/** Decides about a REGISTER from `source`. `bindings` are those of the user; what has expired among them is ignored. */
-export function register(request: SipRequest, bindings: readonly Binding[], source: Peer, now: number): RegisterOutcome {
+/** One Contact of a REGISTER, and for how many seconds it is to be bound. 0 removes it. */
+interface Asked extends DeviceName {
+  readonly uri: string;
+  readonly seconds: number;
+}
+
+/**
+ * Decides about a REGISTER from `source`. `bindings` are those of the user; what has expired among them is ignored.
+ * Those that `isLost` knows to be out of reach give way where the user would have too many.
+ */
+export function register<Bound extends Binding>(
+  request: SipRequest,
+  bindings: readonly Bound[],
+  source: Peer,
+  now: number,
+  isLost: (binding: Bound) => boolean = () => false,
+): RegisterOutcome {
   const { headers } = request;
   const callId = headers.get('call-id') ?? '';
   const cseq = parseCSeq(headers.get('cseq'))?.number;
@@ -51,33 +87,76 @@ export function register(request: SipRequest, bindings: readonly Binding[], sour
     if (live.some(isOvertaken)) return { status: 500 };
     return { status: 200, bound: [], stored: [], removed: live.map(({ uri }) => uri) };
   }
-  // The last one counts where a contact is given more than once.
-  const changes = new Map<string, Binding | undefined>();
+  // As many are bound at most, and may be replaced by as many.
+  if (contacts.length > 2 * DEVICE_CONTACTS_MAX) return { status: 403 };
+  const asked: Asked[] = [];
   for (const value of contacts) {
-    const contact = parseNameAddress(value);
-    const uri = contact === undefined ? undefined : requestUri(contact.uri);
-    if (contact === undefined || uri === undefined || uri.length > DEVICE_URI_MAX_CHARS) return { status: 400 };
-    if (live.some((binding) => binding.uri === uri && isOvertaken(binding))) return { status: 500 };
-    const asked = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(headers.get('expires'));
-    if (asked === 0) {
-      changes.set(uri, undefined);
-      continue;
-    }
-    if (asked !== undefined && asked < SIP_REGISTER_MIN_SEC) return { status: 423 };
-    const seconds = Math.min(asked ?? SIP_REGISTER_MAX_SEC, SIP_REGISTER_MAX_SEC);
-    const { transport, host, port } = source;
-    const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
-    const expiresAt = Math.floor(now) + seconds * 1000;
-    changes.set(uri, { uri, callId, cseq, expiresAt, transport, host, port, userAgent });
+    const contact = readContact(value, headers.get('expires'));
+    if (contact === undefined) return { status: 400 };
+    if (live.some((binding) => isOf(contact, binding) && isOvertaken(binding))) return { status: 500 };
+    if (contact.seconds > 0 && contact.seconds < SIP_REGISTER_MIN_SEC) return { status: 423 };
+    asked.push(contact);
   }
-  const stored = [...changes.values()].filter((binding) => binding !== undefined);
-  const removed = [...changes].filter(([, binding]) => binding === undefined).map(([uri]) => uri);
-  const bound = [...live.filter(({ uri }) => !changes.has(uri)), ...stored];
-  return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored, removed };
+  const { transport, host, port } = source;
+  const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
+  const stored = lastOfEach(asked).map(({ seconds, ...contact }) => {
+    const expiresAt = Math.floor(now) + Math.min(seconds, SIP_REGISTER_MAX_SEC) * 1000;
+    return { ...contact, callId, cseq, expiresAt, transport, host, port, userAgent };
+  });
+  const isStored = (uri: string) => stored.some((each) => each.uri === uri);
+  const replaced = live.filter((binding) => asked.some((contact) => isOf(contact, binding))).map(({ uri }) => uri);
+  const removed = new Set([...asked.map(({ uri }) => uri), ...replaced].filter((uri) => !isStored(uri)));
+  const kept = live.filter(({ uri }) => !isStored(uri) && !removed.has(uri));
+  for (const { uri } of firstToGo(kept.filter(isLost), kept.length + stored.length - DEVICE_CONTACTS_MAX)) removed.add(uri);
+  const bound = [...kept.filter(({ uri }) => !removed.has(uri)), ...stored];
+  return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored, removed: [...removed] };
 }
 
+/** Reads a Contact of a REGISTER whose Expires is `expires`. Undefined when it is malformed. */
+function readContact(value: string, expires: string | undefined): Asked | undefined {
+  const contact = parseNameAddress(value);
+  const uri = contact === undefined ? undefined : requestUri(contact.uri);
+  if (contact === undefined || uri === undefined || uri.length > DEVICE_URI_MAX_CHARS) return undefined;
+  const seconds = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(expires) ?? SIP_REGISTER_MAX_SEC;
+  return { uri, seconds, ...nameOf(contact.parameters) };
+}
+
+/** What a device calls itself in the parameters of its Contact. A name that is none, or too long, counts as absent. */
+function nameOf(parameters: Parameters): DeviceName {
+  const instance = parameters.get('+sip.instance') ?? '';
+  if (!/^[!#-[\]-~]+$/.test(instance) || instance.length > DEVICE_INSTANCE_MAX_CHARS) return { instance: '', regId: 0 };
+  const regId = /^[0-9]{1,10}$/.test(parameters.get('reg-id') ?? '') ? Number(parameters.get('reg-id')) : 0;
+  return { instance, regId: regId < 2 ** 31 ? regId : 0 };
+}
+
+/** Whether a Contact stands for a binding: it has its URI, or is of the same device. */
+const isOf = (contact: Asked, binding: Binding): boolean => contact.uri === binding.uri || isSameDevice(contact, binding);
+
+const isSameDevice = (one: DeviceName, other: DeviceName): boolean =>
+  one.instance !== '' && one.instance === other.instance && one.regId === other.regId;
+
+/**
+ * The contacts to bind. The last one counts where a URI or a device is given more than once. A phone that has moved may
+ * remove its old address in the request that binds the new one, before it or after it, so a removal takes only its own
+ * URI back here.
+ */
+function lastOfEach(asked: readonly Asked[]): readonly Asked[] {
+  const last = new Map<string, Asked>();
+  for (const contact of asked) {
+    last.delete(contact.uri);
+    if (contact.seconds === 0) continue;
+    for (const [uri, before] of last) if (isSameDevice(before, contact)) last.delete(uri);
+    last.set(contact.uri, contact);
+  }
+  return [...last.values()];
+}
+
+/** So many of the bindings, those first that expire first. */
+const firstToGo = (bindings: readonly Binding[], count: number): readonly Binding[] =>
+  bindings.toSorted((one, other) => one.expiresAt - other.expiresAt).slice(0, Math.max(0, count));
+
 /** The Contact header field of a binding in a 200 (§10.3 step 8). */
-export const contactField = ({ uri, expiresAt }: Binding, now: number): readonly [string, string] => [
-  'contact',
-  `<${uri}>;expires=${Math.max(0, Math.ceil((expiresAt - now) / 1000))}`,
-];
+export function contactField({ uri, expiresAt, instance, regId }: Binding, now: number): readonly [string, string] {
+  const name = instance === '' ? '' : `;+sip.instance="${instance}"${regId === 0 ? '' : `;reg-id=${regId}`}`;
+  return ['contact', `<${uri}>;expires=${Math.max(0, Math.ceil((expiresAt - now) / 1000))}${name}`];
+}

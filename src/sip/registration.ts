@@ -12,6 +12,7 @@ import {
   SIP_REGISTER_RETRY_SEC,
   SIP_REGISTER_SILENT_MS,
   SIP_RETRIES_MAX,
+  SIP_SERVICE_ROUTE_MAX_CHARS,
 } from '../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from './agent-context.ts';
 import type { Timed } from './deadlines.ts';
@@ -65,6 +66,8 @@ export class Registration implements RequestOwner, Timed {
   #boundSince = -Infinity;
   /** When the next round begins, in milliseconds. Undefined while one is under way. */
   #restsUntil: number | undefined;
+  /** The routes that the last binding came with. */
+  #serviceRoute: readonly string[] = [];
   /** Refusals since the last binding. */
   #refusals = 0;
   /** The number of the round. What a search of an earlier round finds comes too late. */
@@ -85,6 +88,11 @@ export class Registration implements RequestOwner, Timed {
   /** When the binding expires, in milliseconds. Undefined while there is none. */
   get until(): number | undefined {
     return this.#state === 'registered' ? this.#until : undefined;
+  }
+
+  /** The Route header fields of requests other than REGISTER while the binding lasts (RFC 3608 §5). */
+  get serviceRoute(): readonly string[] {
+    return this.#state === 'registered' ? this.#serviceRoute : [];
   }
 
   /** Registers now, whatever is under way. */
@@ -150,6 +158,7 @@ export class Registration implements RequestOwner, Timed {
       this.#refusals = 0;
       this.#boundAt = this.#peer;
       this.#boundSince = this.#context.layer.now;
+      this.#serviceRoute = serviceRouteOf(response);
       const granted = this.#granted(response);
       this.#until = this.#context.layer.now + granted * 1000;
       this.#to('registered', status);
@@ -242,6 +251,8 @@ export class Registration implements RequestOwner, Timed {
       )
       .add('expires', String(expiresSec))
       .add('allow', ALLOWED)
+      // A registrar may refuse a client whose proxy adds a Path, unless it knows of them (RFC 3327 §5.3).
+      .add('supported', 'path')
       .add('user-agent', this.#context.product);
     const request: SipRequest = { kind: 'request', method: 'REGISTER', uri: registrar, headers, body: NO_BODY };
     const authentication = { credentials: () => credentials, nextNumber: () => ++this.#number };
@@ -259,4 +270,11 @@ export class Registration implements RequestOwner, Timed {
     this.#state = state;
     this.#options.onState(state, status);
   }
+}
+
+/** The Service-Route of a 2xx. Empty where there is none, and where a value of it is no loose route (RFC 3608 §6.3). */
+function serviceRouteOf({ headers }: SipResponse): readonly string[] {
+  const routes = headers.list('service-route');
+  const isLoose = (route: string) => parseUri(parseNameAddress(route)?.uri ?? '')?.parameters.has('lr') === true;
+  return routes.every(isLoose) && routes.join().length <= SIP_SERVICE_ROUTE_MAX_CHARS ? routes : [];
 }

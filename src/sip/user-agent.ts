@@ -44,6 +44,8 @@ export interface UserAgentOptions {
   screen?(request: SipRequest, source: Peer, status: number | undefined): Screened;
   /** Whether an address is in the ranges of a profile (flow.ts). Without this function none is. */
   isWithin?(host: string, ranges: readonly string[]): boolean;
+  /** What challenges in a call that comes from there are answered with. Without this function they are not. */
+  credentialsOf?(source: Peer): Credentials | undefined;
   /** Takes a REGISTER that was accepted. False, or without this function, REGISTER is a method that is not for us. */
   registrar?(transaction: ServerTransaction): boolean;
   /**
@@ -347,7 +349,7 @@ export class UserAgent {
       this.#refuse(transaction, 415, 'accept-encoding', 'identity');
     else if (isTooSmall(headers, transaction.source)) refuseInterval(transaction);
     else {
-      const call = this.#newCall('inbound', undefined);
+      const call = this.#newCall('inbound', this.#options.credentialsOf?.(transaction.source));
       if (!call.begin(transaction)) {
         this.#calls.delete(call);
         transaction.respond(400);

@@ -16,7 +16,7 @@ export function answerTo(
   for (const [, value] of challenge.matchAll(/^WWW-Authenticate: ([^\r]*)/gim)) headers.add('www-authenticate', value ?? '');
   const [found] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
   if (found === undefined) throw new Error(`no challenge in ${challenge}`);
-  return `Authorization: ${authorization(hexHash, found, { username, password }, { method, uri, nonceCount: 1, cnonce: 'c' })}\r\n`;
+  return `Authorization: ${authorization(hexHash, found, { username, password }, { method, uri, nonceCount: 1, cnonce: 'c', body: NO_BODY })}\r\n`;
 }
 
 let calls = 0;

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
-import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
+import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { answerTo, asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
@@ -32,8 +32,8 @@ class Directory implements DeviceDirectory {
     if (this.away) throw new Error('away');
     return this.contacts.get(username) ?? [];
   }
-  async change({ username }: Device, decide: (bound: readonly Binding[]) => RegisterOutcome) {
-    const outcome = decide(await this.bindings(username));
+  async change({ username }: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) {
+    const outcome = decide((await this.bindings(username)).map((each) => ({ ...each, holder: 'here' })));
     if (outcome.status === 200) this.contacts.set(username, [...outcome.bound]);
     return outcome;
   }
@@ -152,6 +152,49 @@ describe('a device', () => {
     const more = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice-10@127.0.0.7>' });
     expect(more.response).toMatch(/^SIP\/2.0 403/);
     expect(told()).toMatchObject({ status: 403, reason: expect.stringContaining('10 contacts'), to: 'sip:alice@x' });
+  });
+
+  test('that restarts again and again, each time with another port and Contact, keeps one contact and rings once', async () => {
+    const { carrier, directory } = await open();
+    const named = ';+sip.instance="<urn:uuid:00000000-0000-4000-8000-000000000001>"';
+    let phone = await peerOf(carrier, '127.0.0.7');
+    for (let restart = 0; restart < 12; restart++) {
+      phone = await peerOf(carrier, '127.0.0.7');
+      const contact = `<sip:alice@127.0.0.7:${phone.port}>`;
+      const { response } = await asUser(phone, 'REGISTER', 'alice', { contact: `${contact}${named}` });
+      expect(response).toMatch(/^SIP\/2.0 200/);
+      expect(field(response, 'Contact')).toBe(`${contact};expires=3600${named}`);
+    }
+    expect(directory.contacts.get('alice')).toMatchObject([{ port: phone.port }]);
+    const signals = new Signals();
+    const result = await carrier.carrier.dial({ appUuid: 'app', to: 'sip:alice', from: '+1', listener: signals.listener });
+    if ('unavailable' in result) throw new Error(result.unavailable);
+    result.leg.start();
+    phone.respond(await phone.until(/^INVITE/), '486 Busy Here');
+    expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  });
+
+  test('may register where ten are bound and the connection of one is closed, and only then', async () => {
+    const { carrier, directory } = await open();
+    const phones: RawPeer[] = [];
+    const register = async () => {
+      const phone = await peerOf(carrier, '127.0.0.7', 'tcp');
+      phones.push(phone);
+      const contact = `<sip:alice@127.0.0.7:${phone.port};transport=tcp>`;
+      return (await asUser(phone, 'REGISTER', 'alice', { contact })).response.slice(0, 11);
+    };
+    const ports = () => directory.contacts.get('alice')?.map(({ port }) => port) ?? [];
+    for (let phone = 0; phone < 10; phone++) expect(await register()).toBe('SIP/2.0 200');
+    const before = directory.contacts.get('alice') ?? [];
+    expect(await register()).toBe('SIP/2.0 403');
+    phones[4]?.close();
+    for (let looks = 0; ports().length > 9 && looks < 400; looks++) await Bun.sleep(5);
+    // The database was away as it closed, or the process was another one: the contact is bound still.
+    directory.contacts.set('alice', [...before]);
+    expect(await register()).toBe('SIP/2.0 200');
+    const [lost, last] = [phones[4]?.port ?? 0, phones.at(-1)?.port ?? 0];
+    expect(ports().toSorted()).toEqual([...before.map(({ port }) => port).filter((port) => port !== lost), last].toSorted());
+    expect(await register()).toBe('SIP/2.0 403');
   });
 
   test('with the right password is not banned, however often its registration is too brief', async () => {

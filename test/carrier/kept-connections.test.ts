@@ -13,7 +13,7 @@ import {
   SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
 } from '../../src/limits.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
-import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
+import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
@@ -34,8 +34,8 @@ class Alice implements DeviceDirectory {
       ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
       : undefined;
   bindings = async () => this.bound;
-  change = async (_: Device, decide: (bound: readonly Binding[]) => RegisterOutcome) => {
-    const outcome = decide(this.bound);
+  change = async (_: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) => {
+    const outcome = decide(this.bound.map((each) => ({ ...each, holder: 'here' })));
     if (outcome.status === 200) this.bound = outcome.bound;
     return outcome;
   };

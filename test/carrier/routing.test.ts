@@ -7,8 +7,10 @@ import { lookup } from 'node:dns/promises';
 import { Pace } from '../../src/bounds/pace.ts';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { inOrder } from '../../src/carrier/trunk/route.ts';
+import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
+import { hexHash } from '../../src/hash.ts';
 import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
@@ -331,6 +333,60 @@ describe('on the wire a call that we place', () => {
     await first.until(/^ACK /);
     leg.hangup();
     expect(field(await first.until(/^BYE /), 'Session-Expires')).toBe('');
+  });
+});
+
+describe('a BYE of ours that is challenged', () => {
+  /** The password that a request of `username` was authorized with, of these. */
+  const passwordOf = (request: string, username: string, ...passwords: readonly string[]) => {
+    const answer = field(request, 'Authorization');
+    const part = (name: string) => new RegExp(`[ ,]${name}="?([^",]*)`).exec(answer)?.[1] ?? '';
+    const h = (text: string) => hexHash('MD5', text);
+    const [method = '', uri = ''] = request.split(' ');
+    expect(part('username')).toBe(username);
+    const rest = `${part('nonce')}:${part('nc')}:${part('cnonce')}:auth:${h(`${method}:${uri}`)}`;
+    return passwords.find((password) => h(`${h(`${username}:r:${password}`)}:${rest}`) === part('response'));
+  };
+  const CHALLENGE = { fields: 'WWW-Authenticate: Digest realm="r", nonce="n", algorithm=MD5, qop="auth"\r\n' };
+  const ACCOUNT = { username: 'account', password: 'old' };
+
+  /** A call that is up, whose trunk is edited then; what its BYE is authorized with. */
+  async function afterEdit(way: 'in' | 'out', edit: Partial<Trunk> | undefined) {
+    const { carrier, first } = await trunks({});
+    const [trunk] = carrier.trunks;
+    if (trunk === undefined) throw new Error('no trunk');
+    carrier.trunks = [{ ...trunk, ...ACCOUNT }];
+    carrier.carrier.trunksChanged();
+    let hangup = () => {};
+    if (way === 'out') {
+      const { signals, leg } = await dial(carrier);
+      first.respond(await first.until(/^INVITE /), '200 OK', { body: sdp() });
+      await signals.until('leg.answered');
+      hangup = () => leg.hangup();
+    } else {
+      carrier.onIncoming = ({ call }) => call.leg.answer();
+      first.send(first.request('INVITE', { body: sdp() }));
+      first.send(first.request('ACK', { to: field(await first.until(/^SIP\/2.0 200/), 'To') }));
+      const [incoming] = carrier.incoming;
+      await incoming?.signals.until('leg.answered');
+      hangup = () => incoming?.call.leg.hangup();
+    }
+    carrier.trunks = edit === undefined ? [] : [{ ...trunk, ...ACCOUNT, ...edit }];
+    carrier.carrier.trunksChanged();
+    hangup();
+    first.respond(await first.until(/^BYE /), '401 Unauthorized', CHALLENGE);
+    const bye = await first.until(/^BYE [\s\S]*Authorization/);
+    first.respond(bye, '200 OK');
+    return passwordOf(bye, 'account', 'old', 'new');
+  }
+
+  test('is authorized with the password that its trunk has by now, whichever side called', async () => {
+    for (const way of ['in', 'out'] as const) expect([way, await afterEdit(way, { password: 'new' })]).toEqual([way, 'new']);
+  });
+
+  test('is authorized as the call began where its trunk is another account or carrier by now, or gone', async () => {
+    for (const edit of [{ username: 'other', password: 'new' }, { uri: 'sip:192.0.2.1', password: 'new' }, undefined])
+      expect(await afterEdit('out', edit)).toBe('old');
   });
 });
 

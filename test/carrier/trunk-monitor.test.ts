@@ -1,5 +1,8 @@
 /** The registration and the probes of a trunk, on a clock of the test's own, over real sockets. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { CarrierOptions } from '../../src/carrier/carrier.ts';
+import { beatLoadOf } from '../../src/cluster/membership/beat-load.ts';
+import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { SIP_UNREGISTER_MAX_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
@@ -115,4 +118,77 @@ test('A trunk that is edited keeps its binding: the registrar is never asked to 
   running.trunks.splice(0, Infinity);
   running.carrier.trunksChanged();
   expect(field(await far.until(/^REGISTER /), 'Expires')).toBe('0');
+});
+
+describe('A call over a trunk that is registered', () => {
+  const others: { close(): unknown }[] = [];
+  afterEach(async () => {
+    for (const other of others.splice(0)) await other.close();
+  });
+  const SERVED = { username: 'u', password: 'p', register: true };
+  const routesOf = (invite: string) => [...invite.matchAll(/^Route: (.*)\r$/gm)].map(([, value]) => value);
+
+  /** A trunk, another peer of the carrier that the registrar names, and a dial whose INVITE is looked for at a peer. */
+  async function open(more: Partial<CarrierOptions> = {}) {
+    const running = await TestCarrier.open([], more);
+    carrier = running;
+    const far = await RawPeer.udp(running.port('udp'));
+    peer = far;
+    const edge = await RawPeer.udp(running.port('udp'), '127.0.0.2');
+    others.push(edge);
+    const set = (settings: TrunkSettings = {}) => {
+      running.trunks.splice(0, Infinity, trunkTo(`sip:${far.host}:${far.port}`, { ...SERVED, settings }));
+      running.carrier.trunksChanged();
+    };
+    const register = async (serviceRoute: string) => {
+      far.respond(await far.until(/^REGISTER [\s\S]*^Expires: 300/m), '200 OK', {
+        fields: `Expires: 300\r\nService-Route: ${serviceRoute}\r\n`,
+      });
+      await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
+    };
+    const dialTo = async (at: RawPeer) => {
+      const { signals } = await running.dial({ to: '+972501112222', from: '+97237654321' });
+      const invite = await at.until(/^INVITE /);
+      at.respond(invite, '486 Busy Here');
+      await at.until(/^ACK /);
+      await signals.until('leg.ended');
+      return invite;
+    };
+    return { far, edge, set, register, dialTo };
+  }
+
+  test('goes the way that the registrar has named (Service-Route), unless an outbound proxy is set', async () => {
+    const { far, edge, set, register, dialTo } = await open();
+    const route = [`<sip:${edge.host}:${edge.port};lr>`, '<sip:orig@core.invalid;lr>'];
+    set();
+    await register(route.join(', '));
+    expect(routesOf(await dialTo(edge))).toEqual(route);
+    set({ outbound_proxy: `sip:${far.host}:${far.port}` });
+    await register(route.join(', '));
+    expect(routesOf(await dialTo(far))).toEqual([`<sip:${far.host}:${far.port};lr>`]);
+  });
+
+  test('goes to the trunk itself, with the Route, where the way begins within the carrier', async () => {
+    const { far, set, register, dialTo } = await open();
+    set();
+    await register('<sip:orig@core.invalid;lr>');
+    expect(routesOf(await dialTo(far))).toEqual(['<sip:orig@core.invalid;lr>']);
+  });
+
+  test('by another node of the cluster goes the same way', async () => {
+    let route = '';
+    const { edge, set, dialTo } = await open({
+      registers: () => false,
+      registeredElsewhere: () => ({ until: Date.now() + 60_000, serviceRoute: [route] }),
+    });
+    route = `<sip:${edge.host}:${edge.port};lr>`;
+    set();
+    expect(routesOf(await dialTo(edge))).toEqual([route]);
+    const told = JSON.stringify({ registered: { carrier: 1 }, serviceRoutes: { carrier: [route], other: 'x' } });
+    expect(beatLoadOf({ load: told })).toMatchObject({
+      registered: { carrier: 1 },
+      serviceRoutes: { carrier: [route], other: [] },
+    });
+    expect(beatLoadOf({ load: '{}' }).serviceRoutes).toEqual({});
+  });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { DeviceUsers } from '../../src/compose/device-users.ts';
 import type { Store } from '../../src/database/store.ts';
 import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
-import type { Binding } from '../../src/sip/registrar.ts';
+import type { Binding, HeldBinding } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 
@@ -54,6 +54,8 @@ describe('The contacts of a device', () => {
     host: '203.0.113.5',
     port: 5070,
     userAgent: '',
+    instance: `<urn:uuid:${number}>`,
+    regId: number,
   });
   /** Stores contacts, however many are bound. */
   const store = (where: Store, stored: readonly Binding[]) =>
@@ -82,6 +84,26 @@ describe('The contacts of a device', () => {
       removed: bound.map(({ uri }) => uri),
     }));
     expect(await behind.devices.bindings('dora')).toEqual([]);
+  });
+
+  test('are read with what the device calls itself, and tell whether the process that has its connection lives', async () => {
+    const third = await openSecondStore(ahead, new VirtualClock(Date.parse('2026-01-01T00:00:00Z')));
+    await ahead.store.devices.put(device('dora', 'a'));
+    await store(ahead.store, [contact(50)]);
+    await store(behind, [contact(51)]);
+    await store(third, [{ ...contact(52), instance: '', regId: 0 }]);
+    await third.nodes.leave();
+    await third.close();
+    let held: readonly HeldBinding[] = [];
+    await behind.devices.change(device('dora', 'a'), (bound) => {
+      held = bound;
+      return { status: 200, bound: [], stored: [], removed: bound.map(({ uri }) => uri) };
+    });
+    expect(held.map(({ instance, regId, holder }) => [instance, regId, holder])).toEqual([
+      ['<urn:uuid:50>', 50, 'elsewhere'],
+      ['<urn:uuid:51>', 51, 'here'],
+      ['', 0, 'nobody'],
+    ]);
   });
 
   test('go when its password changes, and no REGISTER that the old one let in binds another', async () => {

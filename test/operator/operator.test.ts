@@ -228,6 +228,8 @@ describe('the operator API', () => {
       transport: 'udp',
       host: '203.0.113.5',
       port: 5070,
+      instance: '',
+      regId: 0,
     } as const;
     const expiresAt = Date.now() + 60_000;
     const stored = [{ ...binding, userAgent: 'phone/1', expiresAt }];

@@ -620,6 +620,42 @@ test('an address of a private network in Contact does not lead packets away from
   expect(NONE).toHaveLength(0);
 });
 
+test('An INFO that is understood is answered 200, and any other with what is understood', () => {
+  const all = pair();
+  all.bob.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 answer'), all.network.now);
+  };
+  const [, ok = ''] = say(all, request('INVITE'));
+  const to = /;tag=[^\r]*/.exec(/\r\nTo: [^\r]*/.exec(ok)?.[0] ?? '')?.[0] ?? '';
+  let cseq = 1;
+  const inform = (type: string, body: string, more = '') => {
+    const fields = `${type === '' ? '' : `Content-Type: ${type}\r\n`}${more}`;
+    return say(all, request('INFO', { to, cseq: ++cseq, branch: `z9hG4bKi${cseq}`, fields, body }))[0] ?? '';
+  };
+  for (const [type, body, more] of [
+    ['', ''],
+    ['application/dtmf-relay', ''],
+    ['application/dtmf-relay; charset=utf-8', 'Signal=5\r\n'],
+    ['Application/DTMF', '5', 'Info-Package: keys\r\n'],
+    ['application/media_control+xml', '<media_control/>'],
+    ['application/x-note', 'hello', 'Content-Disposition: render;handling=optional\r\n'],
+  ] as const)
+    expect(inform(type, body, more)).toStartWith('SIP/2.0 200');
+  expect(all.bob.types(all.callee()).filter((type) => type === 'info')).toHaveLength(6);
+  for (const type of ['', 'application/x-note']) {
+    const refused = inform(type, 'hello');
+    expect(refused).toStartWith('SIP/2.0 415');
+    expect(refused).toContain('Accept: application/dtmf-relay, application/dtmf\r\n');
+  }
+  for (const body of ['', 'hello']) {
+    const refused = inform(body === '' ? '' : 'application/x-note', body, 'Info-Package: note\r\n');
+    expect(refused).toStartWith('SIP/2.0 469 Bad Info Package');
+    expect(refused).toContain('\r\nRecv-Info: \r\n');
+  }
+  expect(all.bob.types(all.callee()).filter((type) => type === 'info')).toHaveLength(6);
+  expect(inform('', '')).toStartWith('SIP/2.0 200');
+});
+
 describe('an INVITE', () => {
   test('without a From tag opens a call whose requests are found without one (RFC 3261 §12.1.1)', () => {
     const all = pair();

@@ -22,7 +22,7 @@ function answered(from: DigestServer, options: { password?: string; md5?: boolea
   const [challenge] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
   if (challenge === undefined) throw new Error('no challenge');
   const credentials = { username: 'alice', password: options.password ?? 'open sesame' };
-  const input = { method: 'REGISTER', uri: 'sip:x', nonceCount: 1, cnonce: 'abc' };
+  const input = { method: 'REGISTER', uri: 'sip:x', nonceCount: 1, cnonce: 'abc', body: NO_BODY };
   return request(authorization(hexHash, challenge, credentials, input));
 }
 
@@ -57,7 +57,7 @@ describe('a digest answer', () => {
     for (const [name, value] of at.challenges(HOST, false, NOW)) headers.add(name, value);
     const [challenge] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
     const verdicts = [1, 1, 2, 1].map((nonceCount) => {
-      const input = { method: 'REGISTER', uri: 'sip:x', nonceCount, cnonce: 'abc' };
+      const input = { method: 'REGISTER', uri: 'sip:x', nonceCount, cnonce: 'abc', body: NO_BODY };
       const credentials = { username: 'alice', password: 'open sesame' };
       const answer = challenge === undefined ? '' : authorization(hexHash, challenge, credentials, input);
       return at.check(request(answer), 'alice', SECRETS, HOST, NOW);

@@ -22,7 +22,7 @@ describe('digest', () => {
         'Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", opaque="5ccc069c403ebaf9f0171e9517f40e41"',
       ),
     );
-    const input = { method: 'GET', uri: '/dir/index.html', nonceCount: 1, cnonce: '0a4f113b' };
+    const input = { method: 'GET', uri: '/dir/index.html', nonceCount: 1, cnonce: '0a4f113b', body: NO_BODY };
     expect(digestResponse(hexHash, challenge, { username: 'Mufasa', password: 'Circle Of Life' }, input)).toBe(
       '6629fae49393a05397450978507c4ef1',
     );
@@ -35,6 +35,7 @@ describe('digest', () => {
       uri: '/dir/index.html',
       nonceCount: 1,
       cnonce: 'f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ',
+      body: NO_BODY,
     };
     const who = { username: 'Mufasa', password: 'Circle of Life' };
     for (const [algorithm, response] of [
@@ -53,11 +54,24 @@ describe('digest', () => {
 
   test('without qop gives the short form of RFC 2069', () => {
     const challenge = only(asked(407, 'Digest realm="r", nonce="n"'));
-    const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 1, cnonce: 'c' };
+    const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 1, cnonce: 'c', body: NO_BODY };
     const expected = hexHash('MD5', `${hexHash('MD5', 'u:r:p')}:n:${hexHash('MD5', 'INVITE:sip:a')}`);
     const value = authorization(hexHash, challenge, { username: 'u', password: 'p' }, input);
     expect(value).toContain(`response="${expected}"`);
     expect(value).not.toContain('qop');
+  });
+
+  test('proves the body, whatever its bytes, to a server that takes nothing less (auth-int)', () => {
+    const body = Uint8Array.from([0x76, 0x3d, 0x30, 0xff, 0x0d, 0x0a]);
+    const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 1, cnonce: 'c', body };
+    const challenge = only(asked(407, 'Digest realm="r", nonce="n", qop="auth-int", algorithm=SHA-256'));
+    const h = (of: string | Uint8Array) => hexHash('SHA-256', of);
+    const expected = h(`${h('u:r:p')}:n:00000001:c:auth-int:${h(`INVITE:sip:a:${h(body)}`)}`);
+    const value = authorization(hexHash, challenge, { username: 'u', password: 'p' }, input);
+    expect(value).toContain(`response="${expected}"`);
+    expect(value).toContain('qop=auth-int, nc=00000001');
+    const choice = only(asked(407, 'Digest realm="r", nonce="n", qop="auth-int,auth"'));
+    expect(authorization(hexHash, choice, { username: 'u', password: 'p' }, input)).toContain('qop=auth, ');
   });
 
   test('answers the strongest of several challenges, and none that it cannot', () => {
@@ -69,7 +83,7 @@ describe('digest', () => {
     );
     expect(challengesOf(both)).toMatchObject([{ nonce: '2', hash: 'SHA-256' }]);
     expect(
-      challengesOf(asked(401, 'Basic realm="r"', 'Digest realm="r", nonce="1", qop="auth-int"', 'Digest realm="open', 'Digest')),
+      challengesOf(asked(401, 'Basic realm="r"', 'Digest realm="r", nonce="1", qop="auth-conf"', 'Digest realm="open', 'Digest')),
     ).toEqual([]);
   });
 });

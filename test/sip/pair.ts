@@ -10,7 +10,7 @@ import type { UserAgentOutput } from '../../src/sip/user-agent-output.ts';
 export const START = 1_000_000;
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (data: Uint8Array): string => new TextDecoder().decode(data);
-const hash = (name: string, value: string): string =>
+const hash = (name: string, value: string | Uint8Array): string =>
   createHash(name.replace('-', '').replace('SHA512-256', 'SHA512-256').toLowerCase()).update(value).digest('hex');
 
 let tokens = 0;

@@ -39,6 +39,8 @@ describe('a REGISTER', () => {
       host: '203.0.113.5',
       port: 40_000,
       userAgent: 'phone/1.0',
+      instance: '',
+      regId: 0,
     });
     expect(after([], ['<sip:a@h>'], { expires: '90' })[0]?.expiresAt).toBe(NOW + 90_000);
     expect(after([], ['<sip:a@h>'])[0]?.expiresAt).toBe(NOW + 3_600_000);
@@ -91,16 +93,83 @@ describe('a REGISTER', () => {
     expect(after(bound, ['<sip:a@h>'], { cseq: 1, callId: 'two' })[0]?.cseq).toBe(1);
   });
 
+  const A = ';+sip.instance="<urn:uuid:a>"';
+  const B = ';+sip.instance="<urn:uuid:b>"';
+  const urisAfter = (...given: Parameters<typeof after>) => after(...given).map(({ uri }) => uri);
+
+  test('of a device that names itself replaces its own binding, whatever the Contact, and none of another device', () => {
+    const two = after(after([], [`<sip:a@h:1>${A}`]), [`<sip:b@h:2>${B}`], { callId: 'b' });
+    expect(urisAfter(two, [`<sip:a@h:3>${A}`], { callId: 'restarted' })).toEqual(['sip:b@h:2', 'sip:a@h:3']);
+    const outcome = register(request([`sip:a@h:3${A}`], { callId: 'restarted' }), two, SOURCE, NOW);
+    expect(outcome).toMatchObject({ stored: [{ uri: 'sip:a@h:3', instance: '<urn:uuid:a>', regId: 0 }], removed: ['sip:a@h:1'] });
+    expect(urisAfter(two, [`<sip:a@h:3>${A};expires=0`], { callId: 'restarted' })).toEqual(['sip:b@h:2']);
+    expect(urisAfter(two, ['<sip:c@h:3>'])).toHaveLength(3);
+    // A name that cannot be written back as it came is none.
+    for (const instance of ['"a b"', '"a\\"b"', `"${'a'.repeat(129)}"`, '""'])
+      expect(after([], [`<sip:a@h>;+sip.instance=${instance};reg-id=1`])[0]).toMatchObject({ instance: '', regId: 0 });
+  });
+
+  test('keeps one binding for each way to a device that numbers them, and shows both names in the answer', () => {
+    const two = after(after([], [`<sip:a@h:1>${A};reg-id=1`]), [`<sip:a@h:2>${A};reg-id=2`], { cseq: 2 });
+    expect(urisAfter(two, [`<sip:a@h:3>${A};reg-id=1`], { cseq: 3 })).toEqual(['sip:a@h:2', 'sip:a@h:3']);
+    expect(contactField(two[1] as Binding, NOW)[1]).toBe(`<sip:a@h:2>;expires=3600${A};reg-id=2`);
+    expect(after([], [`<sip:a@h>${A};reg-id=9999999999`])[0]).toMatchObject({ regId: 0 });
+  });
+
+  test('that binds a new address and removes the old one of a device keeps the new, whichever comes first', () => {
+    const bound = after([], [`<sip:a@h:1>${A}`]);
+    const [fresh, old] = [`<sip:a@h:2>${A}`, `<sip:a@h:1>${A};expires=0`];
+    for (const contacts of [
+      [fresh, old],
+      [old, fresh],
+    ])
+      expect(urisAfter(bound, contacts, { cseq: 2 })).toEqual(['sip:a@h:2']);
+    expect(urisAfter(bound, [`<sip:a@h:2>${A}`, `<sip:a@h:3>${A}`], { cseq: 2 })).toEqual(['sip:a@h:3']);
+  });
+
+  test('of an earlier address of a device that comes late changes nothing', () => {
+    const bound = after(after([], [`<sip:a@h:1>${A}`]), [`<sip:a@h:2>${A}`], { cseq: 3 });
+    expect(register(request([`<sip:a@h:1>${A}`], { cseq: 2 }), bound, SOURCE, NOW).status).toBe(500);
+  });
+
+  test('beyond the limit takes the place of a contact out of reach, the first to expire, and of no other', () => {
+    const full = Array.from({ length: DEVICE_CONTACTS_MAX }, (_, i): Binding => {
+      const [contact] = after([], [`<sip:a@h:${5_000 + i}>;expires=${3_600 - i}`]);
+      if (contact === undefined) throw new Error('not bound');
+      return contact;
+    });
+    const one = request(['<sip:b@h>'], { callId: 'b' });
+    const lost = new Set(['sip:a@h:5003', 'sip:a@h:5006']);
+    const isLost = ({ uri }: Binding) => lost.has(uri);
+    expect(register(one, full, SOURCE, NOW).status).toBe(403);
+    expect(register(one, full, SOURCE, NOW, isLost)).toMatchObject({ status: 200, removed: ['sip:a@h:5006'] });
+    expect(register(one, full.slice(1), SOURCE, NOW, isLost)).toMatchObject({ status: 200, removed: [] });
+    const three = request(['<sip:b@h>, <sip:c@h>, <sip:d@h>'], { callId: 'b' });
+    expect(register(three, full, SOURCE, NOW, isLost).status).toBe(403);
+  });
+
+  test('with more contacts than can be replaced at once is refused unread', () => {
+    const contacts = (count: number) => Array.from({ length: count }, (_, i) => `<sip:a@h:${i + 1}>;expires=0`);
+    expect(register(request(contacts(2 * DEVICE_CONTACTS_MAX)), [], SOURCE, NOW).status).toBe(200);
+    expect(register(request([...contacts(2 * DEVICE_CONTACTS_MAX), '*malformed']), [], SOURCE, NOW).status).toBe(403);
+  });
+
   test('never leaves more contacts than a user may have, nor one that has expired, whatever comes', () => {
-    const contact = fc.record({ user: fc.constantFrom(...'abcdefghijklmnop'), expires: fc.constantFrom(0, 60, 3_600) });
+    const contact = fc.record({
+      user: fc.constantFrom(...'abcdefghijklmnop'),
+      expires: fc.constantFrom(0, 60, 3_600),
+      name: fc.constantFrom('', A, B, `${A};reg-id=1`),
+    });
     fc.assert(
       fc.property(fc.array(fc.array(contact, { maxLength: 4 }), { maxLength: 30 }), (requests) => {
         let bound: readonly Binding[] = [];
         for (const [i, contacts] of requests.entries()) {
           const now = NOW + i * 30_000;
-          const values = contacts.map(({ user, expires }) => `<sip:${user}@h>;expires=${expires}`);
+          const values = contacts.map(({ user, expires, name }) => `<sip:${user}@h>;expires=${expires}${name}`);
           const outcome = register(request(values, { cseq: i + 1 }), bound, SOURCE, now);
           if (outcome.status === 200) bound = [...new Map(outcome.bound.map((each) => [each.uri, each])).values()];
+          const names = bound.filter(({ instance }) => instance !== '').map(({ instance, regId }) => `${instance} ${regId}`);
+          expect(new Set(names).size).toBe(names.length);
           expect(bound.length).toBeLessThanOrEqual(DEVICE_CONTACTS_MAX);
           if (outcome.status === 200) expect(bound.every(({ expiresAt }) => expiresAt > now)).toBe(true);
         }

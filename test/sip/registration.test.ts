@@ -102,6 +102,26 @@ describe('a registration', () => {
     }
   });
 
+  test('keeps the way that the registrar names until the next answer, if it is made of loose routes', () => {
+    const { registration, sent, answer } = registrar();
+    const [edge, core] = ['<sip:edge.example;lr>', '<sip:core.example;lr>'];
+    /** Registers anew, and tells which way is kept after that answer. */
+    const after = (fields: string) => {
+      registration.start(START);
+      const asked = one(sent());
+      expect(asked).toContain('Supported: path\r\n');
+      answer(asked, 200, fields, START);
+      return registration.serviceRoute;
+    };
+    for (const refused of ['Service-Route: <sip:edge.example>\r\n', `Service-Route: <sip:${'e'.repeat(600)};lr>\r\n`, '']) {
+      expect(after(`Service-Route: ${edge}\r\nService-Route: ${core}\r\n`)).toEqual([edge, core]);
+      expect(after(refused)).toEqual([]);
+    }
+    expect(after(`Service-Route: ${edge}, ${core}\r\n`)).toEqual([edge, core]);
+    registration.stop(START);
+    expect(registration.serviceRoute).toEqual([]);
+  });
+
   test('asks for longer when it is told that its expiry is too brief', () => {
     const { registration, sent, answer } = registrar();
     registration.start(START);

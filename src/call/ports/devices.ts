@@ -1,6 +1,6 @@
 /** SIP devices: the users that register with this platform, as the carrier sees them. */
 import type { DigestSecrets } from '../../sip/message/digest-server.ts';
-import type { Binding, RegisterOutcome } from '../../sip/registrar.ts';
+import type { Binding, HeldBinding, RegisterOutcome } from '../../sip/registrar.ts';
 
 export type { Binding };
 
@@ -28,7 +28,7 @@ export interface DeviceDirectory {
    * Changes the contacts of a device as `decide` says of those that are bound. Nobody else changes them meanwhile, on
    * any node. Rejects where the database is away, and where the device has another password by now or is gone.
    */
-  change(device: Device, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
+  change(device: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome): Promise<RegisterOutcome>;
 }
 
 /** No devices, for a carrier that takes none. */

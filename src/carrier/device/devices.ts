@@ -23,7 +23,7 @@ import { type DigestSecrets, DigestServer } from '../../sip/message/digest-serve
 import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
-import { type Binding, contactField, type RegisterOutcome, register } from '../../sip/registrar.ts';
+import { type Binding, contactField, type HeldBinding, type RegisterOutcome, register } from '../../sip/registrar.ts';
 import { sourceOf } from '../../sip/source.ts';
 import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
@@ -57,8 +57,8 @@ const NOT_BOUND: Readonly<Record<Exclude<RegisterOutcome['status'], 200>, Why>> 
   403: {
     reason: `The device user has ${DEVICE_CONTACTS_MAX} contacts, which is the most`,
     remedy:
-      'Contacts of a phone that restarted without signing off stay until they expire: set a shorter registration at the ' +
-      'device (60 s or more), or set another password with PUT /operator/v1/apps/{app_uuid}/devices/{username} to unbind all',
+      'Contacts of a phone that restarted without signing off, and sends no +sip.instance, stay until they expire: set a ' +
+      'shorter registration at the device (60 s or more), or set another password with PUT /operator/v1/apps/{app_uuid}/devices/{username} to unbind all',
   },
   423: {
     reason: `The device asked to be registered for less than ${SIP_REGISTER_MIN_SEC} s`,
@@ -76,6 +76,8 @@ interface DevicesOptions {
   /** A message authentication code of a text, under a key of this process. */
   code(text: string): string;
   now(): number;
+  /** Whether a connection of this process to the place of a contact is up. */
+  isConnected(binding: Binding): boolean;
   /** The contacts of a user have changed. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
@@ -210,9 +212,13 @@ export class Devices {
     const { request, source } = transaction;
     const { username } = device;
     const { directory } = this.#options;
-    const decide = (bindings: readonly Binding[]) => register(request, bindings, source, this.#options.now());
-    const changes = request.headers.has('contact');
-    const outcome = changes ? await directory.change(device, decide) : decide(await directory.bindings(username));
+    const { now, isConnected } = this.#options;
+    // A connection that is closed is never opened again: its far end was a port that the device used once.
+    const isLost = (binding: HeldBinding) =>
+      binding.transport !== 'udp' && (binding.holder === 'nobody' || (binding.holder === 'here' && !isConnected(binding)));
+    const outcome = request.headers.has('contact')
+      ? await directory.change(device, (bound) => register(request, bound, source, now(), isLost))
+      : register(request, await directory.bindings(username), source, now());
     if (outcome.status !== 200) {
       this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], this.#options.now());
       const response = transaction.make(outcome.status);

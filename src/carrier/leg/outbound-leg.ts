@@ -9,12 +9,13 @@ import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Peer } from '../../sip/flow.ts';
+import type { Credentials } from '../../sip/message/digest.ts';
 import { isToken, NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
-import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
+import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
 import { DialledLeg } from './dialled-leg.ts';
 import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
 import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
@@ -40,6 +41,10 @@ export interface Attempt {
   abandon(): void;
   /** The peers to try, in order. Empty when the name of the trunk has no address. */
   targets(): Promise<readonly Peer[]>;
+  /** The Route header fields of its INVITE. */
+  routes(): readonly string[];
+  /** What challenges of the call are answered with. */
+  readonly credentials: Credentials | undefined;
   /** The call goes to that peer now. */
   towards(peer: Peer): void;
 }
@@ -169,7 +174,7 @@ export class OutboundLeg extends DialledLeg {
     if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => void this.#onSilence());
   }
 
-  #invite({ trunk, address, marks }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
+  #invite({ trunk, address, marks, routes, credentials }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
     const { order } = this.#outbound;
     const domain = trunkDomain(address);
     const { from_domain: fromDomain } = trunk.settings;
@@ -179,16 +184,15 @@ export class OutboundLeg extends DialledLeg {
     const to = escapeUser(this.#redirected ?? users.to);
     const display = order.displayName === undefined ? '' : `${displayForm(order.displayName)} `;
     const transport = address.transport === 'udp' ? '' : `;transport=${address.transport}`;
-    const { route } = routeOf(trunk);
     return {
       peer,
       uri: `sip:${to}@${domain}${transport}`,
       from: `${display}<sip:${escapeUser(users.from)}@${ours}>`,
       to: `<sip:${to}@${domain}>`,
       body,
-      credentials: trunkCredentials(trunk),
+      credentials,
       fields: [
-        ...(route === undefined ? [] : [['route', route] as const]),
+        ...routes().map((route) => ['route', route] as const),
         ...assertedIdentity(trunk, users.caller, ours, order.displayName),
         ...extraFields(order.sipHeaders ?? {}),
         ...marks,

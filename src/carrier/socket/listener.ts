@@ -45,6 +45,8 @@ export interface Listener {
    * Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way.
    */
   local(peer: Peer): { readonly host: string; readonly port: number };
+  /** Whether a connection to just that address and port is up. */
+  isConnected(peer: Peer): boolean;
   /** Keeps the connection that a device has registered over, if it is one, until its binding expires. */
   keep(peer: Peer, until: number): void;
   /** Reads the TLS certificate anew, for connections from now on. */
@@ -116,9 +118,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (advertised !== undefined) return { host: advertised, port };
       return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
     },
-    keep({ transport, host, port }, until) {
-      if (transport !== 'udp') streams.keep(transport, host, port, until);
-    },
+    isConnected: ({ transport, host, port }) => transport !== 'udp' && streams.has(transport, host, port),
+    keep: ({ transport, host, port }, until) => transport !== 'udp' && streams.keep(transport, host, port, until),
     reloadCertificate: certificate.reload,
     close,
   };

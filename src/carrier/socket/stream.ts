@@ -165,6 +165,11 @@ export class Streams {
     else connection.write(bytes, failed);
   }
 
+  /** Whether a connection of a device from that address and port is up. */
+  has(transport: StreamTransport, host: string, port: number): boolean {
+    return this.#byRemote.has(keyOf({ transport, host, port, identity: '' }));
+  }
+
   /** Keeps the connection that a device has registered over until its binding expires, in milliseconds. */
   keep(transport: StreamTransport, host: string, port: number, until: number): void {
     this.#byRemote.get(keyOf({ transport, host, port, identity: '' }))?.keep(until);

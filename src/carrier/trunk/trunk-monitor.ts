@@ -10,6 +10,14 @@ import type { Registration } from '../../sip/registration.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { isLoopback, routeOf, type Trunk, type TrunkAddress, trunkAddress, trunkCredentials, trunkDomain } from './trunk.ts';
 
+/** A registration of a trunk. */
+export interface TrunkBinding {
+  /** Its end, in milliseconds since the epoch. */
+  readonly until: number;
+  /** The Route header fields of calls over the trunk, as the registrar named them (RFC 3608). */
+  readonly serviceRoute: readonly string[];
+}
+
 /** One trunk and its timers. */
 interface Monitored {
   readonly trunk: Trunk;
@@ -100,13 +108,21 @@ export class TrunkMonitor {
     return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
   }
 
-  /** The trunks that this node has registered, each with the end of its binding. */
-  registrations(): Readonly<Record<string, number>> {
+  /** The trunks that this node has registered. */
+  registrations(): Readonly<Record<string, TrunkBinding>> {
     return Object.fromEntries(
       [...this.#trunks].flatMap(([name, { registration }]) =>
-        registration?.state === 'registered' ? [[name, registration.until ?? 0]] : [],
+        registration?.state === 'registered'
+          ? [[name, { until: registration.until ?? 0, serviceRoute: registration.serviceRoute }]]
+          : [],
       ),
     );
+  }
+
+  /** The Service-Route of a trunk that this node has registered. Undefined where it has not. */
+  serviceRoute(name: string): readonly string[] | undefined {
+    const { registration } = this.#trunks.get(name) ?? {};
+    return registration?.state === 'registered' ? registration.serviceRoute : undefined;
   }
 
   /** A connection that we had opened to that address is closed: bindings that were made over it are made anew. */

@@ -75,6 +75,23 @@ export function trunkCredentials({ username, password, settings }: Trunk): Crede
   return name === undefined || password === undefined ? undefined : { username: name, password };
 }
 
+/**
+ * The credentials of a call, which outlives an edit of its trunk: the password is the one that the trunk has at the
+ * time, as long as it is the same user at the same place. `current` is that trunk now, if it is still there.
+ */
+export function callCredentials(trunk: Trunk, current: () => Trunk | undefined): Credentials | undefined {
+  const first = trunkCredentials(trunk);
+  if (first === undefined) return undefined;
+  return {
+    username: first.username,
+    get password() {
+      const now = current();
+      const newest = now?.uri === trunk.uri ? trunkCredentials(now) : undefined;
+      return newest?.username === first.username ? newest.password : first.password;
+    },
+  };
+}
+
 /** Whether a URI leaves the transport to us: UDP, and TCP for what is too long for it. */
 const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;transport=/i.test(uri);
 

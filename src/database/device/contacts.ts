@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
 import type { DigestSecrets } from '../../sip/message/digest-server.ts';
-import type { Binding, RegisterOutcome } from '../../sip/registrar.ts';
+import type { Binding, HeldBinding, RegisterOutcome } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { deviceContacts, devices, nodes } from '../schema.ts';
 import type { Seal } from '../vault/seal.ts';
@@ -31,7 +31,7 @@ export interface ContactStore {
    * removes what it is told, and deletes whatever of the user's has expired. The user's row is locked meanwhile. It
    * rejects where the user has other secrets by now, or is gone.
    */
-  change(device: DeviceRow, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
+  change(device: DeviceRow, decide: (bound: readonly HeldBinding[]) => RegisterOutcome): Promise<RegisterOutcome>;
   /** The contacts of all users that are bound. */
   allBindings(): Promise<readonly { readonly username: string; readonly binding: Binding }[]>;
 }
@@ -39,6 +39,9 @@ export interface ContactStore {
 /** Makes the store for the process `nodeId`. `now` tells whole milliseconds since the epoch. */
 export function registeredContacts(database: Database, seal: Seal, nodeId: string, now: () => number): ContactStore {
   const bound = (username: string) => and(eq(deviceContacts.username, username), gt(deviceContacts.expiresAt, now()));
+  /** Whose a row is. A node of a release before `node_id` may live. */
+  const holderOf = (rowNodeId: string, aliveId: string | null): HeldBinding['holder'] =>
+    rowNodeId === nodeId ? 'here' : aliveId === null && rowNodeId !== '' ? 'nobody' : 'elsewhere';
   return {
     async bindings(username) {
       const rows = await database.run((on) =>
@@ -65,9 +68,16 @@ export function registeredContacts(database: Database, seal: Seal, nodeId: strin
           const [user] = await tx.select().from(devices).where(eq(devices.username, username)).for('update');
           // The password that the request was checked against may be none any more.
           if (user === undefined || !hasSecrets(seal, user, secrets)) throw new Error('the device has changed');
-          const ofUser = tx.select().from(deviceContacts).where(bound(username));
-          const rows = await ofUser.orderBy(asc(deviceContacts.uri)).limit(DEVICE_CONTACTS_MAX);
-          const outcome = decide(rows.map(bindingOf));
+          const rows = await tx
+            .select({ contact: deviceContacts, aliveId: nodes.nodeId })
+            .from(deviceContacts)
+            .leftJoin(nodes, and(eq(nodes.nodeId, deviceContacts.nodeId), isNull(nodes.deadAt)))
+            .where(bound(username))
+            .orderBy(asc(deviceContacts.uri))
+            .limit(DEVICE_CONTACTS_MAX);
+          const outcome = decide(
+            rows.map(({ contact, aliveId }) => ({ ...bindingOf(contact), holder: holderOf(contact.nodeId, aliveId) })),
+          );
           if (outcome.status !== 200 || outcome.stored.length + outcome.removed.length === 0) return outcome;
           const { stored, removed } = outcome;
           const expired = lte(deviceContacts.expiresAt, now());
@@ -123,13 +133,15 @@ const REGISTERED_ANEW = {
   port: sql`excluded.port`,
   userAgent: sql`excluded.user_agent`,
   nodeId: sql`excluded.node_id`,
+  instance: sql`excluded.instance`,
+  regId: sql`excluded.reg_id`,
 };
 
 const TRANSPORTS = ['udp', 'tcp', 'tls'] as const;
 
 /** The binding that a row stands for. */
 export function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
-  const { uri, callId, cseq, expiresAt, host, port, userAgent } = row;
+  const { uri, callId, cseq, expiresAt, host, port, userAgent, instance, regId } = row;
   return {
     uri,
     callId,
@@ -138,6 +150,8 @@ export function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
     host,
     port,
     userAgent,
+    instance,
+    regId,
     transport: TRANSPORTS.find((each) => each === row.transport) ?? 'udp',
   };
 }

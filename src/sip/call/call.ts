@@ -4,6 +4,7 @@
  */
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
+import { answerInfo } from '../info.ts';
 import { ALLOWED, allows, causeOf, contentType } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
@@ -333,10 +334,8 @@ export class Call implements Timed {
     } else if (request.method === 'REFER') this.#transfers.onRefer(transaction);
     else if (request.method === 'NOTIFY') this.#transfers.onNotify(transaction);
     else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
-    else if (request.method === 'INFO') {
-      transaction.respond(200);
-      this.#emit({ type: 'info', contentType: contentType(request.headers), body: request.body });
-    } else {
+    else if (request.method === 'INFO') answerInfo(transaction, (event) => this.#emit(event));
+    else {
       const response = transaction.make(request.method === 'OPTIONS' ? 200 : 405);
       response.headers.add('allow', ALLOWED);
       transaction.send(response);

@@ -200,7 +200,7 @@ const PRIVATE = [
 ];
 
 /** Whether `host` is an address of a private network that `seen`, the address packets come from, is not in. */
-function isUnreachableFrom(host: string, seen: string): boolean {
+export function isUnreachableFrom(host: string, seen: string): boolean {
   if (host.startsWith('0.')) return true;
   const network = PRIVATE.find((each) => each.test(host));
   return network !== undefined && !network.test(seen);

@@ -1,14 +1,15 @@
 /**
  * Digest access authentication as a client (RFC 3261 §22, RFC 7616, RFC 8760): MD5, SHA-256 and SHA-512-256, their
- * -sess forms, qop=auth. Hashing is given from outside; the nonce count lives here.
+ * -sess forms, qop=auth, and auth-int where nothing else is offered. Hashing is given from outside; the nonce count
+ * lives here.
  */
 import { isToken, type SipResponse } from './message.ts';
 import { quote, unquote } from './uri.ts';
 
 type HashName = 'MD5' | 'SHA-256' | 'SHA-512-256';
 
-/** The hash of the UTF-8 form of `text`, in lower-case hexadecimal. */
-export type Hash = (name: HashName, text: string) => string;
+/** The hash of bytes, or of the UTF-8 form of a text, in lower-case hexadecimal. */
+export type Hash = (name: HashName, of: string | Uint8Array) => string;
 
 export interface Credentials {
   readonly username: string;
@@ -25,7 +26,8 @@ export interface Challenge {
   readonly session: boolean;
   /** The algorithm as it came, which the answer repeats. */
   readonly algorithm: string | undefined;
-  readonly qop: boolean;
+  /** The quality of protection that we answer with. Undefined where none is offered, as in RFC 2069. */
+  readonly qop: 'auth' | 'auth-int' | undefined;
   readonly stale: boolean;
 }
 
@@ -69,10 +71,11 @@ function parseChallenge(value: string, header: Challenge['header']): Challenge |
   const session = named.endsWith('-SESS');
   const hash = session ? named.slice(0, -5) : named;
   if (hash !== 'MD5' && hash !== 'SHA-256' && hash !== 'SHA-512-256') return undefined;
-  const qop = parameters.get('qop');
-  // qop offers only auth-int: we cannot answer it.
-  const offers = qop === undefined ? [] : qop.split(',').map((each) => each.trim().toLowerCase());
-  if (qop !== undefined && !offers.includes('auth')) return undefined;
+  const offered = parameters.get('qop');
+  const offers = offered?.split(',').map((each) => each.trim().toLowerCase()) ?? [];
+  // A proxy on the way may change the body, so its integrity is proved only to a server that insists.
+  const qop = offers.includes('auth') ? 'auth' : offers.includes('auth-int') ? 'auth-int' : undefined;
+  if (offered !== undefined && qop === undefined) return undefined;
   return {
     header,
     realm,
@@ -81,7 +84,7 @@ function parseChallenge(value: string, header: Challenge['header']): Challenge |
     hash,
     session,
     algorithm,
-    qop: qop !== undefined,
+    qop,
     stale: parameters.get('stale')?.toLowerCase() === 'true',
   };
 }
@@ -108,6 +111,7 @@ interface DigestInput {
   readonly uri: string;
   readonly nonceCount: number;
   readonly cnonce: string;
+  readonly body: Uint8Array;
 }
 
 /** The `response` value of RFC 7616 §3.4.1. */
@@ -116,8 +120,10 @@ export function digestResponse(hash: Hash, challenge: Challenge, credentials: Cr
   const { realm, nonce } = challenge;
   const secret = h(`${credentials.username}:${realm}:${credentials.password}`);
   const a1 = challenge.session ? h(`${secret}:${nonce}:${input.cnonce}`) : secret;
-  const a2 = h(`${input.method}:${input.uri}`);
-  return challenge.qop ? h(`${a1}:${nonce}:${hex8(input.nonceCount)}:${input.cnonce}:auth:${a2}`) : h(`${a1}:${nonce}:${a2}`);
+  const proved = challenge.qop === 'auth-int' ? `:${hash(challenge.hash, input.body)}` : '';
+  const a2 = h(`${input.method}:${input.uri}${proved}`);
+  if (challenge.qop === undefined) return h(`${a1}:${nonce}:${a2}`);
+  return h(`${a1}:${nonce}:${hex8(input.nonceCount)}:${input.cnonce}:${challenge.qop}:${a2}`);
 }
 
 /** The value of Authorization or Proxy-Authorization. */
@@ -125,7 +131,7 @@ export function authorization(hash: Hash, challenge: Challenge, credentials: Cre
   let value = `Digest username=${quote(credentials.username)}, realm=${quote(challenge.realm)}, nonce=${quote(challenge.nonce)}, uri=${quote(input.uri)}`;
   value += `, response="${digestResponse(hash, challenge, credentials, input)}"`;
   if (challenge.algorithm !== undefined) value += `, algorithm=${challenge.algorithm}`;
-  if (challenge.qop) value += `, cnonce="${input.cnonce}", qop=auth, nc=${hex8(input.nonceCount)}`;
+  if (challenge.qop !== undefined) value += `, cnonce="${input.cnonce}", qop=${challenge.qop}, nc=${hex8(input.nonceCount)}`;
   else if (challenge.session) value += `, cnonce="${input.cnonce}"`;
   if (challenge.opaque !== undefined) value += `, opaque=${quote(challenge.opaque)}`;
   return value;

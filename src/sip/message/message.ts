@@ -54,6 +54,7 @@ const SPELLED = [
   'RAck',
   'Reason',
   'Record-Route',
+  'Recv-Info',
   'Require',
   'Retry-After',
   'Route',

@@ -30,10 +30,7 @@ export function withSessionDescription<M extends SipMessage>(message: M): M {
   const isMultipart = type.startsWith('multipart/');
   // A body that need not be understood is no reason to refuse an offer or answer (RFC 3261 §20.11).
   const isIgnored =
-    message.kind === 'request' &&
-    DESCRIBING.has(message.method) &&
-    type !== 'application/sdp' &&
-    dispositionOf(message.headers).handling === 'optional';
+    message.kind === 'request' && DESCRIBING.has(message.method) && type !== 'application/sdp' && isOptional(message.headers);
   const found = isMultipart ? descriptionIn(message, message.kind === 'request', DEPTH_MAX) : undefined;
   if (found !== undefined) return described(message, found);
   return isIgnored ? described(message, NO_BODY) : message;
@@ -66,6 +63,9 @@ function descriptionIn(part: Part, strict: boolean, depth: number): Uint8Array |
   }
   return found;
 }
+
+/** Whether a body need not be understood. */
+export const isOptional = (headers: Headers): boolean => dispositionOf(headers).handling === 'optional';
 
 /**
  * Content-Disposition (RFC 3261 §20.11). Its handling counts only when it is written: many carriers add parts without

@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<number, string>> = {
   420: 'Bad Extension',
   422: 'Session Interval Too Small',
   423: 'Interval Too Brief',
+  469: 'Bad Info Package',
   480: 'Temporarily Unavailable',
   481: 'Call/Transaction Does Not Exist',
   482: 'Loop Detected',

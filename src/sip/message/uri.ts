@@ -184,6 +184,8 @@ function readNameAddress(value: string): NameAddress | undefined {
     if (open < 0 || value.slice(end + 1, open).trim() !== '') return undefined;
   } else {
     open = value.indexOf('<', at);
+    // The bracket is in a quoted parameter, as of +sip.instance, of a bare URI.
+    if (open > at && /=\s*"$/.test(value.slice(at, open))) open = -1;
     if (open > at) display = value.slice(at, open).trim();
   }
   if (open >= 0) {
