@@ -31,6 +31,7 @@ import { type NodeAbout, type NodeStore, nodeStore } from './node/nodes.ts';
 import { timeWitness } from './node/time-witness.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
+import { type Resealed, reseal } from './vault/reseal.ts';
 import { createSeal } from './vault/seal.ts';
 
 export interface Store {
@@ -63,6 +64,8 @@ export interface Store {
   load(): JournalLoad;
   /** Deletes what is past its retention; also done by itself every hour. */
   forget(): Promise<Forgotten>;
+  /** Seals under MASTER_KEY what is sealed under the key `before`. Only where no other process uses the database. */
+  reseal(before: Uint8Array): Promise<Resealed>;
   /** Waits for the commits under way, then closes; the embedded server is stopped. */
   close(): Promise<void>;
 }
@@ -167,6 +170,7 @@ export async function storeOn(
       ),
     load: () => journal.load(),
     forget: sweep,
+    reseal: (before) => reseal(database, before, settings.masterKey),
     async close() {
       stopSweeping();
       await journal.close();

@@ -1,4 +1,4 @@
-/** The process of the platform on this machine: whoever listens on its HTTP port. Its limits are not those of a shell. */
+/** Finds the process of the platform on this machine, which listens on its HTTP port: a shell has other limits. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
