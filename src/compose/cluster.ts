@@ -82,7 +82,11 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
 /** Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. */
 async function changeKey(store: Store, before: Uint8Array, log: Log): Promise<void> {
   const { done, lost, isRewritten } = await store.reseal(before);
-  if (done > 0) log.warn({ secrets: done }, 'sealed the secrets under another MASTER_KEY: MASTER_KEY_BEFORE may go now');
+  if (done > 0)
+    log.warn(
+      { secrets: done },
+      'sealed the secrets under another MASTER_KEY; MASTER_KEY_BEFORE is for URLs of recordings from now on',
+    );
   if (!isRewritten) log.warn({}, 'run VACUUM FULL on the database: its files may have ciphertexts under the key before');
   if (lost > 0) log.error({ secrets: lost }, 'secrets open neither under MASTER_KEY nor under MASTER_KEY_BEFORE: set them again');
 }

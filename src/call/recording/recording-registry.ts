@@ -340,7 +340,7 @@ export class RecordingRegistry implements Recordings {
     if (retention.unknown > this.#unknown)
       log.warn(
         { files: retention.unknown },
-        'the database does not know recordings in the folder, as after a restore: copy them, they go with their retention',
+        'the database does not know these recordings, as after a restore: they are removed when their retention is over',
       );
     this.#unknown = retention.unknown;
     return gone;
