@@ -78,6 +78,14 @@ test('A clock that is wrong for a while removes no recording: one that is ahead 
     expect(lines).toEqual(Array(2).fill(expect.stringContaining('nothing is removed for a day')));
     expect(await mayRemove(start + 600_000)).toBe(true);
 
+    // It was ahead at the start of a process that goes on, and is right by now.
+    const wasAhead = Object.assign(new VirtualClock(start + 40 * DAY_MS), { wall: () => start + 600_000 });
+    for (let hour = 0; hour < 30; hour += 1) {
+      expect(await timeWitness(database, wasAhead, log)()).toBe(false);
+      await wasAhead.advance(3_600_000);
+    }
+    expect(lines.at(-1)).toContain('until it is started again');
+
     const { journal, recordings } = opened.store;
     expect(await mayRemove(0)).toBe(true);
     expect(lines.at(-1)).toContain('the clock is behind');

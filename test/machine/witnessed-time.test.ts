@@ -41,6 +41,22 @@ test('after a stop of a month the time is believed when it has been looked at fo
   });
 });
 
+test('on a machine that is switched off each night, or runs once a week, what is past its retention is removed all the same', () => {
+  for (const [everyMs, hours] of [
+    [DAY_MS, 9],
+    [7 * DAY_MS, 3],
+  ] as const) {
+    let time: WitnessedTime = { seen: START };
+    const trusted = [];
+    for (let turn = 1; turn <= 30; turn += 1) {
+      const found = looks(time, START + turn * everyMs, hours);
+      time = found.time;
+      trusted.push(found.verdict === 'trusted');
+    }
+    expect(trusted.filter((each) => each).length).toBeGreaterThanOrEqual(10);
+  }
+});
+
 test('a clock that leaps twice is looked at for a day from the second leap on', () => {
   const once = looks({ seen: START }, START + 40 * DAY_MS, 20);
   expect(looks(once.time, START + 80 * DAY_MS, 20).verdict).toBe('ahead');

@@ -1,7 +1,7 @@
 /** The time that a database has seen, kept in it as a fact, by which a clock that is wrong at a start is found. */
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { look, type WitnessedTime } from '../../machine/node/witnessed-time.ts';
+import { LEAP_MS, look, type WitnessedTime } from '../../machine/node/witnessed-time.ts';
 import type { Database } from '../driver/database.ts';
 
 const NAME = 'time_seen';
@@ -16,6 +16,12 @@ const REDATE = `UPDATE recordings SET ended_at = $3::bigint WHERE removed_at IS 
 export function timeWitness(database: Database, clock: Clock, log: Log): () => Promise<boolean> {
   return async () => {
     const now = Math.floor(clock.now());
+    // The time of a process goes on from its start: the clock was wrong then, and is right by now.
+    if (now - clock.wall() > LEAP_MS) {
+      const hours = Math.round((now - clock.wall()) / 3_600_000);
+      log.error({ hours }, 'the clock was set back since this process started: it removes nothing until it is started again');
+      return false;
+    }
     const [row] = await database.query(READ, [NAME]);
     const { verdict, time, misdated } = look(row === undefined ? undefined : witnessed(String(row.value)), now);
     if (misdated !== undefined) await database.query(REDATE, [Math.floor(misdated.from), Math.floor(misdated.to), now]);

@@ -14,6 +14,8 @@ const HOUR_MS = 3_600_000;
 export const LEAP_MS = 2 * HOUR_MS;
 /** How long a time that has leapt is looked at before it is believed. */
 export const LEAP_BELIEVED_MS = 24 * HOUR_MS;
+/** The longest stop in that day: a machine that is switched off each night, or runs once a week, is believed too. */
+const STOP_MAX_MS = 10 * 24 * HOUR_MS;
 
 /** A span of the time that was looked at. */
 interface Span {
@@ -42,19 +44,19 @@ export interface Look {
 export function look(before: WitnessedTime | undefined, now: number): Look {
   const { seen, leapt, behind } = before ?? { seen: now };
   if (Math.abs(now - seen) <= LEAP_MS) return trusted(Math.max(seen, now), behind, now);
-  const from = leapt !== undefined && follows(leapt, now) ? leapt.from : now;
+  const from = leapt !== undefined && follows(leapt, now, STOP_MAX_MS) ? leapt.from : now;
   const isBehind = now < seen;
   const times = isBehind ? { from: Math.min(behind?.from ?? now, now), to: Math.max(behind?.to ?? now, now) } : behind;
   if (now - from >= LEAP_BELIEVED_MS) return trusted(now, times, now);
   return { verdict: isBehind ? 'behind' : 'ahead', time: { seen, leapt: { from, to: now }, behind: times } };
 }
 
-const follows = ({ to }: Span, now: number): boolean => now >= to && now - to <= LEAP_MS;
+const follows = ({ to }: Span, now: number, mostMs: number): boolean => now >= to && now - to <= mostMs;
 
 /** The times of a clock that was behind are kept for as long as it goes on, and told once it is right. */
 function trusted(seen: number, behind: Span | undefined, now: number): Look {
   if (behind === undefined) return { verdict: 'trusted', time: { seen } };
-  if (follows(behind, now)) return { verdict: 'trusted', time: { seen, behind: { from: behind.from, to: now } } };
+  if (follows(behind, now, LEAP_MS)) return { verdict: 'trusted', time: { seen, behind: { from: behind.from, to: now } } };
   const misdated = { from: behind.from - HOUR_MS, to: behind.to + LEAP_MS };
   return { verdict: 'trusted', time: { seen }, misdated };
 }
