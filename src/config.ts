@@ -38,6 +38,8 @@ export interface Config {
   readonly operatorToken: string;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
+  /** The key before it, 32 bytes: a process alone seals anew what is sealed under that, and its URLs stay good. */
+  readonly masterKeyBefore: Uint8Array | undefined;
   /** CIDRs that may be reached although private. Loopback is added on a loopback `HTTP_HOST`, unless forbidden. */
   readonly outboundAllow: readonly string[];
   readonly recordings:

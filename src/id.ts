@@ -11,3 +11,6 @@ export const isUuid = (text: string): boolean => UUID_V4.test(text);
 
 /** Tells whether `text` is `app_<uuid-v4>`. */
 export const isAppUuid = (text: string): boolean => text.startsWith('app_') && isUuid(text.slice(4));
+
+/** Tells whether `text` is `rec_<uuid-v4>`. */
+export const isRecordingUuid = (text: string): boolean => text.startsWith('rec_') && isUuid(text.slice(4));

@@ -64,6 +64,8 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
     protocol: PROTOCOL,
   };
   const before = nodeBefore(dataDir);
+  // Other nodes may work under the key before: a process alone changes it.
+  if (settings.masterKeyBefore !== undefined && natsUrl === undefined) await changeKey(store, settings.masterKeyBefore, log);
   // What it seals from now on would open under this key only, and all that is sealed under none.
   if (!(await credentials.opensAny())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
   const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
@@ -75,6 +77,18 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   if (natsUrl === undefined) return undefined;
   const pipeHost = await addressOf(node.host);
   return new Cluster({ settings, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
+}
+
+/** Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. */
+async function changeKey(store: Store, before: Uint8Array, log: Log): Promise<void> {
+  const { done, lost, isRewritten } = await store.reseal(before);
+  if (done > 0)
+    log.warn(
+      { secrets: done },
+      'sealed the secrets under another MASTER_KEY; MASTER_KEY_BEFORE is for URLs of recordings from now on',
+    );
+  if (!isRewritten) log.warn({}, 'run VACUUM FULL on the database: its files may have ciphertexts under the key before');
+  if (lost > 0) log.error({ secrets: lost }, 'secrets open neither under MASTER_KEY nor under MASTER_KEY_BEFORE: set them again');
 }
 
 /** The address behind the name of this node, on which other nodes reach it. */

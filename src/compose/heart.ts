@@ -22,6 +22,7 @@ import type { RecordingStorage } from '../recording-storage/storage.ts';
 
 type HeartSettings =
   | 'masterKey'
+  | 'masterKeyBefore'
   | 'recordingUrlTtlSec'
   | 'recordingLivenessSec'
   | 'recordingRetentionDays'
@@ -74,7 +75,8 @@ export interface Heart {
 /** Makes the heart on engines that are open. */
 export function makeHeart(engines: HeartEngines): Heart {
   const { settings, store, clock, log, publicUrl, chargeGateway, smsGateway } = engines;
-  const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
+  const { masterKey, masterKeyBefore, recordingUrlTtlSec: ttlSec } = settings;
+  const urls = createRecordingUrls({ masterKey, masterKeyBefore, publicUrl, ttlSec });
   const recordings: RecordingRegistry = new RecordingRegistry({
     storage: engines.storage,
     rings: engines.rings,

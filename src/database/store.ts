@@ -28,8 +28,10 @@ import { keptAnswers } from './journal/kept-answers.ts';
 import { type MessageStore, messageStore } from './messages.ts';
 import { type LeaseStore, leaseStore } from './node/leases.ts';
 import { type NodeAbout, type NodeStore, nodeStore } from './node/nodes.ts';
+import { timeWitness } from './node/time-witness.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
+import { type Resealed, reseal } from './vault/reseal.ts';
 import { createSeal } from './vault/seal.ts';
 
 export interface Store {
@@ -62,6 +64,8 @@ export interface Store {
   load(): JournalLoad;
   /** Deletes what is past its retention; also done by itself every hour. */
   forget(): Promise<Forgotten>;
+  /** Seals under MASTER_KEY what is sealed under the key `before`. Only where no other process uses the database. */
+  reseal(before: Uint8Array): Promise<Resealed>;
   /** Waits for the commits under way, then closes; the embedded server is stopped. */
   close(): Promise<void>;
 }
@@ -132,7 +136,8 @@ export async function storeOn(
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
-  const stopSweeping = sweepHourly(sweep, { leases, clock, log });
+  const mayRemove = timeWitness(database, clock, log);
+  const stopSweeping = sweepHourly(sweep, { leases, mayRemove, clock, log });
 
   return {
     journal,
@@ -150,7 +155,7 @@ export async function storeOn(
     tail,
     messages: messageStore(database, isShared, kept, onEvents),
     payments: paymentStore({ database, masterKey: settings.masterKey, kept, nodeId, shared: isShared, onEvents }),
-    recordings: recordingStore(database, nodeId),
+    recordings: recordingStore(database, nodeId, mayRemove),
     outbox,
     idempotency: idempotencyStore(database, nodeId, now, marks),
     webrtcTokens: webrtcTokenStore(database, now),
@@ -165,6 +170,7 @@ export async function storeOn(
       ),
     load: () => journal.load(),
     forget: sweep,
+    reseal: (before) => reseal(database, before, settings.masterKey),
     async close() {
       stopSweeping();
       await journal.close();
@@ -200,10 +206,16 @@ async function eventSignal(
 /** Sweeps every `RETENTION_EVERY_SEC`, on the one node of a cluster that has the lease. Returns what stops it. */
 function sweepHourly(
   sweep: () => Promise<Forgotten>,
-  { leases, clock, log }: { readonly leases: LeaseStore; readonly clock: Clock; readonly log: Log },
+  {
+    leases,
+    mayRemove,
+    clock,
+    log,
+  }: Pick<StoreUser, 'clock' | 'log'> & { readonly leases: LeaseStore; mayRemove(): Promise<boolean> },
 ): () => void {
   const sweepInTurn = async () => {
-    if ((await leases.take('retention', RETENTION_EVERY_SEC * 1000)) !== undefined) await sweep();
+    const isMine = (await leases.take('retention', RETENTION_EVERY_SEC * 1000)) !== undefined;
+    if (isMine && (await mayRemove())) await sweep();
   };
   let cancel = () => {};
   const schedule = (): void => {

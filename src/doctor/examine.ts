@@ -2,12 +2,16 @@
 import type { Config } from '../config.ts';
 import { createOutbound } from '../outbound/safe-fetch.ts';
 import { type Check, fault } from './check.ts';
-import { machineChecks } from './machine.ts';
+import { KERNEL, machineChecks } from './machine.ts';
 import { advertisedCheck, certificateCheck, loopbackCheck, nodeHostCheck, portChecks, publicUrlCheck } from './network.ts';
 import { type Ask, OperatorApi, platformChecks } from './platform.ts';
+import { type Examined, examinedAt, OURSELVES } from './process.ts';
 
-/** Examines everything. `ask` reaches the platform at `origin`, over the network unless told otherwise. */
-export async function examine(settings: Config, origin: string, ask: Ask = fetch): Promise<readonly Check[]> {
+/**
+ * Examines everything. `ask` reaches the platform at `origin`, over the network unless told otherwise. `self` is this
+ * process, where that is the platform.
+ */
+export async function examine(settings: Config, origin: string, ask: Ask = fetch, self?: Examined): Promise<readonly Check[]> {
   const now = Date.now();
   const api = new OperatorApi(origin, settings.operatorToken, ask);
   const running = await platformChecks(api, createOutbound(settings.outboundAllow), now);
@@ -18,7 +22,7 @@ export async function examine(settings: Config, origin: string, ask: Ask = fetch
     advertisedCheck(settings, running?.farEnds ?? []),
     publicUrlCheck(settings),
     ...[loopbackCheck(settings), certificate, nodeHostCheck(settings)].flatMap((each) => each ?? []),
-    ...machineChecks(settings.dataDir),
+    ...machineChecks(settings.dataDir, self ?? examinedAt(origin, running !== undefined, KERNEL.proc)),
   ];
 }
 
@@ -26,7 +30,7 @@ export async function examine(settings: Config, origin: string, ask: Ask = fetch
 export function examining(settings: Config, origin: string, ask: Ask): () => Promise<readonly Check[]> {
   let under: Promise<readonly Check[]> | undefined;
   return () => {
-    under ??= examine(settings, origin, ask).finally(() => {
+    under ??= examine(settings, origin, ask, OURSELVES).finally(() => {
       under = undefined;
     });
     return under;

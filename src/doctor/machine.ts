@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, readFileSync, statfsSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Check, fault, ok, warning } from './check.ts';
+import type { Examined } from './process.ts';
 
 const MIB = 1024 * 1024;
 const DISK_FAULT_BYTES = 256 * MIB;
@@ -17,14 +18,15 @@ export interface Kernel {
   readonly shm: string;
 }
 
-const KERNEL: Kernel = { proc: '/proc', shm: '/dev/shm' };
+export const KERNEL: Kernel = { proc: '/proc', shm: '/dev/shm' };
 
-export const machineChecks = (dataDir: string, kernel: Kernel = KERNEL): readonly Check[] => [
+/** Checks the machine, and the limits of the process `examined`. */
+export const machineChecks = (dataDir: string, examined: Examined, kernel: Kernel = KERNEL): readonly Check[] => [
   disk(dataDir),
   sharedMemory(kernel.shm),
-  realTime(kernel.proc),
-  ioUring(kernel.proc),
-  descriptors(kernel.proc),
+  realTime(kernel.proc, examined),
+  ioUring(kernel.proc, examined),
+  descriptors(kernel.proc, examined),
 ];
 
 const size = (bytes: number): string =>
@@ -66,9 +68,9 @@ function sharedMemory(shm: string): Check {
   }
 }
 
-/** The soft limit of that name, from `/proc/self/limits`. */
-function limitOf(proc: string, name: string): number | undefined {
-  const line = textOf(join(proc, 'self/limits'))
+/** The soft limit of that name, from `/proc/PID/limits`. */
+function limitOf(proc: string, pid: string, name: string): number | undefined {
+  const line = textOf(join(proc, pid, 'limits'))
     ?.split('\n')
     .find((each) => each.startsWith(name));
   const soft = line?.slice(name.length).trim().split(/\s+/)[0];
@@ -77,26 +79,27 @@ function limitOf(proc: string, name: string): number | undefined {
 
 const CAP_SYS_NICE = 1n << 23n;
 
-function realTime(proc: string): Check {
+function realTime(proc: string, { name: pid, told }: Examined): Check {
   const name = 'realtime_priority';
-  const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(textOf(join(proc, 'self/status')) ?? '')?.[1] ?? '0';
-  if ((BigInt(`0x${capabilities}`) & CAP_SYS_NICE) !== 0n) return ok(name, 'this user may use real-time priorities');
-  const limit = limitOf(proc, 'Max realtime priority') ?? 0;
-  if (limit > 0) return ok(name, `real-time priorities up to ${limit} are permitted`);
+  const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(textOf(join(proc, pid, 'status')) ?? '')?.[1] ?? '0';
+  if ((BigInt(`0x${capabilities}`) & CAP_SYS_NICE) !== 0n)
+    return ok(name, `real-time priorities are permitted by CAP_SYS_NICE (${told})`);
+  const limit = limitOf(proc, pid, 'Max realtime priority') ?? 0;
+  if (limit > 0) return ok(name, `real-time priorities up to ${limit} are permitted (${told})`);
   return warning(
     name,
-    'media threads cannot have a real-time priority, so a busy machine makes audio late',
+    `media threads cannot have a real-time priority, so a busy machine makes audio late (limit ${told})`,
     'Set LimitRTPRIO=20 in the systemd unit, or `ulimit -r 20`, or --cap-add SYS_NICE for a container',
   );
 }
 
-function ioUring(proc: string): Check {
+function ioUring(proc: string, { name: pid }: Examined): Check {
   const name = 'io_uring';
   const disabled = textOf(join(proc, 'sys/kernel/io_uring_disabled'))?.trim();
   const remedy = 'sysctl kernel.io_uring_disabled=0 saves a tenth of the CPU of many legs; without it epoll is used';
   if (disabled === '2') return warning(name, 'the kernel forbids io_uring', remedy);
   if (disabled === '1') return warning(name, 'the kernel permits io_uring to some users only', remedy);
-  const mode = /^Seccomp:\s*(\d)$/m.exec(textOf(join(proc, 'self/status')) ?? '')?.[1];
+  const mode = /^Seccomp:\s*(\d)$/m.exec(textOf(join(proc, pid, 'status')) ?? '')?.[1];
   if (mode === '2')
     return warning(
       name,
@@ -106,11 +109,11 @@ function ioUring(proc: string): Check {
   return ok(name, 'not forbidden');
 }
 
-function descriptors(proc: string): Check {
+function descriptors(proc: string, { name: pid, told }: Examined): Check {
   const name = 'descriptors';
-  const limit = limitOf(proc, 'Max open files');
+  const limit = limitOf(proc, pid, 'Max open files');
   if (limit === undefined) return ok(name, 'the limit is not known');
-  const found = `at most ${limit} open files`;
+  const found = `at most ${limit} open files (${told})`;
   return limit < DESCRIPTORS_MIN
     ? warning(name, found, 'Set LimitNOFILE=65536 in the systemd unit, or `ulimit -n 65536`')
     : ok(name, found);

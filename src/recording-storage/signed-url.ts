@@ -41,6 +41,8 @@ export interface RecordingUrls {
 interface RecordingUrlOptions {
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
+  /** The key before it: what was signed under that is good until its end. */
+  readonly masterKeyBefore?: Uint8Array | undefined;
   /** The origin that URLs are handed out under. */
   readonly publicUrl: string;
   readonly ttlSec: number;
@@ -51,11 +53,9 @@ const PATH = /^\/v1\/media\/rec_([0-9a-f-]{36})\/(pull|live)$/;
 const SEARCH = /^\?expires=([1-9][0-9]{0,11})&signature=([0-9a-f]{64})$/;
 
 /** Throws where the key is not one. */
-export function createRecordingUrls({ masterKey, publicUrl, ttlSec }: RecordingUrlOptions): RecordingUrls {
-  if (masterKey.length !== 32) throw new Error('the master key is 32 bytes');
-  const key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), 'sidetone: recording URLs', 32));
-  const signature = (recordingUuid: string, kind: string, expires: string): Buffer =>
-    createHmac('sha256', key).update(`${recordingUuid} ${kind} ${expires}`).digest();
+export function createRecordingUrls({ masterKey, masterKeyBefore, publicUrl, ttlSec }: RecordingUrlOptions): RecordingUrls {
+  const signature = signer(masterKey);
+  const signers = masterKeyBefore === undefined ? [signature] : [signature, signer(masterKeyBefore)];
 
   return {
     sign(recordingUuid, now) {
@@ -72,8 +72,15 @@ export function createRecordingUrls({ masterKey, publicUrl, ttlSec }: RecordingU
       if (uuid === undefined || !isUuid(uuid) || expires === undefined || told === undefined) return undefined;
       if (kind !== 'pull' && kind !== 'live') return undefined;
       const recordingUuid = `rec_${uuid}`;
-      if (!timingSafeEqual(signature(recordingUuid, kind, expires), Buffer.from(told, 'hex'))) return undefined;
+      const given = Buffer.from(told, 'hex');
+      if (!signers.some((sign) => timingSafeEqual(sign(recordingUuid, kind, expires), given))) return undefined;
       return now < Number(expires) * 1000 ? { recordingUuid, kind } : undefined;
     },
   };
+}
+
+function signer(masterKey: Uint8Array): (recordingUuid: string, kind: string, expires: string) => Buffer {
+  if (masterKey.length !== 32) throw new Error('the master key is 32 bytes');
+  const key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), 'sidetone: recording URLs', 32));
+  return (recordingUuid, kind, expires) => createHmac('sha256', key).update(`${recordingUuid} ${kind} ${expires}`).digest();
 }

@@ -60,6 +60,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     appSessionsMax: whole(env, 'APP_SESSIONS_MAX', LIVE_SESSIONS_MAX, 1, LIVE_SESSIONS_MAX),
     operatorToken: operator,
     masterKey: masterKey(secrets),
+    masterKeyBefore: masterKeyBefore(env),
     outboundAllow: outboundAllow(env, httpHost),
     recordings: recordings(env),
     recordingUrlTtlSec: whole(env, 'RECORDING_URL_TTL_SEC', DAY_SEC, 1, 365 * DAY_SEC),
@@ -213,8 +214,16 @@ function hiddenHeaders(env: Environment): readonly string[] {
 }
 
 function masterKey({ env, ...kept }: Secrets): Uint8Array {
-  const key = text(env, 'MASTER_KEY') ?? secretIn(kept, 'master.key', 'base64');
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError('MASTER_KEY', '32 bytes in base64 (44 characters)');
+  return keyOf('MASTER_KEY', text(env, 'MASTER_KEY') ?? secretIn(kept, 'master.key', 'base64'));
+}
+
+function masterKeyBefore(env: Environment): Uint8Array | undefined {
+  const key = text(env, 'MASTER_KEY_BEFORE');
+  return key === undefined ? undefined : keyOf('MASTER_KEY_BEFORE', key);
+}
+
+function keyOf(name: string, key: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError(name, '32 bytes in base64 (44 characters)');
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
 

@@ -4,12 +4,13 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordingRegistry, type RecordingRegistryOptions } from '../../src/call/recording/recording-registry.ts';
 import { type Change, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
+import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { wavDurationMs } from '../../src/media/recording/mend-wav.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
@@ -36,6 +37,8 @@ describe('the desk of recordings', () => {
   /** What the rows tell of lengths, in milliseconds: null where a file was out of reach. */
   const lengths = new Map<string, number | null>();
   let away = 0;
+  /** Whether the clock is trusted with the removal of recordings. */
+  let isTrusted = true;
 
   const commit = async (change: Change): Promise<boolean> => {
     if (away-- > 0) throw new StoreUnavailable('away');
@@ -91,7 +94,14 @@ describe('the desk of recordings', () => {
             if (found !== undefined) rows.set(each, { ...found, removedAt: at });
           }
         },
-        removedOf: async (some) => some.filter((each) => rows.get(each)?.removedAt !== undefined),
+        areRemoved: async (some) =>
+          new Map(
+            some.flatMap((each) => {
+              const found = rows.get(each);
+              return found === undefined ? [] : [[each, found.removedAt !== undefined] as const];
+            }),
+          ),
+        mayRemove: async () => isTrusted,
       },
       sign: (recordingUuid, now) => ({ mediaUrl: `pull ${recordingUuid}`, liveUrl: 'live', expiresAt: now + 1_000 }),
       journal: { commit, wasStored: async () => false },
@@ -108,6 +118,7 @@ describe('the desk of recordings', () => {
     rows = new Map();
     events = [];
     away = 0;
+    isTrusted = true;
     const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
     if (made === undefined) throw new Error('no storage');
     storage = made;
@@ -180,6 +191,35 @@ describe('the desk of recordings', () => {
     expect(await desk.sweep()).toBe(1);
     expect(await desk.media('rec_old')).toEqual({ state: 'removed' });
     expect(['rec_old', 'rec_live', 'rec_young'].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+  });
+
+  test('removes nothing while the clock is not trusted, and what is past its retention once it is', async () => {
+    row('rec_old', { endedAt: clock.now() });
+    await leaveGrowing(storage.path('rec_old'), 8_000);
+    await clock.advance(31 * DAY_MS);
+    isTrusted = false;
+    expect(await desk.sweep()).toBe(0);
+    expect(existsSync(storage.path('rec_old'))).toBe(true);
+    isTrusted = true;
+    expect(await desk.sweep()).toBe(1);
+  });
+
+  test('keeps a recording that a restored database does not know until its file is past the retention, and no file of others goes', async () => {
+    const [old, young, others] = [`rec_${newUuid()}`, `rec_${newUuid()}`, 'greeting'];
+    for (const each of [old, young, others]) await leaveGrowing(storage.path(each), 8_000);
+    await clock.advance(31 * DAY_MS);
+    const dated = async (name: string, days: number) => {
+      const at = (clock.now() - days * DAY_MS) / 1000;
+      await utimes(storage.path(name), at, at);
+    };
+    await dated(old, 31);
+    await dated(young, 29);
+    await dated(others, 31);
+    await desk.sweep();
+    expect([old, young, others].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+    await dated(young, 31);
+    await desk.sweep();
+    expect(existsSync(storage.path(young))).toBe(false);
   });
 
   test('removes the others where the store refuses to remove one, and notes what is removed where it goes away', async () => {

@@ -1,9 +1,11 @@
 /** The start of a process: one owns its database, or a cluster does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
+import { createSeal } from '../../src/database/vault/seal.ts';
 import { openTestStore } from '../database/open.ts';
 import { blocksOf } from '../docs/blocks.ts';
 import { Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
 import { natsInstalled, TestCluster } from './harness.ts';
 
 const refusal = async (environment: Record<string, string>): Promise<string> => {
@@ -78,6 +80,62 @@ test('with another MASTER_KEY than its database a process is refused, until what
   } finally {
     for (const each of platforms) await each.stop();
     await database.close();
+  }
+}, 60_000);
+
+test('A start with MASTER_KEY_BEFORE seals all secrets under the new key: what waits is signed as before, and nothing opens under the old key', async () => {
+  const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+  const database = await openTestStore();
+  const receiver = new Receiver();
+  const sql = postgres({
+    path: `${database.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  const environment = { DATABASE_URL: database.url };
+  let platform = await Platform.start({ ...environment, MASTER_KEY: key(1) });
+  try {
+    const app = await platform.application(receiver.url, '+15550061');
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    receiver.misbehave = () => new Response(null, { status: 503 });
+    const trunk = { uri: 'sip:127.0.0.1:1', inbound_cidrs: ['127.0.0.1/32'], username: 'u', password: 'p of trunk' };
+    await platform.operator('PUT', '/trunks/acme', trunk);
+    await platform.operator('PUT', `/apps/${app.appUuid}/devices/alice`, { password: 'p of alice' });
+    await platform.api(app, 'POST', '/api/v1/rooms', {});
+    await platform.stop();
+    const sealed = () => sql<{ owner: string; sealed: Buffer }[]>`
+      SELECT app_uuid AS owner, sealed FROM webhook_secrets UNION ALL SELECT 'device ' || username, secrets FROM devices
+      UNION ALL SELECT 'trunk ' || name, password FROM trunks`;
+    const before = await sealed();
+    expect(before.length).toBe(4);
+
+    const wrong = { ...environment, MASTER_KEY: key(2), MASTER_KEY_BEFORE: key(3) };
+    expect(await refusal(wrong)).toStartWith('sidetone: MASTER_KEY: another than that which sealed the secrets');
+    const node = { ...environment, OPERATOR_TOKEN: 'operator-token-of-the-node', NATS_URL: 'nats://127.0.0.1:1' };
+    expect(await refusal({ ...node, MASTER_KEY: key(2), MASTER_KEY_BEFORE: key(1) })).toBe(
+      'sidetone: MASTER_KEY: another than that of the cluster, give every node the same',
+    );
+    expect(await sealed()).toEqual(before);
+    platform = await Platform.start({ ...environment, MASTER_KEY: key(2), MASTER_KEY_BEFORE: key(1) });
+    receiver.misbehave = undefined;
+    await receiver.event('room.created');
+    expect(receiver.badSignatures).toBe(0);
+    const [old, anew] = [1, 2].map((byte) => createSeal(new Uint8Array(32).fill(byte)));
+    for (const { owner, sealed: bytes } of await sealed()) {
+      expect(anew?.open(new Uint8Array(bytes), owner)).not.toBe('');
+      expect(() => old?.open(new Uint8Array(bytes), owner)).toThrow();
+    }
+    await sql`CHECKPOINT`;
+    for (const table of ['webhook_secrets', 'devices', 'trunks']) {
+      const [file] = await sql<{ bytes: Buffer }[]>`SELECT pg_read_binary_file(pg_relation_filepath(${table})) AS bytes`;
+      expect(before.filter(({ sealed: bytes }) => file?.bytes.includes(bytes))).toEqual([]);
+    }
+  } finally {
+    await platform.stop();
+    await sql.end();
+    await database.close();
+    await receiver.stop();
   }
 }, 60_000);
 

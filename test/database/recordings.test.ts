@@ -1,5 +1,10 @@
 /** The rows of recordings past their retention. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openDatabase } from '../../src/database/driver/open.ts';
+import type { SessionRow } from '../../src/database/journal/journal.ts';
+import { timeWitness } from '../../src/database/node/time-witness.ts';
+import { silentLog } from '../../src/log.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { openTestStore, type TestStore } from './open.ts';
 import { sessionRow } from './rows.ts';
 
@@ -9,33 +14,89 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => opened?.close());
 
+const begun = (recordingUuid: string, session: SessionRow) => ({
+  begun: {
+    recordingUuid,
+    appUuid: session.appUuid,
+    sessionUuid: session.sessionUuid,
+    roomId: undefined,
+    volumeId: 'volume',
+    operationUuid: 'op',
+    clientState: '',
+    traceparent: '',
+    createdAt: 1,
+    endedAt: undefined,
+    removedAt: undefined,
+  },
+});
+
 test('A recording past its retention is told as expired until it is removed, and as removed from then on', async () => {
   const { journal, recordings } = opened.store;
   const session = sessionRow();
-  const begun = (recordingUuid: string) => ({
-    begun: {
-      recordingUuid,
-      appUuid: session.appUuid,
-      sessionUuid: session.sessionUuid,
-      roomId: undefined,
-      volumeId: 'volume',
-      operationUuid: 'op',
-      clientState: '',
-      traceparent: '',
-      createdAt: 1,
-      endedAt: undefined,
-      removedAt: undefined,
-    },
-  });
-  await journal.commit({ session, events: [], recordings: [begun('rec_old'), begun('rec_live')] });
+  await journal.commit({ session, events: [], recordings: [begun('rec_old', session), begun('rec_live', session)] });
   const over = { ended: { recordingUuid: 'rec_old', endedAt: 10, durationMs: 5 } };
   await journal.commit({ session, events: [], recordings: [over] });
   expect(await recordings.expired(10)).toEqual([]);
   expect(await recordings.expired(11)).toEqual(['rec_old']);
   const some = ['rec_live', 'rec_old', 'rec_unknown'];
-  expect(await recordings.removedOf(some)).toEqual([]);
+  expect(await recordings.areRemoved(some)).toEqual(
+    new Map([
+      ['rec_live', false],
+      ['rec_old', false],
+    ]),
+  );
   await recordings.removed(['rec_old'], 12);
   expect(await recordings.expired(11)).toEqual([]);
-  expect(await recordings.removedOf(some)).toEqual(['rec_old']);
-  expect(await recordings.removedOf([])).toEqual([]);
+  expect(await recordings.areRemoved(some)).toEqual(
+    new Map([
+      ['rec_live', false],
+      ['rec_old', true],
+    ]),
+  );
+  expect(await recordings.areRemoved([])).toEqual(new Map());
 });
+
+test('A clock that is wrong for a while removes no recording: one that is ahead is held back, what one behind has dated is dated anew', async () => {
+  const lines: string[] = [];
+  const log = {
+    ...silentLog,
+    warn: (_: object, text: string) => void lines.push(text),
+    error: (_: object, text: string) => void lines.push(text),
+  };
+  const DAY_MS = 24 * 3600 * 1000;
+  const start = Date.parse('2027-01-01T00:00:00Z');
+  const database = await openDatabase(
+    { dataDir: opened.dataDir, databaseUrl: opened.url, databaseDriver: 'postgres' },
+    silentLog,
+  );
+  try {
+    /** A process that starts when the machine's clock shows `at`. */
+    const mayRemove = (at: number) => timeWitness(database, new VirtualClock(at), log)();
+    expect(await mayRemove(start)).toBe(true);
+    expect(await mayRemove(start + 40 * DAY_MS)).toBe(false);
+    expect(await mayRemove(start + 40 * DAY_MS + 60_000)).toBe(false);
+    expect(lines).toEqual(Array(2).fill(expect.stringContaining('nothing is removed for a day')));
+    expect(await mayRemove(start + 600_000)).toBe(true);
+
+    // It was ahead at the start of a process that goes on, and is right by now.
+    const wasAhead = Object.assign(new VirtualClock(start + 40 * DAY_MS), { wall: () => start + 600_000 });
+    for (let hour = 0; hour < 30; hour += 1) {
+      expect(await timeWitness(database, wasAhead, log)()).toBe(false);
+      await wasAhead.advance(3_600_000);
+    }
+    expect(lines.at(-1)).toContain('until it is started again');
+
+    const { journal, recordings } = opened.store;
+    expect(await mayRemove(0)).toBe(true);
+    expect(lines.at(-1)).toContain('the clock is behind');
+    const session = sessionRow();
+    await journal.commit({ session, events: [], recordings: [begun('rec_of_1970', session)] });
+    const over = { ended: { recordingUuid: 'rec_of_1970', endedAt: 300_000, durationMs: 5 } };
+    await journal.commit({ session, events: [], recordings: [over] });
+    expect(await mayRemove(start + 1_200_000)).toBe(true);
+    expect(await recordings.expired(start + 1_200_000)).toEqual([]);
+    expect(await recordings.expired(start + 1_200_001)).toEqual(['rec_of_1970']);
+  } finally {
+    await database.close();
+  }
+}, 30_000);

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ import {
   portChecks,
   publicUrlCheck,
 } from '../../src/doctor/network.ts';
+import { examinedAt, OURSELVES } from '../../src/doctor/process.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { Platform } from '../support/platform.ts';
@@ -99,6 +100,7 @@ describe('the machine', () => {
   test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {
     const checks = machineChecks(
       directory,
+      OURSELVES,
       kernel({
         'self/limits':
           'Limit  Soft  Hard  Units\nMax open files            1024   4096   files\nMax realtime priority     0      0\n',
@@ -121,6 +123,7 @@ describe('the machine', () => {
   test('with all of them is in order', () => {
     const checks = machineChecks(
       directory,
+      OURSELVES,
       kernel({
         'self/limits': 'Max open files            65536   65536   files\nMax realtime priority     20      20\n',
         'self/status': 'CapEff:\t0000000000000000\nSeccomp:\t0\n',
@@ -132,17 +135,41 @@ describe('the machine', () => {
   });
 
   test('in a container with a seccomp filter may lack io_uring', () => {
-    const checks = machineChecks(directory, kernel({ 'self/limits': '', 'self/status': 'CapEff:\t0\nSeccomp:\t2\n' }));
+    const checks = machineChecks(directory, OURSELVES, kernel({ 'self/limits': '', 'self/status': 'CapEff:\t0\nSeccomp:\t2\n' }));
     expect(named(checks, 'io_uring')).toMatchObject({ status: 'warning', found: expect.stringContaining('seccomp') });
   });
 
   test('whose data directory is still to be made, with those above it, is looked at where it will be', () => {
-    const checks = machineChecks(join(directory, 'not', 'yet', 'there'), kernel({ 'self/limits': '' }));
+    const checks = machineChecks(join(directory, 'not', 'yet', 'there'), OURSELVES, kernel({ 'self/limits': '' }));
     expect(named(checks, 'disk')).toMatchObject({ status: 'ok', found: expect.stringContaining(`free in ${directory}`) });
   });
 
+  test('has the limits of the process that listens on the HTTP port, and those of the shell where that cannot be seen', () => {
+    const port = '1F90'; // 8080
+    const line = (state: string, inode: number) =>
+      `   0: 0100007F:${port} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1\n`;
+    const limits = (files: number) => `Max open files            ${files}   65536   files\nMax realtime priority     1      1\n`;
+    const made = kernel({
+      'net/tcp': `  sl  local_address\n${line('01', 41)}${line('0A', 42)}`,
+      'self/limits': limits(1024),
+      '7/limits': limits(2048),
+      '7/fd/about': '',
+      '9/limits': limits(65_536),
+      '9/fd/about': '',
+    });
+    symlinkSync('socket:[41]', join(made.proc, '7/fd/3'));
+    symlinkSync('socket:[42]', join(made.proc, '9/fd/12'));
+    const found = (origin: string, isRunning: boolean) =>
+      named(machineChecks(directory, examinedAt(origin, isRunning, made.proc), made), 'descriptors')?.found;
+    expect(found('http://127.0.0.1:8080', true)).toBe('at most 65536 open files (of process 9)');
+    expect(found('http://127.0.0.1:8080', false)).toBe('at most 1024 open files (of this shell)');
+    expect(found('http://192.0.2.1:8080', true)).toContain('of this shell, not of the platform, which is on another machine');
+    rmSync(join(made.proc, '9/fd'), { recursive: true });
+    expect(found('http://127.0.0.1:8080', true)).toContain('may not see the process of the platform, so run doctor as root');
+  });
+
   test('without a place to write, or shared memory, is a fault', () => {
-    const checks = machineChecks('/proc/nowhere/data', { proc: directory, shm: join(directory, 'none') });
+    const checks = machineChecks('/proc/nowhere/data', OURSELVES, { proc: directory, shm: join(directory, 'none') });
     expect(named(checks, 'disk')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('DATA_DIR') });
     expect(named(checks, 'dev_shm')).toMatchObject({ status: 'fault' });
     expect(exitCode(checks)).toBe(2);
@@ -281,9 +308,20 @@ interface Told {
 
 /** Runs the command beside a platform. */
 async function doctor(platform: Platform, env: Record<string, string> = {}): Promise<Told> {
+  // Of its own it may open fewer files than a platform needs.
+  const limited = ['-c', 'ulimit -Sn 512 && exec "$@"', 'sh', 'node'];
   const child = spawn(
-    'node',
-    [join(import.meta.dir, '../../bin/sidetone'), 'doctor', '--json', '--url', platform.url, '--data-dir', platform.dataDir],
+    'sh',
+    [
+      ...limited,
+      join(import.meta.dir, '../../bin/sidetone'),
+      'doctor',
+      '--json',
+      '--url',
+      platform.url,
+      '--data-dir',
+      platform.dataDir,
+    ],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, HTTP_PORT: new URL(platform.url).port, SIP_LISTEN: `udp:${platform.sipUdp}`, ...env },
@@ -340,6 +378,8 @@ describe('beside the running platform', () => {
       expect(told.code).toBe(2);
       expect(named(told.checks, 'platform')).toMatchObject({ status: 'ok' });
       expect(named(told.checks, 'http_port')).toMatchObject({ status: 'ok' });
+      const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${platform.pid}/limits`, 'utf8')) ?? [];
+      expect(named(told.checks, 'descriptors')?.found).toBe(`at most ${limit} open files (of process ${platform.pid})`);
       expect(named(told.checks, 'trunk:refusing')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('port') });
       expect(named(told.checks, 'trunk:stranger')).toMatchObject({
         status: 'fault',

@@ -112,6 +112,10 @@ describe('signed recording URLs', () => {
     expect(urls.verify(path, query(later.mediaUrl).replace('1800003601', '1800003600'), NOW)).toBeUndefined();
     const elsewhere = createRecordingUrls({ masterKey: new Uint8Array(32).fill(8), publicUrl: ORIGIN, ttlSec: 3600 });
     expect(verify(pull, NOW, elsewhere)).toBeUndefined();
+    const [masterKey, masterKeyBefore] = [new Uint8Array(32).fill(8), new Uint8Array(32).fill(7)];
+    const changed = createRecordingUrls({ masterKey, masterKeyBefore, publicUrl: ORIGIN, ttlSec: 3600 });
+    expect(verify(pull, NOW, changed)).toEqual({ recordingUuid, kind: 'pull' });
+    expect(changed.sign(recordingUuid, NOW)).toEqual(elsewhere.sign(recordingUuid, NOW));
   });
 
   test('only a recording is signed for', () => {

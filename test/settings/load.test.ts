@@ -146,6 +146,7 @@ describe('settings', () => {
     ['SIP_TRACE', 'bodies'],
     ['SIP_TRACE_HIDE', 'X-One,Authorization'],
     ['MASTER_KEY', 'c2hvcnQ='],
+    ['MASTER_KEY_BEFORE', 'c2hvcnQ='],
     ['OUTBOUND_ALLOW', '10.0.0.0/33'],
     ['OUTBOUND_ALLOW', '10/8'],
     ['RECORDINGS', 'ftp://x'],

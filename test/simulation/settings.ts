@@ -8,6 +8,7 @@ export const SETTINGS = {
   callHistoryDays: 0,
   recordingUrlTtlSec: 3_600,
   recordingLivenessSec: 4,
+  masterKeyBefore: undefined,
   recordingRetentionDays: 30,
   appSessionsMax: 50_000,
   orphanTimeoutSec: 12,

@@ -76,6 +76,8 @@ export class RecordingRegistry implements Recordings {
   readonly #madeAt: number;
   #cancelSweep = () => {};
   #closed = false;
+  /** Recordings in the folder that the database did not know at the last sweep. */
+  #unknown = 0;
 
   constructor(options: RecordingRegistryOptions) {
     this.#options = options;
@@ -331,8 +333,17 @@ export class RecordingRegistry implements Recordings {
 
   /** Returns how many recordings were removed. Rejects as `RecordingRetention` does. */
   async sweep(): Promise<number> {
-    const { storage } = this.#options;
-    return storage === undefined ? 0 : await new RecordingRetention({ ...this.#options, storage }).sweep();
+    const { storage, log } = this.#options;
+    if (storage === undefined) return 0;
+    const retention = new RecordingRetention({ ...this.#options, storage });
+    const gone = await retention.sweep();
+    if (retention.unknown > this.#unknown)
+      log.warn(
+        { files: retention.unknown },
+        'the database does not know these recordings, as after a restore: they are removed when their retention is over',
+      );
+    this.#unknown = retention.unknown;
+    return gone;
   }
 
   close(): void {

@@ -20,13 +20,16 @@ export interface RecordingStore {
   /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
   expired(before: number): Promise<readonly string[]>;
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
-  /** Returns those of some recordings that were removed past their retention. */
-  removedOf(recordingUuids: readonly string[]): Promise<readonly string[]>;
+  /** Tells of some recordings whether they were removed past their retention. One that is not known is left out. */
+  areRemoved(recordingUuids: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
+  /** Whether the clock is trusted with the removal of recordings (`time-witness.ts`). */
+  mayRemove(): Promise<boolean>;
 }
 
 /** Makes the store. `nodeId` names this process. */
-export function recordingStore(database: Database, nodeId: string): RecordingStore {
+export function recordingStore(database: Database, nodeId: string, mayRemove: () => Promise<boolean>): RecordingStore {
   return {
+    mayRemove,
     get: coalesce<string, RecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
     unfinished: async (own) => {
       const left = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
@@ -83,17 +86,19 @@ export function recordingStore(database: Database, nodeId: string): RecordingSto
           .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNull(recordings.removedAt))),
       );
     },
-    removedOf: async (recordingUuids) => {
-      if (recordingUuids.length === 0) return [];
-      const rows = await database.run((on) =>
-        on
-          .select({ recordingUuid: recordings.recordingUuid })
-          .from(recordings)
-          .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNotNull(recordings.removedAt))),
-      );
-      return rows.map((row) => row.recordingUuid);
-    },
+    areRemoved: (recordingUuids) => removalsOf(database, recordingUuids),
   };
+}
+
+async function removalsOf(database: Database, recordingUuids: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
+  if (recordingUuids.length === 0) return new Map();
+  const rows = await database.run((on) =>
+    on
+      .select({ recordingUuid: recordings.recordingUuid, removedAt: recordings.removedAt })
+      .from(recordings)
+      .where(inArray(recordings.recordingUuid, [...recordingUuids])),
+  );
+  return new Map(rows.map(({ recordingUuid, removedAt }) => [recordingUuid, removedAt !== null]));
 }
 
 /** Reads many recordings in one statement: one entry for each uuid, in the same order. */

@@ -83,5 +83,5 @@ export function trunkStore(database: Database, seal: Seal): TrunkStore {
 }
 
 /** What a secret is sealed for: it opens for nothing else. */
-const passwordOf = (name: string): string => `trunk ${name}`;
-const keyOf = (name: string): string => `trunk key ${name}`;
+export const passwordOf = (name: string): string => `trunk ${name}`;
+export const keyOf = (name: string): string => `trunk key ${name}`;

@@ -364,10 +364,14 @@ const nodeStatements: readonly Statement[] = [
   }),
   write(/^INSERT INTO cluster_meta/, (execution) => () => {
     const { meta } = execution.tables;
-    if (!meta.has(textAt(execution, 1))) meta.set(textAt(execution, 1), textAt(execution, 2));
+    const isKept = meta.has(textAt(execution, 1)) && !execution.text.includes('DO UPDATE');
+    if (!isKept) meta.set(textAt(execution, 1), textAt(execution, 2));
     return NONE;
   }),
-  read(/^SELECT value FROM cluster_meta/, (execution) => [{ value: execution.tables.meta.get(textAt(execution, 1)) }]),
+  read(/^SELECT value FROM cluster_meta/, (execution) => {
+    const value = execution.tables.meta.get(textAt(execution, 1));
+    return value === undefined ? NONE : [{ value }];
+  }),
 ];
 
 export const callStatements: readonly Statement[] = [
