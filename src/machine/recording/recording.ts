@@ -180,7 +180,7 @@ function ended(
   };
 }
 
-/** `duration` is rounded down to whole seconds. Of a file that nobody could look into it is 0, and said to be unknown. */
+/** `duration` is rounded down to whole seconds. It is 0, and said to be unknown, where nobody could read the file. */
 export const recordingEnded = (
   owner: RecordingOwner,
   recordingUuid: string,
