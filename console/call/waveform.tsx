@@ -79,7 +79,10 @@ export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) 
   );
 }
 
-/** The place that is played, which the arrow keys move by a second: a waveform is clicked by a pointer alone. */
+/**
+ * The place that is played, which the arrow keys move by a second, or by a tenth in a short recording. A waveform is
+ * clicked by a pointer alone.
+ */
 const Position = ({ take, player }: { readonly take: Take; readonly player: Pick<Player, 'positionSec' | 'seek'> }) => (
   <input
     type="range"
@@ -88,7 +91,7 @@ const Position = ({ take, player }: { readonly take: Take; readonly player: Pick
     aria-valuetext={`${spanText(player.positionSec)} of ${spanText(take.durationMs / 1000)}`}
     min={0}
     max={take.durationMs / 1000}
-    step={1}
+    step={take.durationMs < 20_000 ? 0.1 : 1}
     value={player.positionSec}
     onInput={({ currentTarget }) => player.seek(Number(currentTarget.value))}
   />

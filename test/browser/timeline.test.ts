@@ -230,15 +230,32 @@ describe('the list of calls', () => {
     const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
     let rows: Rows = merged(merged(NONE, '', page(6)), 'c4', page(3));
     let most = 0;
+    let shrunk = 0;
     for (let newest = 7; newest < 60; newest++) {
+      const before = rows.calls.length;
       rows = merged(rows, '', page(newest));
+      shrunk = Math.max(shrunk, before - rows.calls.length);
+      // What is left out at the end is loaded again from where the rows end.
+      expect(rows.next).toBe(`c${newest + 1 - rows.calls.length}`);
       most = Math.max(most, rows.calls.length);
       expect(uuids(rows)).toEqual(Array.from(rows.calls, (_, at) => `s${newest - at}`));
       expect(rows.pageOf.size).toBe(rows.calls.length);
       expect(rows.cursors.length).toBeLessThanOrEqual(5);
     }
-    expect(most).toBe(12);
-    expect(rows.calls.length).toBeLessThan(7);
+    expect(most).toBeLessThanOrEqual(12);
+    // It is the last page that goes, so that a reader further up keeps the place.
+    expect(shrunk).toBeLessThanOrEqual(3);
+  });
+
+  test('begins anew after two thousand calls, where the reader stays at its end and loads what went again and again', () => {
+    const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
+    let rows: Rows = { ...merged(merged(NONE, '', page(6)), 'c4', page(3)), pushedInAll: 1_998 };
+    const lengths: number[] = [];
+    for (let newest = 7; newest < 11; newest++) {
+      rows = merged(rows, '', page(newest));
+      lengths.push(rows.calls.length);
+    }
+    expect([lengths, rows.pushedInAll]).toEqual([[7, 8, 3, 4], 1]);
   });
 
   test('the answer for a page of a list that has begun anew since leaves no hole in it', () => {
