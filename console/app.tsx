@@ -14,7 +14,7 @@ import { Problem } from './part/parts.tsx';
 import { RoleContext } from './part/role.ts';
 import { currentSession, logIn, logOut, watchSession } from './platform/api.ts';
 import { startLive, stopLive, useIsLive, wordsOf } from './platform/live.ts';
-import { followLink, go, mayLeave, scrollOfReturn, usePlace } from './platform/router.ts';
+import { followLink, go, mayLeave, scrollOfReturn, useIsHeld, usePlace } from './platform/router.ts';
 import { storedZone, storeZone, type Zone, ZoneContext } from './platform/time.ts';
 import type { Session } from './platform/types.ts';
 
@@ -31,33 +31,42 @@ const ONE_CALL = /^\/console\/calls\/([0-9a-f-]{36})$/;
 
 const ONE_TIME_LOGIN = /^#login=([A-Za-z0-9_-]+)$/;
 
+const OVER =
+  'The session is over. Your call goes on, and everything else waits: log in again in another tab, or here after the call.';
+
 /** The session, or why there is none. */
 type Login = { readonly session: Session } | { readonly reason: string } | 'unknown';
 
 export function App() {
   const [login, setLogin] = useState<Login>('unknown');
+  /** The session is over. The page stays while something would be lost by it: a call, which needs no session. */
+  const [isOver, setOver] = useState(false);
+  const isHeld = useIsHeld();
+  const enter = (next: Login) => {
+    setLogin(next);
+    setOver(false);
+  };
   useEffect(() => {
-    watchSession({
-      over: () => setLogin({ reason: 'The session is over. Please log in again.' }),
-      renewed: (session) => setLogin({ session }),
-    });
-    void opening().then(setLogin);
+    watchSession({ over: () => setOver(true), renewed: (session) => enter({ session }) });
+    void opening().then(enter);
     // A link that logs in may be pasted into a page that is open already: only the fragment of the address changes.
     const follow = () => {
-      if (ONE_TIME_LOGIN.test(location.hash)) void opening().then(setLogin);
+      if (ONE_TIME_LOGIN.test(location.hash)) void opening().then(enter);
     };
     addEventListener('hashchange', follow);
     return () => removeEventListener('hashchange', follow);
   }, []);
-  const isIn = login !== 'unknown' && 'session' in login;
+  const isIn = login !== 'unknown' && 'session' in login && (!isOver || isHeld);
   useEffect(() => {
     if (isIn) startLive();
     return stopLive;
   }, [isIn]);
   if (login === 'unknown') return <p class="empty">Loading …</p>;
-  if ('reason' in login)
-    return <LoginPage key={login.reason} reason={login.reason} onSession={(session) => setLogin({ session })} />;
-  return <Frame session={login.session} onLogOut={() => setLogin({ reason: '' })} />;
+  if (!isIn) {
+    const reason = 'reason' in login ? login.reason : 'The session is over. Please log in again.';
+    return <LoginPage key={reason} reason={reason} onSession={(session) => enter({ session })} />;
+  }
+  return <Frame session={login.session} isOver={isOver} onLogOut={() => setLogin({ reason: '' })} />;
 }
 
 /** Exchanges the one-time login of the address bar, if there is one, and removes it from there at once. */
@@ -75,7 +84,8 @@ async function opening(): Promise<Login> {
   }
 }
 
-function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): void }) {
+function Frame(props: { readonly session: Session; readonly isOver: boolean; onLogOut(): void }) {
+  const { session, isOver, onLogOut } = props;
   const { path } = usePlace();
   const [zone, setZone] = useState<Zone>(storedZone);
   const [error, setError] = useState('');
@@ -127,7 +137,7 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
             <Aside role={session.role} zone={zone} onZone={change} onLeave={() => void leave()} />
           </header>
           <main id="main" tabIndex={-1} ref={main}>
-            <Problem words={error} />
+            <Problem words={isOver ? OVER : error} />
             {callUuid !== undefined ? <CallPage key={callUuid} uuid={callUuid} /> : here ? <here.page /> : <Nowhere />}
           </main>
         </Following>
@@ -178,8 +188,8 @@ function LiveBadge() {
 }
 
 const Nowhere = () => (
-  <p class="empty">
-    <strong>There is no such page</strong>
+  <div class="empty">
+    <h1>There is no such page</h1>
     <a href="/console/calls">Go to the calls</a>
-  </p>
+  </div>
 );

@@ -48,6 +48,8 @@ export interface Problem {
   readonly detail?: SourceDetail;
   /** The command may be stored all the same: its Idempotency-Key stays marked until that is known. */
   readonly isInDoubt?: true;
+  /** It passes without a change of the request or of a setting, so it is never kept under an Idempotency-Key. */
+  readonly isPassing?: true;
 }
 
 const make = (problem: ProblemCode, status: number, message: string, more: Partial<Problem> = {}): Problem => ({
@@ -87,6 +89,8 @@ export const problems = {
   tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),
+  /** The cap is a policy, but how many Rooms there are is a state: a place is free again when one has closed. */
+  tooManyRooms: () => make('forbidden', 403, 'Maximum number of rooms reached for this application', { isPassing: true }),
   noRoute: () => make('not_found', 404, 'No route matches this path'),
   notFound: (what: string) => make('not_found', 404, `${what} not found`),
   notLive: () => make('not_found', 404, 'Recording is not live'),

@@ -6,6 +6,7 @@ import { Empty, Facts, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { Foreign } from '../part/text.tsx';
 import { ask } from '../platform/api.ts';
+import { platformNow } from '../platform/clock.ts';
 import { useLoaded, wordsOf } from '../platform/live.ts';
 import { go } from '../platform/router.ts';
 import { span } from '../platform/time.ts';
@@ -34,14 +35,17 @@ export function CallPage({ uuid }: { readonly uuid: string }) {
     if (data !== undefined) setMoving(moves(data, replayed));
   }, [data, replayed]);
   const follow = (webhookId: string) => {
-    setReplayed({ webhookId, attempts: attemptsOf(data?.entries ?? [], webhookId).length, at: Date.now() });
+    setReplayed({ webhookId, attempts: attemptsOf(data?.entries ?? [], webhookId).length, at: platformNow() });
     reload();
   };
   if (data === undefined)
     return error === '' ? (
-      <p class="empty">Loading …</p>
+      <div class="empty">
+        <h1>Call</h1>
+        <p role="status">Loading …</p>
+      </div>
     ) : (
-      <Empty title="The call cannot be shown">
+      <Empty title="The call cannot be shown" isPage>
         <p>{error}</p>
         <p>
           Calls are kept for <code>CALL_HISTORY_DAYS</code>. <a href="/console/calls">Back to the calls</a>
@@ -76,7 +80,7 @@ function moves({ session, entries }: Timeline, replayed: Replayed | undefined): 
   }
   if (replayed !== undefined && attemptsOf(entries, replayed.webhookId).length <= replayed.attempts) open.add(replayed.webhookId);
   // An event that the application has blocked has no attempt, ever.
-  const since = Date.now() - Math.max(Date.parse(session.ended_at), replayed?.at ?? 0);
+  const since = platformNow() - Math.max(Date.parse(session.ended_at), replayed?.at ?? 0);
   return open.size > 0 && since < 10 * 60_000;
 }
 
@@ -181,7 +185,7 @@ function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onRepla
         <AxisCard timeline={timeline} chosen={chosen} onSelect={choose} />
         <Happened entries={entries} selected={selected} onSelect={choose} />
       </div>
-      <aside class="card" aria-labelledby="details" aria-live="polite">
+      <aside class={chosen === undefined ? 'card' : 'card chosen'} aria-labelledby="details">
         <div class="head">
           <h2 id="details">Details</h2>
           {chosen !== undefined && (
@@ -191,7 +195,7 @@ function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onRepla
           )}
         </div>
         {chosen === undefined ? (
-          <p class="quiet">Select an entry to see all of it. The arrow keys go through the list.</p>
+          <p class="quiet">Select an entry to see all of it. The arrow keys go through the list, and Tab leads on to here.</p>
         ) : (
           <Details key={selected} entry={chosen} entries={entries} session={session} onReplayed={onReplayed} />
         )}
@@ -205,7 +209,7 @@ function AxisCard(props: { readonly timeline: Timeline; readonly chosen: Entry |
   const { timeline, chosen, onSelect } = props;
   const { entries, session } = timeline;
   const { whole, end, spans, takes } = useMemo(() => {
-    const now = Date.now();
+    const now = platformNow();
     const ends = endOf(session, now);
     const lasting = spansOf(entries, ends);
     return {

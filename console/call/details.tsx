@@ -1,7 +1,7 @@
 /** All of one entry: its fields, the request and answer of a webhook with its replay, the text of a SIP message. */
 
 import { Replay } from '../page/events.tsx';
-import { Facts, Time } from '../part/parts.tsx';
+import { Facts, Text, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { visible } from '../part/visible.ts';
 import { useLoaded } from '../platform/live.ts';
@@ -84,7 +84,7 @@ function Delivery(props: {
             ]}
           />
           <h3>Answer</h3>
-          <pre>{entry.response === '' ? '(no body)' : visible(entry.response)}</pre>
+          <Text>{entry.response === '' ? '(no body)' : visible(entry.response)}</Text>
         </>
       )}
       <p class="row">
@@ -97,7 +97,7 @@ function Delivery(props: {
       </p>
       {entry.kind === 'event' && <Attempts of={attempts} />}
       <h3>{entry.kind === 'webhook' ? 'Request' : 'Body'}</h3>
-      <pre>{event?.kind === 'event' ? visible(JSON.stringify(event.body, null, 2)) : id}</pre>
+      <Text>{event?.kind === 'event' ? visible(JSON.stringify(event.body, null, 2)) : id}</Text>
       <p class="quiet small mono">{id}</p>
     </>
   );
@@ -132,7 +132,9 @@ function Sip({ entry, session }: { readonly entry: SipEntry; readonly session: C
         ]}
       />
       <h3>Message</h3>
-      <pre>{text === undefined ? error || visible(entry.first_line) : visible(text.slice(text.indexOf('\n') + 1).trimEnd())}</pre>
+      <Text>
+        {text === undefined ? error || visible(entry.first_line) : visible(text.slice(text.indexOf('\n') + 1).trimEnd())}
+      </Text>
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** Everything that happened, in order: application, platform and far end as lifelines, an arrow for each message. */
 
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { steady, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { span } from '../platform/time.ts';
@@ -9,10 +9,18 @@ import { detailOf, isBad, keyOf, titleOf } from './words.ts';
 
 const PAUSE_MS = 1000;
 
-/** Moves the selection to the entry above or below by the arrow keys. */
+/**
+ * Moves the selection to the entry above or below by the arrow keys, to the first by Home and to the last by End. A
+ * list may have thousands of entries, so Tab stops at one of them alone and then leads on to its details.
+ */
 function move(event: KeyboardEvent): void {
   const item = event.currentTarget instanceof HTMLElement ? event.currentTarget.closest('li') : null;
-  const beside = { ArrowDown: item?.nextElementSibling, ArrowUp: item?.previousElementSibling }[event.key];
+  const beside = {
+    ArrowDown: item?.nextElementSibling,
+    ArrowUp: item?.previousElementSibling,
+    Home: item?.parentElement?.firstElementChild,
+    End: item?.parentElement?.lastElementChild,
+  }[event.key];
   const next = beside?.querySelector('button');
   if (next === undefined || next === null) return;
   event.preventDefault();
@@ -23,6 +31,13 @@ function move(event: KeyboardEvent): void {
 export function Ladder(props: { readonly entries: readonly Entry[]; readonly selected: string; onSelect(entry: Entry): void }) {
   const { entries, selected, onSelect } = props;
   const lines = useMemo(() => linesOf(entries), [entries]);
+  const list = useRef<HTMLOListElement>(null);
+  // The details of what was chosen may lie over it now.
+  useEffect(() => {
+    const { activeElement: held } = document;
+    if (held !== null && list.current?.contains(held) === true) held.scrollIntoView({ block: 'nearest' });
+  }, [selected]);
+  const stop = lines.find(({ key }) => key === selected)?.key ?? lines[0]?.key;
   return (
     <div class="ladder">
       <div class="ends" aria-hidden="true">
@@ -34,7 +49,7 @@ export function Ladder(props: { readonly entries: readonly Entry[]; readonly sel
         </span>
         <span>What</span>
       </div>
-      <ol aria-label="What happened">
+      <ol aria-label="What happened" ref={list}>
         {lines.map(({ entry, key, more, pauseMs }, index) => (
           <Line
             key={`${key} ${index}`}
@@ -42,6 +57,7 @@ export function Ladder(props: { readonly entries: readonly Entry[]; readonly sel
             more={more}
             pauseMs={pauseMs}
             isChosen={key === selected}
+            isStop={key === stop}
             onSelect={onSelect}
           />
         ))}
@@ -72,13 +88,15 @@ interface LineProps {
   readonly more: string;
   readonly pauseMs: number;
   readonly isChosen: boolean;
+  /** Tab stops here. */
+  readonly isStop: boolean;
   onSelect(entry: Entry): void;
 }
 
-const Line = steady(({ entry, more, pauseMs, isChosen, onSelect }: LineProps) => (
+const Line = steady(({ entry, more, pauseMs, isChosen, isStop, onSelect }: LineProps) => (
   <li>
     {pauseMs >= PAUSE_MS && <div class="pause">⋮ {pauseText(pauseMs)}</div>}
-    <button type="button" aria-pressed={isChosen} onClick={() => onSelect(entry)} onKeyDown={move}>
+    <button type="button" tabIndex={isStop ? 0 : -1} aria-pressed={isChosen} onClick={() => onSelect(entry)} onKeyDown={move}>
       <Time at={entry.at} short />
       <Step entry={entry} />
       <span class="what">

@@ -72,11 +72,30 @@ export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) 
             Load the recording
           </button>
         )}
+        {player.state === 'ready' && <Position take={take} player={player} />}
         <Told take={take} player={player} shades={shades} />
       </p>
     </div>
   );
 }
+
+/**
+ * The place that is played, which the arrow keys move by a second, or by a tenth in a short recording. A waveform is
+ * clicked by a pointer alone.
+ */
+const Position = ({ take, player }: { readonly take: Take; readonly player: Pick<Player, 'positionSec' | 'seek'> }) => (
+  <input
+    type="range"
+    class="position"
+    aria-label="Position in the recording"
+    aria-valuetext={`${spanText(player.positionSec)} of ${spanText(take.durationMs / 1000)}`}
+    min={0}
+    max={take.durationMs / 1000}
+    step={take.durationMs < 20_000 ? 0.1 : 1}
+    value={player.positionSec}
+    onInput={({ currentTarget }) => player.seek(Number(currentTarget.value))}
+  />
+);
 
 /** Cuts the pieces to what is shown, so that a part of a long recording is drawn as large as any other. */
 const visiblePieces = (pieces: readonly Piece[], from: number, until: number): readonly Piece[] =>

@@ -20,9 +20,14 @@ export interface Rows {
   readonly loaded: number;
   /** How many of the calls that are shown have been pushed off the first page by new ones. */
   readonly pushed: number;
+  /** How many have been pushed off since the list began, those included that have gone since. */
+  readonly pushedInAll: number;
 }
 
-export const NONE: Rows = { calls: [], cursors: [], pageOf: new Map(), next: '', loaded: 0, pushed: 0 };
+/** The list begins anew after so many calls, also where its end is in view and is loaded again and again. */
+const PUSHED_MOST = 2000;
+
+export const NONE: Rows = { calls: [], cursors: [], pageOf: new Map(), next: '', loaded: 0, pushed: 0, pushedInAll: 0 };
 
 /** Newest first, as the platform orders them. */
 const order = (a: Call, b: Call): number => {
@@ -61,19 +66,38 @@ export function merged(before: Rows, cursor: string, { sessions, after }: Page):
   });
   const pageOf = new Map(kept.map(({ session_uuid: uuid }) => [uuid, before.pageOf.get(uuid) ?? '']));
   const pushed = cursor === '' ? pushOff(kept, pageOf, after, sessions.length) : 0;
-  // A page that is left open on a busy platform would become longer for ever.
-  if (before.pushed + pushed > before.loaded) return anew();
+  if (before.pushedInAll + pushed > PUSHED_MOST) return anew();
   for (const uuid of found) pageOf.set(uuid, cursor);
   const used = new Set(pageOf.values());
   const cursors = before.cursors.filter((each) => each === cursor || used.has(each));
   const more = [isNew ? cursor : [], pushed > 0 ? after : []].flat();
-  return {
+  return bounded({
     calls: [...kept, ...sessions].sort(order),
     pageOf,
     cursors: [...cursors, ...more],
     next: isNew ? after : before.next,
     loaded: before.loaded + (isNew ? sessions.length : 0),
     pushed: before.pushed + pushed,
+    pushedInAll: before.pushedInAll + pushed,
+  });
+}
+
+/**
+ * The rows without their last page, where more calls were pushed down than the reader has loaded: a page that is left
+ * open on a busy platform would become longer for ever. What is above stays, so that nobody loses the place in it.
+ */
+function bounded(rows: Rows): Rows {
+  const last = rows.calls.at(-1);
+  const page = last && rows.pageOf.get(last.session_uuid);
+  if (rows.pushed <= rows.loaded || page === undefined || page === '') return rows;
+  const calls = rows.calls.filter(({ session_uuid: uuid }) => rows.pageOf.get(uuid) !== page);
+  return {
+    ...rows,
+    calls,
+    pageOf: new Map(calls.map(({ session_uuid: uuid }) => [uuid, rows.pageOf.get(uuid) ?? ''])),
+    cursors: rows.cursors.filter((each) => each !== page),
+    next: page,
+    pushed: Math.max(0, rows.pushed - (rows.calls.length - calls.length)),
   };
 }
 

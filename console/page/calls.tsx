@@ -2,10 +2,11 @@
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DIRECTIONS, mosOf } from '../call/words.ts';
 import { AppName, AppSelect, useApps } from '../part/apps.tsx';
-import { type Column, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
+import { type Column, Count, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { Foreign } from '../part/text.tsx';
 import { queryOf } from '../platform/api.ts';
+import { platformNow } from '../platform/clock.ts';
 import { whileLoading } from '../platform/live.ts';
 import { go, usePlace } from '../platform/router.ts';
 import { fieldOf, instantOf, span, ZoneContext } from '../platform/time.ts';
@@ -27,23 +28,22 @@ export function CallsPage() {
   };
   const { apps, error } = useApps();
   const columns = useMemo(() => columnsOf(apps), [apps]);
-  const list = useCallList(
-    queryOf({
-      app_uuid: filters.app_uuid,
-      state: filters.state,
-      number: filters.number,
-      created_after: utc(filters.from),
-      created_before: utc(filters.until),
-    }),
-  );
+  const asked = queryOf({
+    app_uuid: filters.app_uuid,
+    state: filters.state,
+    number: filters.number,
+    created_after: utc(filters.from),
+    created_before: utc(filters.until),
+  });
+  const list = useCallList(asked);
   const isFiltered = NAMES.some((name) => filters[name] !== '');
   return (
     <>
       <div class="head">
         <h1>Calls</h1>
-        <p class="quiet small" role="status" aria-live="polite">
+        <Count of={asked} isLoaded={list.isLoaded}>
           {list.isLoaded ? told(list.calls, list.next !== '') : whileLoading(list.error)}
-        </p>
+        </Count>
       </div>
       <FilterForm filters={filters} apps={apps} />
       <Problem words={list.error || error} />
@@ -133,9 +133,9 @@ const lengthOf = (call: Call) => (call.ended_at === '' ? <Running since={call.an
 
 /** The length of a call that is up, counted on. */
 function Running({ since }: { readonly since: string }) {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(platformNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
+    const timer = setInterval(() => setNow(platformNow()), 1000);
     return () => clearInterval(timer);
   }, []);
   return since === '' ? <span class="quiet">–</span> : <span>{span((now - Date.parse(since)) / 1000)}</span>;

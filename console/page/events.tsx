@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { EVENT_NAMES } from '../../src/event/names.ts';
 import { AppName, AppSelect, useApps } from '../part/apps.tsx';
-import { CallLink, Empty, FilterField, Problem, State, Time } from '../part/parts.tsx';
+import { CallLink, Count, Empty, FilterField, Problem, State, Text, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
 import { visible } from '../part/visible.ts';
 import { ask, queryOf } from '../platform/api.ts';
@@ -41,9 +41,9 @@ export function EventsPage() {
     <>
       <div class="head">
         <h1>Events</h1>
-        <p class="quiet small" role="status">
+        <Count of={asked} isLoaded={data !== undefined}>
           {data === undefined ? whileLoading(error) : `${data.events.length} shown`}
-        </p>
+        </Count>
       </div>
       <search aria-label="Filter the events">
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -169,7 +169,7 @@ function Opened({ event, onReplayed }: { readonly event: LoggedEvent; onReplayed
           </li>
         ))}
       </ol>
-      <pre>{visible(JSON.stringify(event.payload, null, 2))}</pre>
+      <Text>{visible(JSON.stringify(event.payload, null, 2))}</Text>
     </div>
   );
 }

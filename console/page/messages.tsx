@@ -1,7 +1,7 @@
 /** The latest short messages. */
 import { useState } from 'preact/hooks';
 import { AppName, AppSelect, useApps } from '../part/apps.tsx';
-import { type Column, Empty, Problem, State, Table, Time } from '../part/parts.tsx';
+import { type Column, Count, Empty, Problem, State, Table, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { visible } from '../part/visible.ts';
 import { ask, queryOf } from '../platform/api.ts';
@@ -21,9 +21,9 @@ export function MessagesPage() {
     <>
       <div class="head">
         <h1>Messages</h1>
-        <p class="quiet small" role="status">
+        <Count of={appUuid} isLoaded={data !== undefined}>
           {data === undefined ? whileLoading(error) : `the latest ${data.messages.length}`}
-        </p>
+        </Count>
       </div>
       <div class="filters">
         <AppSelect apps={apps} value={appUuid} all onChange={setAppUuid} />

@@ -1,7 +1,7 @@
 /** The Rooms of this node: who is in each, and who talks. */
 import { DIRECTIONS } from '../call/words.ts';
 import { AppName, useApps } from '../part/apps.tsx';
-import { CallLink, Empty, Problem, Time } from '../part/parts.tsx';
+import { CallLink, Count, Empty, Problem, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { ask } from '../platform/api.ts';
 import { useLoaded, whileLoading } from '../platform/live.ts';
@@ -20,9 +20,9 @@ export function RoomsPage() {
     <>
       <div class="head">
         <h1>Rooms</h1>
-        <p class="quiet small" role="status">
+        <Count of="rooms" isLoaded={data !== undefined}>
           {data === undefined ? whileLoading(error) : `${data.rooms.length} on this node`}
-        </p>
+        </Count>
       </div>
       <Problem words={error || appsError} />
       {data?.rooms.length === 0 && (

@@ -64,12 +64,40 @@ export const Problem = ({ words }: { readonly words: string }) =>
     </p>
   );
 
-export const Empty = ({ title, children }: { readonly title: string; readonly children: ComponentChildren }) => (
+/** Says why there is nothing, and what to do about it. `isPage`: the page has no other heading. */
+export const Empty = (props: { readonly title: string; readonly isPage?: boolean; readonly children: ComponentChildren }) => (
   <div class="empty">
-    <strong>{title}</strong>
-    {children}
+    {props.isPage === true ? <h1>{props.title}</h1> : <strong>{props.title}</strong>}
+    {props.children}
   </div>
 );
+
+/** A text that may be scrolled, also by keyboard in browsers that let nobody reach what only scrolls. */
+export const Text = ({ children }: { readonly children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard.
+  <pre tabIndex={0}>{children}</pre>
+);
+
+/** A count is read out after the reader has done something, and for so long. Milliseconds. */
+const SETTLED_MS = 1500;
+
+/**
+ * How many there are. It is read out when it answers what the reader has asked for, named by `of`, and not each time
+ * that a call comes or goes: on a busy platform a reader of the screen would say nothing else.
+ */
+export function Count({ of, isLoaded, children }: { readonly of: string; isLoaded: boolean; children: ComponentChildren }) {
+  const [settled, setSettled] = useState<string>();
+  useEffect(() => {
+    if (!isLoaded) return;
+    const timer = setTimeout(() => setSettled(of), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [of, isLoaded]);
+  return (
+    <p class="quiet small" role="status" aria-live={isLoaded && settled === of ? 'off' : 'polite'}>
+      {children}
+    </p>
+  );
+}
 
 export interface Column<T> {
   readonly name: string;

@@ -1,4 +1,5 @@
 /** The operator API, asked with the session's cookie. */
+import { byOwnClock, noteDate } from './clock.ts';
 import type { Session } from './types.ts';
 
 /** An answer that is a refusal, with the platform's own words. */
@@ -41,10 +42,12 @@ export async function ask<T>(method: string, path: string, body?: unknown, signa
 /** The code of a request without the cookie, which another tab has given back: the API then looks for a token. */
 const NO_COOKIE = 'invalid_authorization_header';
 
-/** Looks whether there is still a session, and tells if not. Without an answer of the platform nobody knows. */
+/** Looks whether there is a session, and tells. Without an answer of the platform nobody knows. */
 export async function lookForSession(): Promise<void> {
   try {
-    if ((await currentSession()) === undefined) watching?.over();
+    const session = await currentSession();
+    if (session === undefined) watching?.over();
+    else watching?.renewed(session);
   } catch {}
 }
 
@@ -70,7 +73,8 @@ export async function logOut(): Promise<void> {
 
 function opened(session: Session): Session {
   csrf = session.csrf;
-  localStorage.setItem(KEY, session.expires_at);
+  // It is compared with our clock when the page is opened again, before anything was answered.
+  localStorage.setItem(KEY, new Date(byOwnClock(Date.parse(session.expires_at))).toISOString());
   return session;
 }
 
@@ -94,8 +98,11 @@ async function send(method: string, url: string, body?: unknown, signal?: AbortS
   if (method !== 'GET') headers.set('x-csrf-token', csrf);
   if (body !== undefined) headers.set('content-type', 'application/json');
   const content = body === undefined ? null : JSON.stringify(body);
+  const sentAt = Date.now();
   try {
-    return await fetch(url, { method, headers, body: content, signal: signal ?? null, credentials: 'same-origin' });
+    const response = await fetch(url, { method, headers, body: content, signal: signal ?? null, credentials: 'same-origin' });
+    noteDate(response.headers, sentAt);
+    return response;
   } catch (error) {
     if (signal?.aborted === true) throw error;
     throw new Refused(0, 'The platform does not answer. It may be restarting.');

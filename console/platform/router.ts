@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 const changed = new Set<() => void>();
 /** What is asked before the page is left; undefined: nothing would be lost by it. */
 let question: string | undefined;
+const asking = new Set<(isHeld: boolean) => void>();
 
 const here = (): string => location.pathname + location.search;
 /** The place that is shown: the address bar may be ahead of it. */
@@ -59,13 +60,28 @@ export function useQuestionOnLeaving(what: string | undefined): void {
   useEffect(() => {
     if (what === undefined) return;
     const hold = (event: BeforeUnloadEvent) => event.preventDefault();
-    question = what;
+    ask(what);
     addEventListener('beforeunload', hold);
     return () => {
-      question = undefined;
+      ask(undefined);
       removeEventListener('beforeunload', hold);
     };
   }, [what]);
+}
+
+function ask(what: string | undefined): void {
+  question = what;
+  for (const each of asking) each(what !== undefined);
+}
+
+/** Whether something would be lost by leaving the page. */
+export function useIsHeld(): boolean {
+  const [isHeld, setHeld] = useState(question !== undefined);
+  useEffect(() => {
+    asking.add(setHeld);
+    return () => void asking.delete(setHeld);
+  }, []);
+  return isHeld;
 }
 
 /** Asks, where something would be lost, whether the page may be left. */

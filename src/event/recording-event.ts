@@ -10,7 +10,13 @@ interface Recorded {
 export type RecordingEvent =
   /** Its URLs are made, and added, when it is serialised. */
   | ({ readonly event: 'recording.became_available' } & RecordingOwner & Recorded)
-  | ({ readonly event: 'recording.ended'; readonly duration: number } & RecordingOwner & Recorded)
+  | ({
+      readonly event: 'recording.ended';
+      readonly duration: number;
+      /** The file could not be read, so `duration` is 0 and says nothing. */
+      readonly duration_unknown?: true;
+    } & RecordingOwner &
+      Recorded)
   | ({
       readonly event: 'recording.failed';
       readonly session_uuid: string;

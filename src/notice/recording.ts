@@ -8,12 +8,12 @@ export type RecordingNotice =
   | { readonly type: 'recording.started'; readonly recordingUuid: string }
   /** The file is finished and durable. */
   | { readonly type: 'recording.ended'; readonly recordingUuid: string; readonly durationMs: number; readonly bytes: number }
-  /** It is over, and its file holds `durationMs` of audio. */
+  /** It is over, and its file holds `durationMs` of audio; undefined: nobody could look, and a later start mends it. */
   | {
       readonly type: 'recording.failed';
       readonly recordingUuid: string;
       readonly reason: RecordingFailure;
-      readonly durationMs: number;
+      readonly durationMs: number | undefined;
     }
   /** `precedingSilenceMs` is undefined for the first speech of a recording. */
   | { readonly type: 'speech.started'; readonly recordingUuid: string; readonly precedingSilenceMs: number | undefined }

@@ -48,7 +48,7 @@ export function nedarimPlus(
 
 /** Built as bytes, so that neither number is ever part of a string. */
 function formOf(order: ChargeOrder, apiValid: string, clientName: string): Uint8Array<ArrayBuffer> {
-  const { operationUuid, sessionUuid, terminalNumber, expMonth, expYear, amount, installments } = order;
+  const { chargeUuid, operationUuid, sessionUuid, terminalNumber, expMonth, expYear, amount, installments } = order;
   const expiry = `${String(expMonth).padStart(2, '0')}${String(expYear % 100).padStart(2, '0')}`;
   const open = new URLSearchParams({
     Mosad: terminalNumber,
@@ -62,7 +62,8 @@ function formOf(order: ChargeOrder, apiValid: string, clientName: string): Uint8
     PaymentType: 'RAGIL',
     Param1: sessionUuid,
     Param2: operationUuid,
-    AjaxId: operationUuid,
+    // The service takes a second request with the same AjaxId for the first one sent again, so no two charges share it.
+    AjaxId: chargeUuid,
   });
   const parts = [Buffer.from(`${open}&CardNumber=`), order.card, Buffer.from('&CVV='), order.cvv];
   const body = new Uint8Array(parts.reduce((total, part) => total + part.length, 0));

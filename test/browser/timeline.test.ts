@@ -9,6 +9,7 @@ import { mosOf, TYPE_NAMES, titleOf } from '../../console/call/words.ts';
 import { hasLive, merged, NONE, type Rows } from '../../console/page/call-rows.ts';
 import { ofMembers } from '../../console/page/room-members.ts';
 import { visible } from '../../console/part/visible.ts';
+import { type Difference, differenceOf, learnt } from '../../console/platform/clock.ts';
 import { oneAtATime } from '../../console/platform/in-turn.ts';
 import { fieldOf, instantOf } from '../../console/platform/time.ts';
 import type { Call, Entry } from '../../console/platform/types.ts';
@@ -229,15 +230,32 @@ describe('the list of calls', () => {
     const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
     let rows: Rows = merged(merged(NONE, '', page(6)), 'c4', page(3));
     let most = 0;
+    let shrunk = 0;
     for (let newest = 7; newest < 60; newest++) {
+      const before = rows.calls.length;
       rows = merged(rows, '', page(newest));
+      shrunk = Math.max(shrunk, before - rows.calls.length);
+      // What is left out at the end is loaded again from where the rows end.
+      expect(rows.next).toBe(`c${newest + 1 - rows.calls.length}`);
       most = Math.max(most, rows.calls.length);
       expect(uuids(rows)).toEqual(Array.from(rows.calls, (_, at) => `s${newest - at}`));
       expect(rows.pageOf.size).toBe(rows.calls.length);
       expect(rows.cursors.length).toBeLessThanOrEqual(5);
     }
-    expect(most).toBe(12);
-    expect(rows.calls.length).toBeLessThan(7);
+    expect(most).toBeLessThanOrEqual(12);
+    // It is the last page that goes, so that a reader further up keeps the place.
+    expect(shrunk).toBeLessThanOrEqual(3);
+  });
+
+  test('begins anew after two thousand calls, where the reader stays at its end and loads what went again and again', () => {
+    const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
+    let rows: Rows = { ...merged(merged(NONE, '', page(6)), 'c4', page(3)), pushedInAll: 1_998 };
+    const lengths: number[] = [];
+    for (let newest = 7; newest < 11; newest++) {
+      rows = merged(rows, '', page(newest));
+      lengths.push(rows.calls.length);
+    }
+    expect([lengths, rows.pushedInAll]).toEqual([[7, 8, 3, 4], 1]);
   });
 
   test('the answer for a page of a list that has begun anew since leaves no hole in it', () => {
@@ -286,4 +304,30 @@ test('every type of a call has a name on its page', () => {
     JSON.stringify(SCHEMAS.Session),
   );
   expect(Object.keys(TYPE_NAMES).sort()).toEqual([...properties.type.enum].sort());
+});
+
+describe('the clock of the platform', () => {
+  /** Answers of a platform whose clock is `aheadMs` ahead of ours, which took `tookMs` each. */
+  const answers = (aheadMs: number, tookMs: number, sent: readonly number[]) =>
+    sent.reduce<Difference | undefined>((known, sentAt) => {
+      const written = sentAt + tookMs / 2 + aheadMs;
+      return learnt(known, { sentAt, heardAt: sentAt + tookMs, date: Math.floor(written / 1000) * 1000 });
+    }, undefined);
+
+  test('is known to half a second by one answer, and closer by some', () => {
+    const sent = Array.from({ length: 20 }, (_, at) => 1_000_000 + at * 1_137);
+    for (const aheadMs of [-600_000, -1_500, 2_500, 86_400_000]) {
+      expect(Math.abs(differenceOf(answers(aheadMs, 40, [1_000_000])) - aheadMs)).toBeLessThan(530);
+      expect(Math.abs(differenceOf(answers(aheadMs, 40, sent)) - aheadMs)).toBeLessThan(80);
+    }
+  });
+
+  test('is taken for ours where ours may be right, and learnt anew where one of them was set', () => {
+    expect(differenceOf(undefined)).toBe(0);
+    expect(differenceOf(answers(300, 40, [1_000_000]))).toBe(0);
+    const before = answers(600_000, 40, [1_000_000, 1_001_400]);
+    const after = learnt(before, { sentAt: 2_000_000, heardAt: 2_000_040, date: 2_000_000 });
+    expect(differenceOf(after)).toBe(0);
+    expect(learnt(before, { sentAt: 0, heardAt: 1, date: Number.NaN })).toBe(before);
+  });
 });

@@ -254,6 +254,30 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await tab.close();
   }, 30_000);
 
+  test('a call of the console’s softphone goes on when the session is over, and the page asks to log in after it', async () => {
+    const own = await browser.newContext();
+    const tab = await own.newPage();
+    const { body } = await platform.operator('POST', '/console-logins', {});
+    await tab.goto(String(body.url));
+    await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByRole('combobox', { name: /^Application/ }).selectOption(app.appUuid);
+    await tab.getByRole('button', { name: 'Call from here' }).click();
+    const card = tab.locator('section', { has: tab.getByRole('heading', { name: 'Call from the browser' }) });
+    const uuid = (await card.getByRole('link').first().getAttribute('href'))?.split('/').at(-1) ?? '';
+    await answer(uuid);
+    await own.clearCookies();
+    await tab.getByRole('button', { name: 'Send' }).click();
+    await tab.getByRole('alert').filter({ hasText: 'Your call goes on' }).waitFor();
+    await card.getByRole('button', { name: '5', exact: true }).click();
+    expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '5' });
+    await card.getByRole('button', { name: 'Hang up' }).click();
+    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
+    await tab.getByRole('alert').filter({ hasText: 'Please log in again' }).waitFor();
+    expect(await tab.getByLabel('Operator token').evaluate((field) => field === document.activeElement)).toBe(true);
+    await own.close();
+  }, 30_000);
+
   test('the page of the examples calls, presses a key and hangs up', async () => {
     const tab = await browser.newPage();
     const { url, token } = await newToken();

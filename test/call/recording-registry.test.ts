@@ -12,6 +12,7 @@ import { type Change, StoreUnavailable } from '../../src/database/journal/journa
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { beginRecording } from '../../src/machine/recording/recording.ts';
 import { wavDurationMs } from '../../src/media/recording/mend-wav.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
@@ -179,6 +180,23 @@ describe('the desk of recordings', () => {
     expect(events).toHaveLength(1);
   });
 
+  test('one whose lost worker left a file that could not be mended is mended at the next start, and is over until then', async () => {
+    row('rec_cut');
+    await leaveGrowing(storage.path('rec_cut'), 16_000);
+    const owner = { session_uuid: 's1' };
+    const terms = { recordingUuid: 'rec_cut', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    const uploaded: string[] = [];
+    storage.finished = (recordingUuid) => void uploaded.push(recordingUuid);
+    desk.committed('app_1', beginRecording(owner, terms, 'op', 0).records);
+    const ended = { record: 'ended', recordingUuid: 'rec_cut', durationMs: undefined } as const;
+    const about = { appUuid: 'app_1', owner, clientState: '', traceparent: '', now: clock.now() };
+    await commit({ events: [], recordings: desk.changes([ended], about) });
+    desk.committed('app_1', [ended]);
+    expect([desk.growing, lengths.get('rec_cut'), uploaded]).toEqual([0, null, []]);
+    expect(await desk.recover()).toBe(0);
+    expect([lengths.get('rec_cut'), uploaded]).toEqual([2_000, ['rec_cut']]);
+  });
+
   test('removes a recording past its retention, and says so from then on', async () => {
     row('rec_old', { endedAt: clock.now() });
     row('rec_live');
@@ -254,7 +272,7 @@ describe('the desk of recordings', () => {
     row('rec_cut');
     await leaveGrowing(storage.path('rec_cut'), 16_000);
     expect(await deskOf(undefined).recover()).toBe(1);
-    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_cut', duration: 0 }]);
+    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_cut', duration: 0, duration_unknown: true }]);
     expect(await desk.recover()).toBe(0);
     expect(events).toHaveLength(1);
     expect((await readFile(storage.path('rec_cut'))).readUInt32LE(40)).toBe(32_000);

@@ -224,6 +224,11 @@ describe('idempotency', () => {
     };
     expect(await kept({ ...dial, to: 'x' }, 422)).toBe('true');
     expect(await kept({ ...dial, from: '+15550111' }, 403)).toBe('true');
+    // A cap on what there is at once is a state's: it passes by itself.
+    const passing = { 'idempotency-key': newUuid() };
+    platform.sessions.next = problems.tooManyRooms();
+    expect((await call('POST', '/v1/sessions:dial', dial, passing)).status).toBe(403);
+    expect((await call('POST', '/v1/sessions:dial', dial, passing)).status).toBe(202);
     const uuid = platform.session(mine);
     const key = { 'idempotency-key': newUuid() };
     for (const problem of [

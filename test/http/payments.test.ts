@@ -1,7 +1,7 @@
 /** Charges and collections through the real app and database; the provider is counted. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
-import { newUuid } from '../../src/id.ts';
+import { isUuid, newUuid } from '../../src/id.ts';
 import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../../src/machine/payment/charge.ts';
 import { sandboxProviders } from '../support/providers.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -106,6 +106,22 @@ describe('a charge', () => {
     const answers = await Promise.all([1, 2].map(() => charge(session, request)));
     expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
     expect(seen.length - before).toBe(1);
+  });
+
+  test('has a name of its own at the provider, also where two have one Operation-Id: neither is taken for the other', async () => {
+    const session = platform.session(app, { state: 'answered' });
+    const operation = newUuid();
+    const before = seen.length;
+    for (let at = 0; at < 2; at++) {
+      const headers = { 'idempotency-key': newUuid(), 'operation-id': operation };
+      const path = `/v1/sessions/${session}/payment/charges`;
+      const made = await platform.call(app, 'POST', path, body(await references(app, session)), headers);
+      expect([made.status, made.body.operation_uuid]).toEqual([202, operation]);
+    }
+    const orders = seen.slice(before).map(({ order }) => order);
+    expect(orders.map(({ operationUuid }) => operationUuid)).toEqual([operation, operation]);
+    expect(new Set(orders.map(({ chargeUuid }) => chargeUuid)).size).toBe(2);
+    for (const { chargeUuid } of orders) expect(isUuid(chargeUuid)).toBe(true);
   });
 
   test('wipes what it opened once the provider has answered', async () => {

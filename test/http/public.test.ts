@@ -137,3 +137,14 @@ test('a file of the reference that could not be read is read again for the next 
   expect(await (await css?.())?.text()).toBe('body {}');
   expect(reads).toBe(2);
 });
+
+test('tables and code of the documentation are scrolled by keyboard, and no column has an empty heading', async () => {
+  for (const [path, handler] of publicRoutes(OPTIONS)) {
+    if (!path.startsWith('/docs/') || /\.(md|js|css|yaml)$/.test(path)) continue;
+    const text = await (await handler()).text();
+    const count = (what: RegExp) => text.match(what)?.length ?? 0;
+    const tables = [count(/<table>/g), count(/<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>/g)];
+    const code = [count(/<pre>/g), count(/<th[^>]*>\s*<\/th>/g)];
+    expect([path, tables[1], ...code]).toEqual([path, tables[0], 0, 0]);
+  }
+});

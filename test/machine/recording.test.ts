@@ -95,6 +95,16 @@ describe('a recording', () => {
     expect(names(hearRecording(SESSION, available, broke))).toEqual(['recording.ended']);
   });
 
+  test('whose file nobody could look into ends with a length that is said to be unknown, and is not told as empty', () => {
+    const unread: RecordingNotice = { ...broke, reason: 'media_unavailable', durationMs: undefined };
+    const available = hearRecording(SESSION, left(hearRecording(SESSION, began(), started)), unread);
+    const stopped = stopRecording(SESSION, left(hearRecording(SESSION, began(), unread)));
+    for (const step of [available, stopped]) {
+      expect(step.events).toMatchObject([{ event: 'recording.ended', duration: 0, duration_unknown: true }]);
+      expect(step.records).toEqual([{ record: 'ended', recordingUuid: 'rec_1', durationMs: undefined }]);
+    }
+  });
+
   test('tells of speech where it was asked to, and not after its stop', () => {
     const speech: RecordingNotice = { type: 'speech.started', ...about, precedingSilenceMs: undefined };
     const silence: RecordingNotice = { type: 'speech.ended', ...about };

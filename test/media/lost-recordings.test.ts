@@ -105,6 +105,26 @@ for (const [how, hangs] of [
   }, 20_000);
 }
 
+test.concurrent('a file that the disk keeps from us is not told as empty, and one that never was is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'lost-'));
+  const told: RecordingNotice[] = [];
+  const both = Promise.withResolvers<void>();
+  const notify = (notice: RecordingNotice) => {
+    if (told.push(notice) === 2) both.resolve();
+  };
+  let last = 1;
+  const recordings = new PlaneRecordings({ id: 1, command: () => {}, notify, nextNumber: () => ++last, listeners: new Map() });
+  // No file can be opened where a folder is.
+  for (const path of [folder, join(folder, 'never.wav')]) recordings.record({ recordingUuid: path, path, includeGaps: true });
+  recordings.lost();
+  await both.promise;
+  const ofFile = (path: string) => told.find(({ recordingUuid }) => recordingUuid === path);
+  const failed = { type: 'recording.failed', reason: 'media_unavailable' } as const;
+  expect(ofFile(folder)).toEqual({ ...failed, recordingUuid: folder, durationMs: undefined });
+  expect(ofFile(join(folder, 'never.wav'))).toEqual({ ...failed, recordingUuid: join(folder, 'never.wav'), durationMs: 0 });
+  await rm(folder, { recursive: true });
+});
+
 test.concurrent('what was on its way to a file when its worker was lost is in the sizes that are told', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'lost-'));
   const path = join(folder, 'one.wav');

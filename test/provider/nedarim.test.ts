@@ -22,6 +22,7 @@ function charge(url = fake.url, last4 = '1111'): Promise<ChargeOutcome> {
   const settings = { kind: 'nedarim_plus' as const, url, apiValid: new Map([['', 'secret']]), clientName: 'A & B' };
   const gateway = nedarimPlus(settings, createOutbound(['127.0.0.0/8']), () => NOW, TIMEOUT_MS);
   return gateway.charge({
+    chargeUuid: 'charge',
     operationUuid: 'op',
     sessionUuid: 'session',
     card: Buffer.from(`411111111111${last4}`),
@@ -55,7 +56,7 @@ describe('Nedarim Plus', () => {
       PaymentType: 'RAGIL',
       Param1: 'session',
       Param2: 'op',
-      AjaxId: 'op',
+      AjaxId: 'charge',
     });
     expect(outcome).toEqual({
       status: 'succeeded',

@@ -311,5 +311,12 @@ describe.skipIf(!sippInstalled)('a Room', () => {
     }
     const mine = String(made.find((answer) => answer.status === 201)?.body.room_id);
     expect((await api('GET', `/api/v1/rooms/${mine}`)).status).toBe(404);
+    // A place is free again when a Room has closed: the refusal was not kept under the key.
+    const create = () => platform.api(other, 'POST', '/api/v1/rooms', {}, { 'idempotency-key': 'one more' });
+    expect((await create()).status).toBe(403);
+    expect((await platform.api(other, 'DELETE', `/api/v1/rooms/${mine}`)).status).toBe(202);
+    let again = await create();
+    for (let tries = 0; again.status === 403 && tries < 1_000; tries++) again = await create();
+    expect(again.status).toBe(201);
   }, 30_000);
 });

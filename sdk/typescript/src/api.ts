@@ -318,6 +318,7 @@ export type RecordingEndedEvent = {
   readonly pull_url: string;
   readonly expires_at: string;
   readonly duration: number;
+  readonly duration_unknown?: true;
   readonly client_state?: string;
   readonly test?: true;
 } | {
@@ -330,6 +331,7 @@ export type RecordingEndedEvent = {
   readonly pull_url: string;
   readonly expires_at: string;
   readonly duration: number;
+  readonly duration_unknown?: true;
   readonly test?: true;
 };
 

@@ -129,11 +129,11 @@ export class ChargeDispatcher implements Charges {
 
   #attempt(gateway: ChargeGateway, charge: ChargeRow, request: ChargeRequest, consumed: Consumed): void {
     const { card, cvv, brand, last4 } = consumed;
-    const { operationUuid, sessionUuid } = charge;
+    const { chargeUuid, operationUuid, sessionUuid } = charge;
     const { expMonth, expYear, amount, currency, terminalNumber, installments } = request;
     const terms = { expMonth, expYear, amount, currency, terminalNumber, installments };
     const work = gateway
-      .charge({ operationUuid, sessionUuid, ...terms, card, cvv, last4 })
+      .charge({ chargeUuid, operationUuid, sessionUuid, ...terms, card, cvv, last4 })
       .catch((): ChargeOutcome => {
         // An error of a gateway may quote the card it was given, so it is not looked at.
         this.#options.log.error({ operation_uuid: operationUuid }, 'a bug in a charge gateway');

@@ -147,7 +147,7 @@ export class RecordingRegistry implements Recordings {
   /** The records of a step of an application's Session or Room are durable. */
   committed(appUuid: string, records: readonly RecordingRecord[]): void {
     for (const each of records) {
-      if (each.record === 'ended') this.#finished(each.recordingUuid);
+      if (each.record === 'ended') this.#over(each.recordingUuid, each.durationMs);
       else {
         this.#growing.set(each.recording.recordingUuid, { appUuid, over: false });
         this.#options.storage?.begun(each.recording.recordingUuid);
@@ -155,11 +155,12 @@ export class RecordingRegistry implements Recordings {
     }
   }
 
-  #finished(recordingUuid: string): void {
+  /** Nobody writes it any more. One that is still to be mended is not taken to the object store before that. */
+  #over(recordingUuid: string, durationMs: number | undefined): void {
     const growing = this.#growing.get(recordingUuid);
     if (growing !== undefined) growing.over = true;
     this.#growing.delete(recordingUuid);
-    this.#options.storage?.finished(recordingUuid);
+    if (durationMs !== undefined) this.#options.storage?.finished(recordingUuid);
   }
 
   /** Logs a failed recording for the operator: the disk is full or slow, or a media worker was lost. */
@@ -173,7 +174,7 @@ export class RecordingRegistry implements Recordings {
     void this.#endLate(notice.recordingUuid, notice.durationMs);
   }
 
-  async #endLate(recordingUuid: string, durationMs: number): Promise<void> {
+  async #endLate(recordingUuid: string, durationMs: number | undefined): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));
     if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
@@ -186,14 +187,14 @@ export class RecordingRegistry implements Recordings {
     const now = clock.now();
     const owner: RecordingOwner =
       row.sessionUuid === undefined ? { room_id: row.roomId ?? '' } : { session_uuid: row.sessionUuid };
-    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs ?? 0);
+    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs);
     const change = {
       events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
       recordings: [{ ended: { recordingUuid, endedAt: now, durationMs } }],
       onlyIfEnded: recordingUuid,
     };
     await untilStored(clock, () => journal.commit(change));
-    if (durationMs !== undefined) this.#finished(recordingUuid);
+    this.#over(recordingUuid, durationMs);
   }
 
   /**
@@ -214,7 +215,7 @@ export class RecordingRegistry implements Recordings {
       const durationMs = await mended(row);
       if (durationMs === undefined) return;
       await rows.mended(row.recordingUuid, durationMs);
-      this.#finished(row.recordingUuid);
+      this.#over(row.recordingUuid, durationMs);
     });
     await this.#each(left, async (row) => this.#end(row, await mended(row)));
     // Rings of recordings that nobody knows any more are removed.
@@ -280,7 +281,8 @@ export class RecordingRegistry implements Recordings {
     const { recordingUuid, cutOffMs } = recording;
     const available = recording.availability === 'available';
     const path = storage?.path(recordingUuid);
-    const durationMs = cutOffMs ?? (path === undefined ? 0 : await files.durationMs(path, rings?.path(path)));
+    const cutOff = cutOffMs === 'unknown' ? 0 : cutOffMs;
+    const durationMs = cutOff ?? (path === undefined ? 0 : await files.durationMs(path, rings?.path(path)));
     const links = available ? this.links(recordingUuid, clock.now()) : undefined;
     return {
       recording_uuid: recordingUuid,

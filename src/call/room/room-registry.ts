@@ -103,7 +103,7 @@ export class RoomRegistry implements Rooms {
     const limits = await this.#options.limits(appUuid);
     const cap = limits?.maxRooms ?? 0;
     // No await between the question and the place: the cap holds however many are asked for at once.
-    if (homes === undefined && (this.#counts.get(appUuid) ?? 0) >= cap) return tooMany();
+    if (homes === undefined && (this.#counts.get(appUuid) ?? 0) >= cap) return problems.tooManyRooms();
     this.#count(appUuid, 1);
     const { voice_activity_events: voiceActivityEvents, hold_music_url: holdMusicUrl = '' } = request;
     const about = { roomId: newUuid(), appUuid, voiceActivityEvents, holdMusicUrl };
@@ -124,7 +124,7 @@ export class RoomRegistry implements Rooms {
       this.#unmake(roomId);
       throw error;
     });
-    if (isMade === false) return tooMany();
+    if (isMade === false) return problems.tooManyRooms();
     const room = await this.#open(state);
     if (room !== undefined) return room;
     this.#unmake(roomId);
@@ -468,5 +468,3 @@ export class RoomRegistry implements Rooms {
     return room;
   }
 }
-
-const tooMany = () => problems.forbidden('Maximum number of rooms reached for this application');

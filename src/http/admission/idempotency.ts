@@ -1,7 +1,8 @@
 /**
  * `Idempotency-Key` (contract §10): the first answer again for the same request, 409 while the first is in flight, 422
  * for another request under the same key. What is admitted is stored by the commit that carries its effect; here are
- * stored the 422 and 403 of shape and policy, and the answers of routes that have no such commit.
+ * stored the 422 and 403 of shape and policy, and the answers of routes that have no such commit. The 403 of a cap on
+ * Rooms is that of a state, as is the 409 of a Room that is full: it passes when one closes, and is not stored.
  */
 import { createHash } from 'node:crypto';
 import type { Answer } from '../../call/ports/sessions.ts';
@@ -49,7 +50,7 @@ export async function keep(store: IdempotencyStore, context: RequestContext, out
   if (!isProblem(outcome)) {
     if (context.route.answerStoredBy === 'journal') store.stored(keyed);
     else await store.finish(keyed, outcome.status, bodyText(outcome));
-  } else if (outcome.status === 403 || outcome.status === 422)
+  } else if (outcome.isPassing !== true && (outcome.status === 403 || outcome.status === 422))
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
   else if (outcome.isInDoubt !== true) await store.release(keyed);
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Marked } from 'marked';
+import { Marked, Renderer } from 'marked';
 import { installed } from '../../installation.ts';
 
 const FOLDER = installed('docs');
@@ -53,9 +53,10 @@ ${pages.map(({ name, title }) => `- [${title}](/docs/${name}.md)`).join('\n')}
 - [OpenAPI 3.1](/openapi.json)
 `;
 
-const STYLE = `:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem 1.5rem 4rem}
+const STYLE = `:root{color-scheme:light dark}body{background:Canvas;color:CanvasText;font:16px/1.6 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem 1.5rem 4rem}
 pre,code{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto;padding:.8rem;border:1px solid color-mix(in srgb,currentColor 20%,transparent);border-radius:.4rem}
-table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
+:is(h1,h2,h3,h4,p,li,a) code,h1,h2,h3,h4,a{overflow-wrap:anywhere}.scroll{overflow:auto}:focus-visible{outline:2px solid;outline-offset:2px}
+table{border-collapse:collapse}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
 nav a{margin-right:1rem}`;
 
 /** The page for reading. Links to other pages lead to their pages for reading, and each heading can be linked to. */
@@ -71,6 +72,21 @@ export function documentationHtml({ title, markdown, name }: Page): string {
         anchors.set(words, before + 1);
         const id = before === 0 ? words : `${words}-${before}`;
         return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      // What is too wide for a telephone is scrolled by itself, also by keyboard.
+      code({ text, lang = '' }) {
+        const kind = lang === '' ? '' : ` class="language-${escaped(lang)}"`;
+        return `<pre tabindex="0"><code${kind}>${escaped(text)}\n</code></pre>\n`;
+      },
+      table(token) {
+        const table = Renderer.prototype.table.call(this, token);
+        return `<div class="scroll" tabindex="0" role="group" aria-label="Table">${table}</div>\n`;
+      },
+      tablecell({ header, align, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        // A column without a name has no heading.
+        const [name, scope] = header && text !== '' ? ['th', ' scope="col"'] : ['td', ''];
+        return `<${name}${scope}${align === null ? '' : ` align="${align}"`}>${text}</${name}>\n`;
       },
       link({ href, tokens }) {
         const target = servedAt(href, folder);

@@ -13,6 +13,8 @@ export interface ChargeTerms {
 }
 
 export interface ChargeOrder extends ChargeTerms {
+  /** The name of this one charge. An `Operation-Id` may name several, because the application chooses it. */
+  readonly chargeUuid: string;
   readonly operationUuid: string;
   readonly sessionUuid: string;
   /** ASCII digits, wiped by the caller when the attempt is over. */

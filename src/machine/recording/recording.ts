@@ -35,8 +35,11 @@ export interface Recording extends RecordingTerms {
   readonly availability: 'awaited' | 'available' | 'failed';
   /** When it has failed if its first audio is not durable by then. Undefined: it is, or nobody would be told. */
   readonly confirmBy: number | undefined;
-  /** The media plane gave it up, with so much audio in its file. It stays live until it is stopped. */
-  readonly cutOffMs: number | undefined;
+  /**
+   * The media plane gave it up, with so much audio in its file, or so much that nobody knows. It stays live until it is
+   * stopped. Undefined: the media plane has it.
+   */
+  readonly cutOffMs: number | 'unknown' | undefined;
 }
 
 /** The commands about a Session's recordings. */
@@ -52,7 +55,8 @@ export type RecordingEffect =
 /** The record of a recording that the store keeps. */
 export type RecordingRecord =
   | { readonly record: 'begun'; readonly recording: Recording }
-  | { readonly record: 'ended'; readonly recordingUuid: string; readonly durationMs: number };
+  /** `durationMs` undefined: its file could not be mended, and is mended later. */
+  | { readonly record: 'ended'; readonly recordingUuid: string; readonly durationMs: number | undefined };
 
 export interface RecordingStep {
   /** The recording after the step; undefined when it is over. */
@@ -88,7 +92,8 @@ export function beginRecording(
 
 /** Stops. A second stop changes nothing. */
 export function stopRecording(owner: RecordingOwner, recording: Recording): RecordingStep {
-  if (recording.cutOffMs !== undefined) return ended(owner, recording, recording.cutOffMs);
+  const { cutOffMs } = recording;
+  if (cutOffMs !== undefined) return ended(owner, recording, cutOffMs === 'unknown' ? undefined : cutOffMs);
   if (recording.phase === 'stopping') return stay(recording);
   return {
     ...stay({ ...recording, phase: 'stopping', confirmBy: undefined }),
@@ -118,7 +123,7 @@ export function hearRecording(owner: RecordingOwner, recording: Recording, notic
       // A recording that was told as available, or is being stopped, ends. Any other fails now and ends when it is
       // stopped.
       if (availability === 'available' || phase === 'stopping') return ended(owner, recording, notice.durationMs);
-      return failed(owner, { ...recording, cutOffMs: notice.durationMs });
+      return failed(owner, { ...recording, cutOffMs: notice.durationMs ?? 'unknown' });
     case 'speech.started': {
       if (!tellsSpeech(recording) || !isOfSession(owner)) return stay(recording);
       const { precedingSilenceMs: silence } = notice;
@@ -162,7 +167,11 @@ function failed(owner: RecordingOwner, recording: Recording): RecordingStep {
   };
 }
 
-function ended(owner: RecordingOwner, { recordingUuid, operationUuid }: Recording, durationMs: number): RecordingStep {
+function ended(
+  owner: RecordingOwner,
+  { recordingUuid, operationUuid }: Recording,
+  durationMs: number | undefined,
+): RecordingStep {
   return {
     recording: undefined,
     events: [recordingEnded(owner, recordingUuid, operationUuid, durationMs)],
@@ -171,16 +180,17 @@ function ended(owner: RecordingOwner, { recordingUuid, operationUuid }: Recordin
   };
 }
 
-/** `duration` is rounded down to whole seconds. */
+/** `duration` is rounded down to whole seconds. It is 0, and said to be unknown, where nobody could read the file. */
 export const recordingEnded = (
   owner: RecordingOwner,
   recordingUuid: string,
   operationUuid: string,
-  durationMs: number,
+  durationMs: number | undefined,
 ): RecordingEvent => ({
   event: 'recording.ended',
   ...owner,
   recording_uuid: recordingUuid,
   operation_uuid: operationUuid,
-  duration: Math.floor(durationMs / 1000),
+  duration: Math.floor((durationMs ?? 0) / 1000),
+  ...(durationMs === undefined ? { duration_unknown: true } : {}),
 });

@@ -92,11 +92,12 @@ export class PlaneRecordings {
     if (options === undefined) return;
     this.#forget(recording);
     const { recordingUuid, path, ring } = options;
-    const tell = (durationMs: number) =>
+    const tell = (durationMs: number | undefined) =>
       this.#options.notify({ type: 'recording.failed', recordingUuid, reason: 'media_unavailable', durationMs });
     mendWav(path, ring).then(
       (mended) => tell(mended?.durationMs ?? 0),
-      () => tell(0),
+      // A file that never was has no audio. One that the disk keeps from us may have much.
+      (error: unknown) => tell(error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 0 : undefined),
     );
   }
 

@@ -82,11 +82,12 @@ const toldOfRecording = (
   name: 'recording.became_available' | 'recording.ended',
   description: string,
   fields: Schema,
+  optional: Schema = {},
 ): Schema => ({
   description,
   anyOf: [
-    toldOfSession(name, 'A recording of a Session.', { ...recorded, ...fields }),
-    told(name, 'A recording of a Room.', { room_id: uuid, ...recorded, ...fields }),
+    toldOfSession(name, 'A recording of a Session.', { ...recorded, ...fields }, optional),
+    told(name, 'A recording of a Room.', { room_id: uuid, ...recorded, ...fields }, optional),
   ],
 });
 
@@ -96,11 +97,17 @@ const RECORDINGS = {
     'The first audio of a recording is durable, and can be fetched.',
     { pull_url: signed, live_url: signed, expires_at: instant },
   ),
-  RecordingEndedEvent: toldOfRecording('recording.ended', 'A recording is over. It comes once for each, whatever ended it.', {
-    pull_url: signed,
-    expires_at: instant,
-    duration: { ...count, description: 'Seconds, rounded down.' },
-  }),
+  RecordingEndedEvent: toldOfRecording(
+    'recording.ended',
+    'A recording is over. It comes once for each, whatever ended it.',
+    { pull_url: signed, expires_at: instant, duration: { ...count, description: 'Seconds, rounded down.' } },
+    {
+      duration_unknown: {
+        const: true,
+        description: 'The file was out of reach, so `duration` is 0 and says nothing. It is mended when it is back.',
+      },
+    },
+  ),
   RecordingFailedEvent: toldOfSession('recording.failed', 'No audio of a recording was durable in time.', {
     ...recorded,
     error: { const: 'recording unavailable' },
