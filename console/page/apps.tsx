@@ -97,10 +97,12 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
             <State state={state} /> {app.webhook_url}
             {app.webhook_url === '' && <code>{`bin/sidetone apps update ${app.app_uuid} --webhook-url URL`}</code>}
             {lastError !== '' && <span class="error"> {lastError}</span>}
-            <span class="quiet small">
-              {' '}
-              since <Time at={since} />
-            </span>
+            {app.webhook_url !== '' && (
+              <span class="quiet small">
+                {' '}
+                since <Time at={since} />
+              </span>
+            )}
           </span>,
         ],
         [

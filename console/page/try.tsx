@@ -207,7 +207,7 @@ function Sample({ app }: { readonly app: AppDetail }) {
     <section class="card" aria-labelledby="sample">
       <h2 id="sample">Send a sample event</h2>
       <p class="quiet small">
-        It goes to {app.webhook_url === '' ? 'nobody, because the application has no webhook' : app.webhook_url}, marked{' '}
+        {app.webhook_url === '' ? 'It waits until the application has a webhook' : `It goes to ${app.webhook_url}`}, marked{' '}
         <code>"test": true</code>.
       </p>
       <div class="form">
