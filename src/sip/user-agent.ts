@@ -106,7 +106,9 @@ export class UserAgent {
       product: options.product,
       local: (peer) => options.local(peer),
       enter: (key, call) => this.#dialogs.set(key, call),
-      leave: (key) => this.#dialogs.delete(key),
+      leave: (key, call) => {
+        if (this.#dialogs.get(key) === call) this.#dialogs.delete(key);
+      },
       tell: (call, event) => this.#outputs.push({ type: 'call', call, event }),
       closed: (call) => this.#calls.delete(call),
     };

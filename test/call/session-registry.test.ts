@@ -6,6 +6,7 @@ import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { inbound } from '../../src/machine/session/session.ts';
 import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { isProblem } from '../../src/problem.ts';
@@ -407,6 +408,32 @@ test('what a process left behind is ended once after the orphan timeout, and can
     { event: 'session.ended', session_uuid: 'two', answered: false, duration_seconds: 0, hangup_by: 'system' },
   ]);
   expect(clock.armed).toBe(0);
+});
+
+test('a call that comes back before the node has let it go is one call, whatever the actor before finds late', async () => {
+  const { registry, journal, clock, context } = world();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = { ...inbound(about, clock.now()), phase: 'answered' } as const;
+  const goOn = async (epoch: number) => {
+    const handOver = { snapshot: () => undefined, kept: () => undefined, release() {}, reclaim() {} };
+    const leg = Object.assign(new PaperLeg(), { handOver });
+    await registry.goOn(state, { leg, listen: (to) => (leg.listener = to) }, epoch, '');
+    return leg;
+  };
+  const before = await goOn(1);
+  const elsewhere = Promise.withResolvers<boolean>();
+  const commit = spyOn(journal, 'commit').mockImplementationOnce(() => elsewhere.promise);
+  const late = registry.command(state.sessionUuid, { type: 'hangup' }, context());
+  const after = await goOn(3);
+  elsewhere.resolve(false);
+  expect(await late).toMatchObject({ status: 404 });
+  commit.mockRestore();
+  expect([...registry.all()].map(({ epoch }) => epoch)).toEqual([3]);
+  expect(await registry.command(state.sessionUuid, { type: 'hangup' }, context())).toMatchObject({ status: 202 });
+  expect([before.orders, after.orders]).toEqual([['hangup'], ['hangup']]);
+  after.listener(bye);
+  await settle();
+  expect(journal.names.filter((name) => name === 'session.ended')).toHaveLength(1);
 });
 
 test('draining refuses new calls, waits for live ones, then ends them by the system', async () => {

@@ -50,6 +50,22 @@ const request = (
   `Contact: <sip:x@192.0.2.9>\r\n${more.fields ?? ''}Content-Length: ${more.body?.length ?? 0}\r\n\r\n${more.body ?? ''}`;
 const status = (all: string[]) => all.map((each) => each.slice(8, 11));
 
+test('a call that goes on here is found by its far end, also once one that was to go on here before is let go', () => {
+  const { alice, bob, network, call, callee } = established();
+  const snapshot = callee().snapshot(true);
+  if (snapshot === undefined) throw new Error('no dialog');
+  callee().abandon();
+  const given = bob.agent.resume(snapshot, 1_000, undefined, network.now);
+  const taken = bob.agent.resume(snapshot, 4_000, undefined, network.now);
+  if (given === undefined || taken === undefined) throw new Error('too many calls');
+  given.abandon();
+  call.hangUp(network.now);
+  network.run();
+  expect(bob.ends(taken)).toMatchObject([{ end: { why: 'bye' } }]);
+  expect(alice.ends(call)).toHaveLength(1);
+  expect(network.wire.at(-1)?.line).toBe('SIP/2.0 200 OK');
+});
+
 describe('a call', () => {
   test('rings, is answered, and is hung up by either side; every part of it is forgotten', () => {
     for (const who of ['caller', 'callee'] as const) {

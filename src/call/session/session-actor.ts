@@ -71,6 +71,7 @@ export class SessionActor {
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
   #epoch: number;
+  #isOver = false;
   /** Another node goes on with the Session. */
   isGiven = false;
   #keptCall: string | undefined;
@@ -104,7 +105,7 @@ export class SessionActor {
       broken: { type: 'broken' },
       brokenAgain: () => {
         this.#leg?.hangup();
-        environment.onEnded(this.#state.sessionUuid);
+        this.#close();
       },
     });
   }
@@ -354,6 +355,7 @@ export class SessionActor {
 
   /** Another node has the call by now: the far end hears nothing of it from here. */
   dropTaken(): void {
+    if (this.#isOver) return;
     const { handOver } = this.#leg ?? {};
     if (handOver === undefined || !this.#environment.keepsCalls) this.#leg?.hangup();
     else handOver.release();
@@ -493,7 +495,10 @@ export class SessionActor {
     if (input.type === 'begin') this.#close();
   }
 
+  /** A step under way may find so late that the Session is another node's, or is here again with another actor. */
   #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#mailbox.close();
     this.#environment.onEnded(this.#state.sessionUuid);
   }

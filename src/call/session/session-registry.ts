@@ -431,6 +431,8 @@ export class SessionRegistry implements Sessions {
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
     const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
+    // A call that another node took from this one may be back before this one has let it go.
+    this.#actors.get(state.sessionUuid)?.dropTaken();
     this.#actors.add(actor);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen((signal) => actor.signal(signal));

@@ -6,7 +6,8 @@ import type { CallEvent } from './call-event.ts';
 export interface CallContext<Call> extends AgentContext {
   /** Makes the call findable by the key of one of its dialogs. A call that has the key already loses it. */
   enter(key: string, call: Call): void;
-  leave(key: string): void;
+  /** Makes the call findable by the key no more. Another call that has taken the key stays so. */
+  leave(key: string, call: Call): void;
   /** Tells an event of the call. */
   tell(call: Call, event: CallEvent): void;
   /** Called once, when nothing more may arrive for the call. */

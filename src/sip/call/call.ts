@@ -461,7 +461,7 @@ export class Call implements Timed {
     if (this.#closed) return;
     this.#closed = true;
     this.#context.layer.deadlines.set(this, Infinity);
-    for (const key of this.#keys) this.#context.leave(key);
+    for (const key of this.#keys) this.#context.leave(key, this);
     this.#keys.clear();
     this.#context.closed(this);
   }
