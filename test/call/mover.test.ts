@@ -1,10 +1,11 @@
 /** The hand-over of calls, as the node sees it that is asked to go on with one. */
 import { expect, test } from 'bun:test';
-import type { LegSnapshot } from '../../src/call/ports/leg.ts';
-import type { MovePeers } from '../../src/call/ports/session-moves.ts';
+import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
+import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/mover.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { inbound } from '../../src/machine/session/session.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const snapshot: LegSnapshot = {
@@ -21,24 +22,16 @@ const snapshot: LegSnapshot = {
   origin: { sessionId: 1, version: 1 },
 };
 
-test('A node that is asked for a call too late leaves its far end alone, which is back at its own node by then.', async () => {
+/** A mover that is asked for calls by node `a`. */
+function asked(options: Partial<ConstructorParameters<typeof Mover>[0]>) {
   const clock = new VirtualClock();
-  let answer: Parameters<MovePeers['serve']>[0] | undefined;
-  const asked: number[] = [];
+  let answer: Parameters<MovePeers['serve']>[0] = async () => Promise.reject(new Error('nobody serves'));
+  const serve: MovePeers['serve'] = (by) => {
+    answer = by;
+  };
   new Mover({
-    peers: {
-      serve: (by) => {
-        answer = by;
-      },
-      ask: async () => undefined,
-      place: async () => undefined,
-    },
-    dialer: {
-      resume: async (_, ahead) => {
-        asked.push(ahead);
-        return { failed: 'the far end refused with 488', asked: true };
-      },
-    },
+    peers: { serve, ask: async () => undefined, place: async () => undefined },
+    dialer: {},
     clock,
     log: silentLog,
     nodeId: 'b',
@@ -48,9 +41,47 @@ test('A node that is asked for a call too late leaves its far end alone, which i
     hold: () => () => {},
     goOn: async () => {},
     handedOver: () => {},
+    ...options,
   });
-  const prepare = (until: number) => answer?.({ type: 'prepare', sessionUuid: newUuid(), snapshot, ahead: 1_000 }, 'a', until);
+  return { clock, ask: (request: MoveRequest, until: number) => answer(request, 'a', until) };
+}
+
+test('A node that is asked for a call too late leaves its far end alone, which is back at its own node by then.', async () => {
+  const numbers: number[] = [];
+  const { clock, ask } = asked({
+    dialer: {
+      resume: async (_, ahead) => {
+        numbers.push(ahead);
+        return { failed: 'the far end refused with 488', asked: true };
+      },
+    },
+  });
+  const prepare = (until: number) => ask({ type: 'prepare', sessionUuid: newUuid(), snapshot, ahead: 1_000 }, until);
   expect(await prepare(clock.now() + 1)).toMatchObject({ type: 'failed', asked: true });
   expect(await prepare(clock.now())).toMatchObject({ type: 'failed', asked: false });
-  expect(asked).toEqual([1_000]);
+  expect(numbers).toEqual([1_000]);
+});
+
+test('A call that was taken over in the middle of its hand-over goes on with the leg of the takeover, and its old node lets it go.', async () => {
+  const released: string[] = [];
+  const gone: number[] = [];
+  const orders = { start() {}, ring() {}, startEarlyMedia() {}, answer() {}, reject() {}, cancel() {}, hangup() {} };
+  const handOver = { snapshot: () => undefined, kept: () => undefined, release: () => released.push('prepared'), reclaim() {} };
+  const leg: ResumedLeg = { leg: { audio: undefined, ...orders, handOver }, listen() {} };
+  const { clock, ask } = asked({
+    dialer: { resume: async () => leg },
+    find: () => ({ epoch: 2 }),
+    // The row is this node's since the takeover, as if this very commit had written it.
+    take: async () => true,
+    goOn: async (_state, _leg, epoch) => {
+      gone.push(epoch);
+    },
+  });
+  const sessionUuid = newUuid();
+  const about = { sessionUuid, appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = inbound(about, clock.now());
+  expect(await ask({ type: 'prepare', sessionUuid, snapshot, ahead: 1_000 }, clock.now() + 1)).toEqual({ type: 'prepared' });
+  const commit = { type: 'commit', sessionUuid, epoch: 1, state, now: clock.now(), traceparent: '' } as const;
+  expect(await ask(commit, clock.now() + 1)).toEqual({ type: 'committed' });
+  expect([released, gone]).toEqual([['prepared'], []]);
 });

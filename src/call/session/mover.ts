@@ -17,7 +17,7 @@ interface MoverOptions {
   readonly nodeId: string;
   /** The live Sessions of this node. */
   all(): Iterable<SessionActor>;
-  find(sessionUuid: string): SessionActor | undefined;
+  find(sessionUuid: string): { readonly epoch: number } | undefined;
   /**
    * Takes the row of a Session from a node, this one or another, at its epoch. False: it is not that node's at that
    * epoch any more. It may be asked again where it was not answered.
@@ -125,10 +125,19 @@ export class Mover {
     prepared?.cancel();
     if (prepared === undefined) return refused('it is not prepared');
     const { leg } = prepared;
+    if (request.type === 'commit' && this.#hasTaken(request)) {
+      leg.leg.handOver.release();
+      return { type: 'committed' };
+    }
     if (request.type === 'commit' && this.#options.clock.now() < until && (await this.#takeUp(request, from, leg)))
       return { type: 'committed' };
     leg.leg.handOver.release();
     return refused('it was not taken', true);
+  }
+
+  /** Whether the Session goes on here by another leg: this node took it over while its node was silent (takeover.ts). */
+  #hasTaken({ sessionUuid, epoch }: Extract<MoveRequest, { type: 'commit' }>): boolean {
+    return (this.#options.find(sessionUuid)?.epoch ?? 0) > epoch;
   }
 
   /** Goes on with a Session here, once its row is this node's. False: it is not. */
