@@ -125,18 +125,48 @@ const asJson = (value: unknown): Json => (typeof value === 'object' && value !==
 
 function objectOf(schema: Json, indent: string): string {
   const properties = Object.entries(asJson(schema.properties));
-  const values =
-    Object.keys(asJson(schema.additionalProperties)).length === 0
-      ? 'unknown'
-      : typeOf(asJson(schema.additionalProperties), indent);
-  if (properties.length === 0) return `Readonly<Record<string, ${values}>>`;
+  // The values of any name, or of names of a form.
+  const [values = {}] = [asJson(schema.additionalProperties), ...Object.values(asJson(schema.patternProperties))]
+    .map(asJson)
+    .filter((each) => Object.keys(each).length > 0);
+  if (properties.length === 0) return `Readonly<Record<string, ${typeOf(values, indent)}>>`;
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const inner = `${indent}  `;
-  const lines = properties.map(
-    ([name, each]) => `${inner}readonly ${name}${required.has(name) ? '' : '?'}: ${typeOf(asJson(each), inner)};`,
-  );
+  const lines = properties.flatMap(([name, each]) => {
+    const about = aboutOf(asJson(each));
+    const field = `${inner}readonly ${name}${required.has(name) ? '' : '?'}: ${typeOf(asJson(each), inner)};`;
+    return about === '' ? [field] : [`${inner}/** ${about} */`, field];
+  });
   return `{\n${lines.join('\n')}\n${indent}}`;
 }
+
+/** What a schema says beside its type, as a sentence: its description, or its bounds. Empty where it says nothing. */
+function aboutOf(schema: Json): string {
+  const items = asJson(schema.items);
+  const said =
+    text(schema.description) ||
+    joined([
+      rangeOf(schema),
+      schema.maxLength === undefined ? '' : `at most ${schema.maxLength} characters`,
+      countOf(schema),
+      schema.type === 'array' && typeof items.description === 'string' ? `each ${items.description}` : '',
+      schema.maxProperties === undefined ? '' : `at most ${schema.maxProperties} fields`,
+    ]);
+  const end = said === '' || said.endsWith('.') ? '' : '.';
+  return `${capital(said)}${end}`.replaceAll('*/', '*\\/');
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const joined = (parts: readonly string[]): string => parts.filter((each) => each !== '').join('; ');
+
+/** The bounds of a number, where it has both. Those of a whole number that JavaScript can hold bound nothing. */
+function rangeOf({ minimum, maximum }: Json): string {
+  const isBound = (value: unknown): boolean => typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+  return isBound(minimum) && isBound(maximum) ? `${minimum} to ${maximum}` : '';
+}
+
+const countOf = ({ minItems, maxItems }: Json): string =>
+  maxItems === undefined ? '' : minItems === undefined ? `at most ${maxItems}` : `${minItems} to ${maxItems}`;
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const camel = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -160,7 +190,11 @@ export function typescriptApi(document: Document): string {
   for (const schema of posted) mention(schema);
   const schemas = [...used].sort().map((name) => `export type ${name} = ${typeOf(document.components.schemas[name] ?? {})};`);
   const bodies = methods.flatMap((each) =>
-    each.body === undefined ? [] : [`export type ${capital(each.described.operationId)}Request = ${typeOf(each.body)};`],
+    each.body === undefined
+      ? []
+      : [
+          `${typeof each.body.description === 'string' ? `/** ${each.body.description} */\n` : ''}export type ${capital(each.described.operationId)}Request = ${typeOf(each.body)};`,
+        ],
   );
   const union = `export type WebhookEvent =\n${posted.map((schema) => `  | ${typeOf(schema)}`).join('\n')};`;
   const resources = [...new Set(methods.map(({ resource }) => resource))].map((resource) => {

@@ -1,6 +1,7 @@
 /**
  * `sidetone dev`: the platform on this machine with a loopback trunk, a number, and the demo application that answers
- * it. It takes the variables of `npm start`.
+ * it. It takes the variables of `npm start`; unless told otherwise it ends the calls that are up when it is stopped,
+ * and does not wait for them.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -68,7 +69,7 @@ Ctrl-C stops it, and gives the number back.`);
 /** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
 async function startPlatform(env) {
   const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', join(ROOT, 'src/main.ts')], {
-    env,
+    env: { ...env, SHUTDOWN_GRACE_SEC: env.SHUTDOWN_GRACE_SEC || '0' },
     // Ctrl-C is for this program, which has something to give back before it ends the platform.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -97,7 +98,11 @@ async function startPlatform(env) {
   child.stderr.on('data', (chunk) => process.stderr.write(chunk));
   const stop = async () => {
     child.kill('SIGTERM');
+    // Whoever presses Ctrl-C once more does not want to wait: the platform is told so, and is not left behind.
+    const hurry = () => child.kill('SIGINT');
+    process.on('SIGINT', hurry);
     await ended;
+    process.off('SIGINT', hurry);
   };
   try {
     return { url: await promise, ended, stop };

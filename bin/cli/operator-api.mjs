@@ -22,12 +22,16 @@ export function operatorApi(given) {
         signal,
       });
     } catch (error) {
-      throw new Stop(`no answer from ${base} (${error.cause?.code ?? error.name}); is the platform running?`);
+      throw new Stop(
+        `no answer from ${base} (${error.cause?.code ?? error.cause?.message ?? error.name}); is the platform running?`,
+      );
     }
     if (response.ok) return response;
     const isOurs = response.headers.get('content-type')?.startsWith('application/json');
     const answer = isOurs ? await response.json() : {};
-    throw new Stop(`${response.status} ${answer.code ?? ''}: ${answer.message ?? 'not a Sidetone platform'}`, response.status);
+    if (answer.code === undefined)
+      throw new Stop(`${base} is not a Sidetone platform (it answered ${response.status})`, response.status);
+    throw new Stop(`${response.status} ${answer.code}: ${answer.message}`, response.status);
   };
   const ask = (method, path, body) => open(path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
   const json = async (method, path, body) => (await ask(method, path, body)).json();

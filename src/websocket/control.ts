@@ -5,7 +5,7 @@
  *   platform → server   start, mark_played, dtmf, member_joined, member_left, speech_started, speech_ended, error
  *   server → platform   clear, mark, pause, resume, send_dtmf, transfer, hangup
  *
- * Anything else a server sends is ignored.
+ * Anything else a server sends is answered with an `error`, so that a misspelt order is not taken for an obeyed one.
  */
 
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
@@ -14,6 +14,10 @@ import type { StreamFormat } from '../media/leg/stream.ts';
 import { type Dialect, type DialectOptions, objectOf } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';
+
+const NO_OBJECT = 'a text message must be a JSON object';
+const NO_NAME = `mark: name must be a string of at most ${WEBSOCKET_MARK_MAX_CHARS} characters`;
+const NO_TYPE = 'type must be clear, mark, pause, resume, send_dtmf, transfer or hangup';
 
 export class ControlledAudio implements Dialect {
   readonly readsText = true;
@@ -88,13 +92,14 @@ export class ControlledAudio implements Dialect {
         void this.#order(message.type, message);
         return true;
       default:
+        this.#say({ type: 'error', message: message === undefined ? NO_OBJECT : NO_TYPE });
         return true;
     }
   }
 
   #mark(name: unknown): void {
-    if (typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return;
-    if (!this.#options.mark(name)) this.played(name);
+    if (typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) this.#say({ type: 'error', message: NO_NAME });
+    else if (!this.#options.mark(name)) this.played(name);
   }
 
   async #order(type: BotOrder['type'], message: Message): Promise<void> {

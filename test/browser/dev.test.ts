@@ -15,7 +15,6 @@ const environment = (more: Record<string, string> = {}) => ({
   HTTP_PORT: '0',
   SIP_LISTEN: 'udp:127.0.0.1:0',
   MEDIA_WORKERS: '1',
-  SHUTDOWN_GRACE_SEC: '0',
   DATA_DIR: dataDir,
   ...more,
 });
@@ -141,7 +140,7 @@ test('an event that is not signed is refused', async () => {
   expect((await fetch(`${page}hook`, { method: 'POST', body: '{"event":"session.created"}' })).status).toBe(401);
 });
 
-test('Ctrl-C gives its number back to the application that had it', async () => {
+test('Ctrl-C gives its number back to the application that had it, and does not wait for calls that are up', async () => {
   const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
   const number = encodeURIComponent('+15550001');
   /** Runs a program until it prints `ready`, which has the platform's address, has `act` do something, and ends it. */
@@ -164,7 +163,9 @@ test('Ctrl-C gives its number back to the application that had it', async () => 
       child.once('exit', (code) => reject(new Error(`${program} ended with ${code}: ${printed}`)));
     });
     await act(url).finally(() => process.kill(-(child.pid ?? 0), 'SIGINT')); // Ctrl-C is for all of a terminal's programs.
+    const since = performance.now();
     await ended;
+    return performance.now() - since;
   };
   const operator = async (url: string, method: string, path: string, body?: unknown) => {
     const authorization = `Bearer ${readFileSync(join(own, 'operator.token'), 'utf8').trim()}`;
@@ -180,7 +181,15 @@ test('Ctrl-C gives its number back to the application that had it', async () => 
     mine = (await operator(url, 'POST', '/apps', { name: 'mine' })).app_uuid;
     await operator(url, 'PUT', `/numbers/${number}`, { app_uuid: mine });
   });
-  await run(async (url) => expect(await numbers(url)).toEqual([]));
+  const stopMs = await run(async (url) => {
+    expect(await numbers(url)).toEqual([]);
+    const { apps } = await operator(url, 'GET', '/apps');
+    const demo = apps.find(({ name }: { readonly name: string }) => name === 'demo').app_uuid;
+    await operator(url, 'POST', `/apps/${demo}/dial`, { from: '+15550001', to: '+15550001' });
+    while ((await operator(url, 'GET', '/sessions?state=answered')).sessions.length < 2);
+  });
+  // SHUTDOWN_GRACE_SEC is 30 where nobody says otherwise.
+  expect(stopMs).toBeLessThan(20_000);
   const bun = join(import.meta.dir, '../../node_modules/.bin/bun');
   const main = join(import.meta.dir, '../../src/main.ts');
   await during(bun, ['--no-env-file', main], /"url":"([^"]+)"/, async (url) => expect(await numbers(url)).toEqual(['+15550001']));

@@ -3,6 +3,8 @@
  * Errors).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import Ajv2020 from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
@@ -274,4 +276,61 @@ test('what is wrong with two fields together is told by the field that holds bot
   expect((await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', body)).body.message).toStartWith(
     'media_format: must be mulaw',
   );
+});
+
+describe('the OpenAPI document', () => {
+  const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
+  const socket = { websocket: { url: 'ws://example.com/' }, media_format: { from_session: format, to_session: format } };
+  const many = (count: number, name = (at: number) => `X-${at}`) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), 'v']));
+  const named = (length: number) => many(1, () => 'n'.repeat(length));
+  const charge = (amount: number) => ({
+    card_uuid: `card_${newUuid()}`,
+    cvv_uuid: `cvv_${newUuid()}`,
+    exp_month: 1,
+    exp_year: 2030,
+    amount,
+    currency: 'ils',
+    provider: 'sandbox',
+    terminal_number: '1234567',
+  });
+  const connect = '/v1/sessions:connectWebsocket';
+  const inRoom = { ...socket, room_id: newUuid() };
+
+  /** Limits that concern several fields, or how many there are: the name of a schema, the limit, and one more. */
+  const LIMITS: readonly (readonly [schema: string, path: string, fits: object, breaks: readonly object[]])[] = [
+    ['DialRequest', '/v1/sessions:dial', { ...dial, sip_headers: many(20) }, [{ ...dial, sip_headers: many(21) }]],
+    [
+      'ConnectWebsocketRequest',
+      connect,
+      { ...inRoom, websocket: { ...socket.websocket, headers: many(20) } },
+      [{ ...inRoom, websocket: { ...socket.websocket, headers: many(21) } }],
+    ],
+    ['ConnectWebsocketRequest', connect, { ...inRoom, parameters: many(32) }, [{ ...inRoom, parameters: many(33) }]],
+    ['ConnectWebsocketRequest', connect, { ...inRoom, parameters: named(64) }, [{ ...inRoom, parameters: named(65) }]],
+    ['SeekPlaybackRequest', `${session}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
+    ['SeekRoomPlaybackRequest', `${room}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
+    ['TransferSessionRequest', `${session}/transfer`, { to: '+15550199' }, [{}, { to: '+15550199', to_session_uuid: newUuid() }]],
+    ['ChargeRequest', `${session}/payment/charges`, charge(100), [charge(150)]],
+  ];
+
+  test('permits what is admitted at a limit, and not what is refused beyond it', async () => {
+    const { components } = (await platform.raw('/openapi.json')).body;
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ $id: 'openapi', components });
+    const judged = async (schema: string, path: string, body: object) => {
+      const headers = { 'content-type': 'application/json', 'idempotency-key': newUuid() };
+      const { status } = await platform.call(app, 'POST', path, JSON.stringify(body), headers);
+      return {
+        schema,
+        permitted: ajv.validate(`openapi#/components/schemas/${schema}`, body),
+        admitted: ![400, 422].includes(status),
+      };
+    };
+    for (const [schema, path, fits, breaks] of LIMITS) {
+      expect(await judged(schema, path, fits)).toEqual({ schema, permitted: true, admitted: true });
+      for (const each of breaks) expect(await judged(schema, path, each)).toEqual({ schema, permitted: false, admitted: false });
+    }
+  });
 });

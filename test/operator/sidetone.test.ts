@@ -89,6 +89,7 @@ describe('bin/sidetone', () => {
   }, 60_000);
 
   test('says in one line what is wrong', async () => {
+    using other = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('', { status: 404 }) });
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [['apps', 'fly'], {}, /unknown command: apps fly/],
       [['apps', 'show'], {}, /takes 1 argument/],
@@ -102,7 +103,8 @@ describe('bin/sidetone', () => {
       [['apps', 'show', 'nonsense'], {}, /404 not_found: Application not found/],
       [['apps', 'list'], { OPERATOR_TOKEN: 'wrong-token-wrong-token' }, /401 unauthorized: Invalid operator token/],
       [['apps', 'list'], { DATA_DIR: '/nowhere' }, /no operator token: .*ENOENT/],
-      [['apps', 'list'], { SIDETONE_URL: 'http://127.0.0.1:1' }, /no answer from .*is the platform running/],
+      [['apps', 'list'], { SIDETONE_URL: 'http://127.0.0.1:1' }, /no answer from .*\(bad port\); is the platform running/],
+      [['apps', 'list'], { SIDETONE_URL: `http://127.0.0.1:${other.port}` }, /is not a Sidetone platform \(it answered 404\)/],
     ];
     for (const [args, env, message] of wrong) {
       const { out, err, code } = await sidetone(args, env);

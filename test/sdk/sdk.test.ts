@@ -53,6 +53,12 @@ afterAll(async () => {
   await server.stop(true);
 });
 
+test('the types tell what a field takes: its bounds, and text where it is a map of texts', () => {
+  const types = readFileSync(join(ROOT, 'sdk/typescript/src/api.ts'), 'utf8');
+  expect(types).toContain('/** 1 to 600. */\n  readonly ring_timeout_sec: number;');
+  expect(types).toContain('readonly sip_headers?: Readonly<Record<string, string>>;');
+});
+
 test('the SDKs are those of the document that is served', async () => {
   const document = await (await fetch(`${platform.url}/openapi.json`)).json();
   const kept = (path: string) => readFileSync(join(ROOT, 'sdk', path), 'utf8');
@@ -218,8 +224,8 @@ describe('webhook handlers of the SDK of TypeScript', () => {
     const hono = new Hono();
     hono.post(
       '/hook',
-      honoWebhook(app.webhookSecret, (event) => {
-        seen.push(event.event);
+      honoWebhook(app.webhookSecret, (event, { webhookId }) => {
+        seen.push(`${event.event} ${webhookId}`);
         if (event.event === 'session.ended') throw new Error('the database of the application is away');
       }),
     );
@@ -230,7 +236,8 @@ describe('webhook handlers of the SDK of TypeScript', () => {
     expect(await send('{"event":"session.created"}')).toBe(204);
     expect(await send('{"event":"session.created"}', { 'webhook-id': 'evt_2' })).toBe(401);
     expect(await send('{"event":"session.ended"}')).toBe(500);
-    expect(seen).toEqual(['session.created', 'session.ended']);
+    // The identifier by which a delivery that comes twice is known.
+    expect(seen).toEqual(['session.created evt_1', 'session.ended evt_1']);
   });
 
   test('Express, on Node: the bytes that came are verified, and a parsed body is a mistake that is told', async () => {
@@ -238,7 +245,7 @@ describe('webhook handlers of the SDK of TypeScript', () => {
     const program = `import express from 'express';
 import { expressWebhook } from ${JSON.stringify(join(directory, 'index.js'))};
 const app = express();
-const handler = expressWebhook(process.argv[1], (event) => console.log(event.event));
+const handler = expressWebhook(process.argv[1], (event, { webhookId }) => console.log(event.event, webhookId));
 app.post('/hook', express.raw({ type: 'application/json' }), handler);
 app.post('/parsed', express.json(), handler);
 app.use((error, request, response, next) => response.status(500).send(error.message));
@@ -251,7 +258,7 @@ const server = app.listen(0, '127.0.0.1', () => console.log(server.address().por
       const base = `http://127.0.0.1:${await line()}`;
       const event = signed('{"event":"session.created"}');
       expect((await fetch(`${base}/hook`, { method: 'POST', ...event })).status).toBe(204);
-      expect(await line()).toBe('session.created');
+      expect(await line()).toBe('session.created evt_1');
       expect((await fetch(`${base}/hook`, { method: 'POST', ...event, body: '{"event":"session.ended"}' })).status).toBe(401);
       expect(await (await fetch(`${base}/parsed`, { method: 'POST', ...event })).text()).toContain('use express.raw');
     } finally {
@@ -326,7 +333,9 @@ else:
     raise AssertionError("no error")
 
 hook = json.loads(sys.stdin.read())
-assert verify_webhook(hook["body"], hook["headers"], ["whsec_AAAA", os.environ["SECRET"]])["event"] == "session.created"
+told = verify_webhook(hook["body"], hook["headers"], ["whsec_AAAA", os.environ["SECRET"]])
+sent = {name.lower(): value for name, value in hook["headers"].items()}
+assert (told["event"], told.webhook_id) == ("session.created", sent["webhook-id"]), told.webhook_id
 try:
     verify_webhook(hook["body"] + " ", hook["headers"], os.environ["SECRET"])
 except WebhookVerificationError:

@@ -215,7 +215,7 @@ function configOf(options: BaresipOptions, folder: string, port: number, control
 }
 
 /** A port that is free, as is the next one: baresip takes it for TLS. */
-async function freePair(): Promise<number> {
+export async function freePair(): Promise<number> {
   const open = async (port: number) => {
     const server = createServer();
     const isOpen = new Promise<boolean>((resolve) => {

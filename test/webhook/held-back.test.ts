@@ -34,7 +34,7 @@ const app: AppDetail = {
     createdAt: 0,
   },
   ...{ blockedWebhookEvents: [], roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
-  ...{ inboundPhoneNumbers: [], outboundCallerIds: [], paymentTerminals: [] },
+  ...{ inboundPhoneNumbers: [], outboundCallerIds: [], paymentTerminals: [], webhookError: '' },
 };
 
 test('A relay whose lease has run out rests until the database is back, also when a retry is due', async () => {

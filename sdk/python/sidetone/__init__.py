@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from ._api import EVENTS, App, Messages, Recordings, Rooms, Sessions, WebrtcTokens
 from ._transport import SidetoneError, Transport
-from .webhook import WebhookVerificationError, asgi_webhook, flask_webhook, verify_webhook
+from .webhook import Event, WebhookVerificationError, asgi_webhook, flask_webhook, verify_webhook
 
 __all__ = [
     "EVENTS",
+    "Event",
     "Sidetone",
     "SidetoneError",
     "WebhookVerificationError",

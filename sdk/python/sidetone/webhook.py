@@ -14,8 +14,13 @@ from typing import Any, Awaitable, Callable, Dict, List, Mapping, Sequence, Tupl
 _TOLERANCE_SEC = 5 * 60
 _VIEWS = itertools.count(1)
 
-Event = Dict[str, Any]
 Secrets = Union[str, Sequence[str]]
+
+
+class Event(Dict[str, Any]):
+    """An event. ``webhook_id`` is the same over all attempts to deliver it: what has been handled under it is not handled again."""
+
+    webhook_id: str = ""
 
 
 class WebhookVerificationError(Exception):
@@ -44,9 +49,11 @@ def verify_webhook(raw: Union[bytes, str], headers: Mapping[str, str], secrets: 
     for secret in [secrets] if isinstance(secrets, str) else secrets:
         expected = base64.b64encode(hmac.new(_key_of(secret), signed, hashlib.sha256).digest())
         if any(hmac.compare_digest(each, expected) for each in given):
-            event = json.loads(body)
-            if not isinstance(event, dict):
+            fields = json.loads(body)
+            if not isinstance(fields, dict):
                 raise WebhookVerificationError("the body is no event")
+            event = Event(fields)
+            event.webhook_id = identifier
             return event
     raise WebhookVerificationError("webhook-signature: is not one of this application")
 

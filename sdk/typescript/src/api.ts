@@ -25,46 +25,64 @@ export type CallQuality = {
   readonly packets_late: number;
   readonly jitter_ms: number;
   readonly round_trip_ms: number;
+  /** The delay of the jitter buffer. */
   readonly buffer_ms: number;
+  /** ITU-T G.107, 1 to 4.5; 0 when nothing was heard. */
   readonly mos: number;
   readonly codec: string;
 };
 
 export type DigitsCollectedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "digits.collected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "success" | "no_input" | "partial_then_timeout" | "cancelled" | "failure";
   readonly digits: string;
+  /** The key that ended it; `""` for none. */
   readonly terminator: string;
+  /** Why it failed, or was cancelled without a command for it. Known values: `too_few_digits`, `session_ended`, `media_unavailable`, `no_active_playback`, `source_disconnected`, `ingest_timeout`, `decode_error`, `internal_error`. */
   readonly reason?: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type DtmfReceivedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "dtmf.received";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly digit: string;
   readonly duration_ms: number;
   readonly method: "rfc4733" | "inband" | "sip_info";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type DtmfSentEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "dtmf.sent";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly digits: string;
   readonly status: "completed" | "stopped";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -90,7 +108,9 @@ export type Message = {
   readonly error_message: string;
   readonly created_at: string;
   readonly updated_at: string;
+  /** RFC 3339; empty while there is none. */
   readonly sent_at: string;
+  /** RFC 3339; empty while there is none. */
   readonly delivered_at: string;
 };
 
@@ -105,31 +125,41 @@ export type MessageOperation = {
 };
 
 export type MessageStatusChangedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "message.status_changed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly message_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "sending" | "sent" | "delivered" | "undelivered" | "failed";
   readonly from: string;
   readonly to: string;
   readonly segments: number;
+  /** `""` for none. */
   readonly error_code: string;
+  /** English, to be shown; `""` for none. */
   readonly error_message: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type Operation = {
   readonly operation_uuid: string;
   readonly status: "in_progress" | "completed" | "queued";
+  /** The Session had ended before. */
   readonly already_ended?: true;
 };
 
 export type PaymentCardCollectedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.card.collected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "collected";
   readonly card_uuid: string;
@@ -139,27 +169,39 @@ export type PaymentCardCollectedEvent = {
       readonly last4: string;
     };
   };
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 } | {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.card.collected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "failed";
   readonly reason: "luhn_check_failed" | "no_input" | "incomplete_input" | "invalid_length" | "unsupported_brand" | "cancelled" | "session_ended" | "playback_source_error" | "internal_error";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type PaymentChargeCompletedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.charge.completed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** `true` only where nothing has left the platform. */
   readonly retryable: boolean;
+  /** In the smallest unit of the currency. */
   readonly amount: number;
   readonly currency: string;
   readonly provider: string;
@@ -168,6 +210,7 @@ export type PaymentChargeCompletedEvent = {
   readonly transaction_created_at: string;
   readonly receipt_created: boolean;
   readonly installments: number;
+  /** How it was charged. Known values: `regular`, `installments`. */
   readonly transaction_type: string;
   readonly payment_method_details: {
     readonly card: {
@@ -178,69 +221,103 @@ export type PaymentChargeCompletedEvent = {
       readonly acquirer: string;
     };
   };
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 } | {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.charge.completed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** `true` only where nothing has left the platform. */
   readonly retryable: boolean;
+  /** In the smallest unit of the currency. */
   readonly amount: number;
   readonly currency: string;
   readonly provider: string;
   readonly terminal_number: string;
+  /** `indeterminate`: it is not known whether the card was charged. */
   readonly status: "declined" | "failed" | "indeterminate";
+  /** A word for programs; the set grows with the providers. Known values: `card_declined`, `provider_timeout`, `provider_unreachable`, `provider_response_invalid`, `interrupted`, `internal_error`. */
   readonly failure_reason: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type PaymentCvvCollectedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.cvv.collected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "collected";
   readonly cvv_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 } | {
+  /** The application. */
   readonly aud: string;
   readonly event: "payment.cvv.collected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly status: "failed";
   readonly reason: "luhn_check_failed" | "no_input" | "incomplete_input" | "invalid_length" | "unsupported_brand" | "cancelled" | "session_ended" | "playback_source_error" | "internal_error";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type PlaybackEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "playback.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly reason: "completed" | "stopped";
+  /** The whole playlist, in its order. Absent for a stream, a silence or a push. */
   readonly urls?: readonly (string)[];
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type PlaybackFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "playback.failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly reason: "media_unavailable" | "no_active_playback" | "source_disconnected" | "ingest_timeout" | "decode_error" | "internal_error";
+  /** The whole playlist, in its order. Absent for a stream, a silence or a push. */
   readonly urls?: readonly (string)[];
+  /** The source that failed, where one is known. */
   readonly source_index?: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -256,13 +333,19 @@ export type PlaybackOperation = {
 };
 
 export type PlaybackStartedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "playback.started";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** The whole playlist, in its order. */
   readonly urls: readonly (string)[];
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -277,74 +360,107 @@ export type Recording = {
   readonly enable_voice_activity_events: boolean;
   readonly available: boolean;
   readonly created_at: string;
+  /** Seconds so far, rounded down. */
   readonly duration: number;
   readonly media_url: string;
   readonly live_url: string;
+  /** RFC 3339; empty while there is none. */
   readonly expires_at: string;
 };
 
 export type RecordingBecameAvailableEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.became_available";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** Signed; valid until `expires_at`. */
   readonly pull_url: string;
+  /** Signed; valid until `expires_at`. */
   readonly live_url: string;
   readonly expires_at: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 } | {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.became_available";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly room_id: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** Signed; valid until `expires_at`. */
   readonly pull_url: string;
+  /** Signed; valid until `expires_at`. */
   readonly live_url: string;
   readonly expires_at: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RecordingEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** Signed; valid until `expires_at`. */
   readonly pull_url: string;
   readonly expires_at: string;
+  /** Seconds, rounded down. */
   readonly duration: number;
   readonly duration_unknown?: true;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 } | {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly room_id: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** Signed; valid until `expires_at`. */
   readonly pull_url: string;
   readonly expires_at: string;
+  /** Seconds, rounded down. */
   readonly duration: number;
   readonly duration_unknown?: true;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RecordingFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
   readonly error: "recording unavailable";
   readonly pull_url: "";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -360,25 +476,36 @@ export type RecordingOperation = {
 };
 
 export type RecordingSpeechEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.speech.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RecordingSpeechStartedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "recording.speech.started";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly recording_uuid: string;
+  /** The operation that created the recording. */
   readonly operation_uuid: string;
+  /** Absent the first time. */
   readonly preceding_silence_duration_ms?: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -394,21 +521,28 @@ export type Room = {
 };
 
 export type RoomCreatedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.created";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly app_uuid: string;
   readonly room_id: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomDeletedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.deleted";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly app_uuid: string;
   readonly room_id: string;
+  /** `timeout`: its teardown was not confirmed in time. */
   readonly reason: "closed" | "timeout";
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -422,82 +556,115 @@ export type RoomList = {
 };
 
 export type RoomMemberJoinedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.joined";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberLeftEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.left";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** Take any string. Known values: `hangup`, `removed`, `moved`, `room_closed`, `orphan`. */
   readonly reason: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberMutedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.muted";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberUnmutedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.unmuted";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberVoiceActivityChangedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.voice_activity_changed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
   readonly talking: boolean;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberVolumeChangeFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.volume_change_failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** Percent. */
   readonly volume: number;
   readonly direction: "from_member" | "to_member" | "both";
   readonly applied_directions: readonly ("from_member" | "to_member")[];
   readonly failed_directions: readonly ("from_member" | "to_member")[];
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomMemberVolumeChangedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.member.volume_changed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly room_id: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** Percent. */
   readonly volume: number;
   readonly direction: "from_member" | "to_member" | "both";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -514,24 +681,34 @@ export type RoomOperation = {
 };
 
 export type RoomPlaybackEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.playback.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly room_id: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** The whole playlist, in its order. */
   readonly urls: readonly (string)[];
   readonly reason: "completed" | "stopped";
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type RoomPlaybackFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "room.playback.failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly room_id: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** The whole playlist, in its order. */
   readonly urls: readonly (string)[];
   readonly error: "playback_error" | "playback_timeout";
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -553,62 +730,89 @@ export type Session = {
 };
 
 export type SessionAnsweredEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.answered";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The answer command, or the dial. */
   readonly operation_uuid?: string;
   readonly sip?: SipFacts;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionCreatedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.created";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The caller in E.164, or `""` where it is no number. */
   readonly caller_id: string;
+  /** The number that was called, in E.164, or `""` where it is no number. */
   readonly did: string;
   readonly type: "phone_in" | "sip" | "webrtc" | "unknown";
   readonly sip?: SipFacts;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionEarlyMediaStartedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.early_media_started";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly answered: boolean;
+  /** Treat one that you do not know as `failed`. Known values: `completed`, `busy`, `rejected`, `timeout`, `not_answered`, `invalid_number`, `cancelled`, `carrier_congested`, `carrier_unreachable`, `failed`, `number_not_found`. */
   readonly hangup_cause: string;
   readonly hangup_by: "caller" | "callee" | "system" | "network" | "unknown";
+  /** English, to be shown. Never branch on it. */
   readonly hangup_description: string;
+  /** 0 when it was not answered. */
   readonly duration_seconds: number;
+  /** The command that ended it. */
   readonly operation_uuid?: string;
   readonly sip?: SipEnd;
   readonly quality?: CallQuality;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionHeldEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.held";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly by: "far_end" | "application";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -617,23 +821,31 @@ export type SessionList = {
 };
 
 export type SessionMachineDetectionCompletedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.machine_detection.completed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly result: "human" | "machine" | "unknown";
   readonly after_ms: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionMachineGreetingEndedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.machine_greeting.ended";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly beep: boolean;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -644,21 +856,29 @@ export type SessionOperation = {
 };
 
 export type SessionResumedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.resumed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly by: "far_end" | "application";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionRingingStartedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.ringing_started";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
@@ -672,53 +892,78 @@ export type SessionSummary = {
 };
 
 export type SessionTransferCompletedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.transfer.completed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionTransferFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.transfer.failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly reason: "refused" | "failed" | "timeout" | "session_ended";
+  /** The status that the transfer failed with, where there is one. */
   readonly sip_status?: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SessionTransferRequestedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "session.transfer.requested";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** A URI, as it was sent. */
   readonly target: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type SipEnd = {
+  /** The status that the far end refused the call with. */
   readonly status?: number;
+  /** The Q.850 cause of its Reason. */
   readonly q850?: number;
+  /** The text of its Reason, else the reason phrase of the response. */
   readonly reason?: string;
 };
 
 export type SipFacts = {
   readonly call_id: string;
+  /** Absent in calls of devices. */
   readonly trunk?: string;
+  /** The device user who calls. */
   readonly device?: string;
+  /** What the device has dialled, as it was sent. */
   readonly dialled?: string;
+  /** As SDP names it. */
   readonly codec?: string;
+  /** The `X-` header fields of the far end, names as they were sent. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly p_asserted_identity?: string;
   readonly diversion?: string;
   readonly history_info?: string;
+  /** The verification of the caller’s number (ATIS-1000082). */
   readonly verstat?: string;
 };
 
@@ -730,63 +975,94 @@ export type WebrtcToken = {
 };
 
 export type WebsocketAudioPlaybackCompletedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "websocket.audio_playback_completed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly duration_ms: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type WebsocketConnectedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "websocket.connected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type WebsocketDisconnectedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "websocket.disconnected";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
   readonly reason: "remote_closed" | "local_closed" | "keepalive_timeout" | "protocol_error" | "network_error";
+  /** RFC 6455 §7.4; 1006 when the connection was lost. */
   readonly close_code: number;
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type WebsocketFailedEvent = {
+  /** The application. */
   readonly aud: string;
   readonly event: "websocket.failed";
+  /** When it happened. Never order events by it. */
   readonly timestamp: string;
   readonly session_uuid: string;
+  /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
   readonly reason: "connection_precondition_failed" | "connect_timeout" | "connection_refused" | "dns_failed" | "tls_failed" | "handshake_rejected";
   readonly error: "timeout" | "network" | "tls" | "http_4xx" | "http_5xx" | "policy" | "internal";
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
 };
 
 export type DialRequest = {
+  /** An E.164 number with leading +. */
   readonly from: string;
+  /** 1 to 600. */
   readonly ring_timeout_sec: number;
+  /** An E.164 number with leading +, or sip: and the user name of a device. */
   readonly to: string;
+  /** At most 1024 characters. */
   readonly client_state?: string;
+  /** 1 to 128 printable characters. */
   readonly display_name?: string;
   readonly machine_detection?: {
+    /** 1000 to 30000. */
     readonly timeout_ms?: number;
   };
+  /** 60 to 86400. */
   readonly max_duration_sec?: number;
+  /** At most 64 characters. */
   readonly near?: string;
+  /** At most 64 characters. */
   readonly room_id?: string;
   readonly room_muted?: boolean;
+  /** 1 to 64 of 0-9, A-D, *, #, w, W. */
   readonly send_digits?: string;
-  readonly sip_headers?: Readonly<Record<string, unknown>>;
+  /** At most 20 fields. */
+  readonly sip_headers?: Readonly<Record<string, string>>;
+  /** 1 to 64 printable characters. */
   readonly trunk?: string;
 };
 
@@ -794,9 +1070,13 @@ export type RejectSessionRequest = {
   readonly reason: "busy" | "invalid_number" | "number_not_found" | "rejected" | "timeout";
 };
 
+/** Exactly one of `to` and `to_session_uuid` is given. */
 export type TransferSessionRequest = {
+  /** 5 to 120. */
   readonly timeout_sec?: number;
+  /** An E.164 number with leading +, or a sip: URI of at most 256 characters. */
   readonly to?: string;
+  /** A lowercase UUID v4. */
   readonly to_session_uuid?: string;
 };
 
@@ -818,15 +1098,24 @@ export type ConnectWebsocketRequest = {
     };
   };
   readonly websocket: {
+    /** A ws or wss URL of at most 2048 characters. */
     readonly url: string;
+    /** 1 to 30. */
     readonly connect_timeout_sec?: number;
-    readonly headers?: Readonly<Record<string, unknown>>;
+    /** At most 20 fields. */
+    readonly headers?: Readonly<Record<string, string>>;
+    /** A token of at most 64 characters; `sidetone.v1` and `twilio` (mulaw both ways) are understood. */
     readonly subprotocol?: string;
   };
+  /** At most 1024 characters. */
   readonly client_state?: string;
+  /** At most 64 characters. */
   readonly near?: string;
+  /** At most 32 fields. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** At most 64 characters. */
   readonly phone_session_uuid?: string;
+  /** At most 64 characters. */
   readonly room_id?: string;
 };
 
@@ -839,82 +1128,126 @@ export type PlayRequest = {
     readonly sample_rate: 16000 | 24000 | 48000 | 8000;
   };
   readonly type: "push";
+  /** 0 to 200. */
   readonly volume?: number;
 } | {
   readonly type: "files";
+  /** 1 to 100; each an http or https URL of at most 2048 characters. */
   readonly urls: readonly (string)[];
+  /** 0 to 1000000. */
   readonly loop?: number;
+  /** 0 to 200. */
   readonly volume?: number;
 } | {
   readonly type: "silence";
 } | {
   readonly type: "stream";
+  /** An http or https URL of at most 2048 characters. */
   readonly url: string;
+  /** 0 to 200. */
   readonly volume?: number;
 };
 
+/** Exactly one of `position_ms` and `offset_ms` is given. */
 export type SeekPlaybackRequest = {
   readonly offset_ms?: number;
   readonly position_ms?: number;
 };
 
 export type SendDigitsRequest = {
+  /** 1 to 64 of 0-9, A-D, *, #, w, W. */
   readonly digits: string;
+  /** 40 to 1000. */
   readonly duration_ms?: number;
+  /** 40 to 1000. */
   readonly gap_ms?: number;
 };
 
 export type CollectDigitsRequest = {
   readonly barge_in?: boolean;
+  /** 1 to 600000. */
   readonly first_digit_timeout_ms?: number;
+  /** 1 to 600000. */
   readonly inter_digit_timeout_ms?: number;
+  /** 1 to 128. */
   readonly max_digits?: number;
+  /** 1 to 128. */
   readonly min_digits?: number;
+  /** At most 100; each an http or https URL of at most 2048 characters. */
   readonly prompt_files?: readonly (string)[];
+  /** At most 16; each one of 0-9, *, #, A-D. */
   readonly terminators?: readonly (string)[];
+  /** 1 to 600000. */
   readonly total_timeout_ms?: number;
+  /** 1 to 16 of 0-9, *, #, A-D. */
   readonly valid_digits?: string;
 };
 
 export type CollectCardRequest = {
+  /** 1 to 9. */
   readonly accepted_brands?: readonly ("amex" | "diners" | "discover" | "isracard" | "jcb" | "maestro" | "mastercard" | "unknown" | "visa")[];
+  /** 1 to 600000. */
   readonly first_digit_timeout_ms?: number;
+  /** 1 to 600000. */
   readonly inter_digit_timeout_ms?: number;
+  /** 1 to 5. */
   readonly max_attempts?: number;
+  /** At most 10; each an http or https URL of at most 2048 characters. */
   readonly prompt_files?: readonly (string)[];
+  /** At most 10; each an http or https URL of at most 2048 characters. */
   readonly retry_prompt_files?: readonly (string)[];
+  /** At most 15; each one of 0-9, #, A-D. */
   readonly terminators?: readonly (string)[];
 };
 
 export type CollectCvvRequest = {
+  /** Card_ and a lowercase UUID v4. */
   readonly card_uuid?: string;
+  /** 1 to 600000. */
   readonly first_digit_timeout_ms?: number;
+  /** 1 to 600000. */
   readonly inter_digit_timeout_ms?: number;
+  /** 1 to 5. */
   readonly max_attempts?: number;
+  /** At most 10; each an http or https URL of at most 2048 characters. */
   readonly prompt_files?: readonly (string)[];
+  /** At most 10; each an http or https URL of at most 2048 characters. */
   readonly retry_prompt_files?: readonly (string)[];
+  /** At most 15; each one of 0-9, #, A-D. */
   readonly terminators?: readonly (string)[];
 };
 
 export type ChargeRequest = {
+  /** Agorot, divisible by 100. */
   readonly amount: number;
+  /** Card_ and a lowercase UUID v4. */
   readonly card_uuid: string;
   readonly currency: "ils";
+  /** Cvv_ and a lowercase UUID v4. */
   readonly cvv_uuid: string;
+  /** 1 to 12. */
   readonly exp_month: number;
+  /** 2000 to 2099. */
   readonly exp_year: number;
+  /** At most 64 characters. */
   readonly provider: string;
+  /** Seven digits. */
   readonly terminal_number: string;
+  /** 1 to 36. */
   readonly installments?: number;
 };
 
 export type SendMessageRequest = {
+  /** An E.164 number with leading +. */
   readonly from: string;
+  /** 1 to 1600 characters. */
   readonly text: string;
+  /** An E.164 number with leading +. */
   readonly to: string;
 };
 
 export type CreateRoomRequest = {
+  /** An http or https URL of at most 2048 characters. */
   readonly hold_music_url?: string;
   readonly voice_activity_events?: boolean;
 };
@@ -927,36 +1260,48 @@ export type AddMemberRequest = {
 
 export type PlayToRoomRequest = {
   readonly type: "files";
+  /** 1 to 100; each an http or https URL of at most 2048 characters. */
   readonly urls: readonly (string)[];
+  /** 0 to 1000000. */
   readonly loop?: number;
+  /** 0 to 200. */
   readonly volume?: number;
 } | {
   readonly type: "stream";
+  /** An http or https URL of at most 2048 characters. */
   readonly url: string;
 };
 
+/** Exactly one of `position_ms` and `offset_ms` is given. */
 export type SeekRoomPlaybackRequest = {
   readonly offset_ms?: number;
   readonly position_ms?: number;
 };
 
 export type SetRoomPlaybackVolumeRequest = {
+  /** 0 to 200. */
   readonly volume: number;
 };
 
 export type SetMemberVolumeRequest = {
   readonly direction: "both" | "from_member" | "to_member";
+  /** 0 to 200. */
   readonly volume: number;
 };
 
 export type CreateRecordingRequest = {
+  /** `mono`; `stereo` is unsupported yet (400). */
   readonly channels: "mono" | "stereo";
+  /** `both`; the other directions are unsupported yet (400). */
   readonly direction: "both" | "session_in" | "session_out";
   readonly enable_voice_activity_events?: boolean;
   readonly include_gaps?: boolean;
   readonly voice_activity_config?: {
+    /** 0 to 1. */
     readonly sensitivity?: number;
+    /** 20 to 3600000. */
     readonly silence_duration_ms?: number;
+    /** 20 to 5000. */
     readonly speech_duration_ms?: number;
   };
 };
@@ -966,14 +1311,20 @@ export type RecordRoomRequest = {
 };
 
 export type UpdateApplicationSettingsRequest = {
+  /** At most 100; each the name of an event, or a prefix of one with a trailing .*. */
   readonly blocked_webhook_events?: readonly (string)[];
+  /** "" or an http or https URL of at most 2048 characters without user and password. */
   readonly webhook_url?: string;
 };
 
 export type CreateWebrtcTokenRequest = {
+  /** An E.164 number. */
   readonly caller_id?: string;
+  /** At most 1024 characters. */
   readonly client_state?: string;
+  /** An E.164 number. */
   readonly to?: string;
+  /** 60 to 86400. */
   readonly ttl_sec?: number;
 };
 

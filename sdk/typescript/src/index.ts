@@ -5,7 +5,14 @@ import { type SidetoneOptions, Transport } from './transport.ts';
 export type * from './api.ts';
 export { type BrowserCall, type ConnectBrowserOptions, connectBrowser } from './browser.ts';
 export { Listing, type RequestOptions, SidetoneError, type SidetoneOptions } from './transport.ts';
-export { expressWebhook, honoWebhook, verifyWebhook, WebhookVerificationError, webhookHandler } from './webhook.ts';
+export {
+  expressWebhook,
+  honoWebhook,
+  verifyWebhook,
+  type WebhookDelivery,
+  WebhookVerificationError,
+  webhookHandler,
+} from './webhook.ts';
 
 /** `new Sidetone({ baseUrl, appUuid, apiKey }).sessions.dial({ from, to, ring_timeout_sec: 30 })` */
 export class Sidetone {

@@ -68,7 +68,15 @@ function read(headers: HeaderSource, name: string): string {
   return text;
 }
 
-type OnEvent = (event: WebhookEvent) => void | Promise<void>;
+/** What a delivery says beside its event. */
+export interface WebhookDelivery {
+  /** `Webhook-Id`, the same over all attempts: what has been handled under it is not handled again. */
+  readonly webhookId: string;
+}
+
+type OnEvent = (event: WebhookEvent, delivery: WebhookDelivery) => void | Promise<void>;
+
+const deliveryOf = (headers: HeaderSource): WebhookDelivery => ({ webhookId: read(headers, 'webhook-id') });
 
 /**
  * A receiver for everything that speaks `Request` and `Response`: Bun, Deno, workers at the edge, Next.js. 204 is sent
@@ -84,7 +92,7 @@ export function webhookHandler(secrets: string | readonly string[], onEvent: OnE
       if (error instanceof WebhookVerificationError) return new Response(error.message, { status: 401 });
       throw error;
     }
-    await onEvent(event);
+    await onEvent(event, deliveryOf(request.headers));
     return new Response(null, { status: 204 });
   };
 }
@@ -114,7 +122,8 @@ export const expressWebhook =
     try {
       if (!(request.body instanceof Uint8Array))
         throw new Error("use express.raw({ type: 'application/json' }) before this handler");
-      await onEvent(await verifyWebhook(request.body, request.headers, secrets));
+      const event = await verifyWebhook(request.body, request.headers, secrets);
+      await onEvent(event, deliveryOf(request.headers));
       response.status(204).end();
     } catch (error) {
       if (error instanceof WebhookVerificationError) response.status(401).send(error.message);

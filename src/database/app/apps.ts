@@ -3,6 +3,7 @@ import { and, asc, eq, sql } from 'drizzle-orm';
 import { newAppUuid } from '../../id.ts';
 import { OPERATOR_LIST_MAX_ITEMS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
+import type { Attempt } from '../event/attempt.ts';
 import { apiKeys, apps, webhookSecrets } from '../schema.ts';
 import type { Seal } from '../vault/seal.ts';
 import { newApiKey, newWebhookSecret, webhookSecretRow } from './credentials.ts';
@@ -30,6 +31,8 @@ export interface AppDetail extends App {
   readonly inboundPhoneNumbers: readonly string[];
   readonly outboundCallerIds: readonly string[];
   readonly paymentTerminals: readonly string[];
+  /** Why the event that has waited longest was not delivered, in a word; `""` where none waits or was tried yet. */
+  readonly webhookError: string;
 }
 
 interface NewApp {
@@ -202,6 +205,7 @@ const DETAIL_ROW = {
   numbers: '',
   caller_ids: '',
   terminals: '',
+  tried: '',
 };
 
 const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
@@ -219,13 +223,20 @@ const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
   inboundPhoneNumbers: JSON.parse(row.numbers),
   outboundCallerIds: JSON.parse(row.caller_ids),
   paymentTerminals: JSON.parse(row.terminals),
+  webhookError: errorOf(JSON.parse(row.tried)),
 });
+
+/** `dns`, `timeout`; `http_500` where the receiver answered. */
+const errorOf = (tried: Pick<Attempt, 'status' | 'error'> | null): string =>
+  tried === null || tried.error === '' || tried.status === null ? (tried?.error ?? '') : `http_${tried.status}`;
 
 const listOf = (column: string, table: string): string =>
   `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;
 const DETAIL = `SELECT name, webhook_url, webhook_disabled, webhook_since, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
   max_members_per_room, created_at, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
-  ${listOf('terminal_number', 'payment_terminals')} AS terminals
+  ${listOf('terminal_number', 'payment_terminals')} AS terminals,
+  coalesce((SELECT e.attempts -> -1 FROM outbox AS o JOIN events AS e USING (event_id) WHERE o.app_uuid = a.app_uuid
+    ORDER BY o.xid, o.event_id LIMIT 1)::text, 'null') AS tried
   FROM apps AS a WHERE app_uuid = $1`;
 
 /** The columns that a PATCH at `now` (ms since the epoch) sets. */

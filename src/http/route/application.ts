@@ -73,13 +73,13 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
 ];
 
 /**
- * The state of the webhook, since when it is so, and the answer that disabled it (an extension); `last_error` is `""`
- * when none did.
+ * The state of the webhook, since when it is so, and why events are not delivered (an extension): the answer that
+ * disabled it, or what the last attempt for the event that has waited longest met.
  */
-const webhookStatus = ({ webhookUrl: url, webhookDisabled, webhookSince }: AppDetail) => ({
+const webhookStatus = ({ webhookUrl: url, webhookDisabled, webhookSince, webhookError }: AppDetail) => ({
   state: url === '' ? 'unset' : webhookDisabled ? 'disabled' : 'enabled',
   since: timestamp(webhookSince),
-  last_error: url !== '' && webhookDisabled ? 'http_410' : '',
+  last_error: url === '' ? '' : webhookDisabled ? 'http_410' : webhookError,
 });
 
 /** The application as its owner sees it. */

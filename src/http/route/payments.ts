@@ -53,19 +53,21 @@ const collectCard = shape(() =>
 );
 const collectCvv = shape(() => type({ ...collection(), 'card_uuid?': cardUuid() }));
 
-const charge = shape(() =>
-  type({
-    '+': 'reject',
-    card_uuid: cardUuid(),
-    cvv_uuid: cvvUuid(),
-    exp_month: '1 <= number.integer <= 12',
-    exp_year: '2000 <= number.integer <= 2099',
-    amount: `1 <= number.integer <= ${CHARGE_AMOUNT_MAX}`,
-    currency: "'ils'",
-    provider: '1 <= string <= 64',
-    terminal_number: type(/^[0-9]{7}$/).describe('seven digits'),
-    'installments?': `1 <= number.integer <= ${CHARGE_INSTALLMENTS_MAX}`,
-  }),
+const charge = shape(
+  () =>
+    type({
+      '+': 'reject',
+      card_uuid: cardUuid(),
+      cvv_uuid: cvvUuid(),
+      exp_month: '1 <= number.integer <= 12',
+      exp_year: '2000 <= number.integer <= 2099',
+      amount: `1 <= number.integer <= ${CHARGE_AMOUNT_MAX}`,
+      currency: "'ils'",
+      provider: '1 <= string <= 64',
+      terminal_number: type(/^[0-9]{7}$/).describe('seven digits'),
+      'installments?': `1 <= number.integer <= ${CHARGE_INSTALLMENTS_MAX}`,
+    }),
+  { amount: { multipleOf: 100, description: 'agorot, divisible by 100' } },
 );
 
 interface CollectionBody {
@@ -127,7 +129,7 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
     async (context, body) => {
       if (context.keyed === undefined) return problems.invalid('Idempotency-Key: is required');
       if (charges.provider !== undefined && body.provider !== charges.provider)
-        return problems.invalid("provider: must be the configured provider's identifier");
+        return problems.invalid(`provider: must be ${charges.provider}, the configured one`);
       if (body.amount % 100 !== 0) return problems.invalid('amount: must be divisible by 100');
       const uuid = context.params.uuid ?? '';
       if (!isUuid(uuid) || !(await sessions.owns(context.appUuid, uuid, 'collect_payment'))) return undefined;

@@ -49,12 +49,14 @@ const play = shape(() =>
 type PlayRequest = typeof play extends Shape<infer Request> ? Request : never;
 
 /** A seek, of a Session's playback or a Room's. `placeOf` sees to it that exactly one of the two fields is given. */
-export const seek = shape(() =>
-  type({
-    '+': 'reject',
-    'position_ms?': `0 <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
-    'offset_ms?': `${Number.MIN_SAFE_INTEGER} <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
-  }),
+export const seek = shape(
+  () =>
+    type({
+      '+': 'reject',
+      'position_ms?': `0 <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
+      'offset_ms?': `${Number.MIN_SAFE_INTEGER} <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
+    }),
+  { '': { minProperties: 1, maxProperties: 1, description: 'Exactly one of `position_ms` and `offset_ms` is given.' } },
 );
 
 /**

@@ -19,24 +19,30 @@ const SENSITIVITY = 0.5;
 const SPEECH_MS = 100;
 const SILENCE_MS = 500;
 
-const create = shape(() =>
-  type({
-    '+': 'reject',
-    direction: "'both' | 'session_in' | 'session_out'",
-    channels: "'mono' | 'stereo'",
-    'include_gaps?': 'boolean',
-    'enable_voice_activity_events?': 'boolean',
-    'voice_activity_config?': {
+const create = shape(
+  () =>
+    type({
       '+': 'reject',
-      'sensitivity?': '0 <= number <= 1',
-      'speech_duration_ms?': '20 <= number.integer <= 5000',
-      'silence_duration_ms?': '20 <= number.integer <= 3600000',
-    },
-  }).narrow(
-    ({ direction, channels }, context) =>
-      (direction === 'both' || context.reject({ path: ['direction'], expected: 'both; the other directions are unsupported' })) &&
-      (channels === 'mono' || context.reject({ path: ['channels'], expected: 'mono; stereo is unsupported' })),
-  ),
+      direction: "'both' | 'session_in' | 'session_out'",
+      channels: "'mono' | 'stereo'",
+      'include_gaps?': 'boolean',
+      'enable_voice_activity_events?': 'boolean',
+      'voice_activity_config?': {
+        '+': 'reject',
+        'sensitivity?': '0 <= number <= 1',
+        'speech_duration_ms?': '20 <= number.integer <= 5000',
+        'silence_duration_ms?': '20 <= number.integer <= 3600000',
+      },
+    }).narrow(
+      ({ direction, channels }, context) =>
+        (direction === 'both' ||
+          context.reject({ path: ['direction'], expected: 'both; the other directions are unsupported' })) &&
+        (channels === 'mono' || context.reject({ path: ['channels'], expected: 'mono; stereo is unsupported' })),
+    ),
+  {
+    direction: { description: '`both`; the other directions are unsupported yet (400)' },
+    channels: { description: '`mono`; `stereo` is unsupported yet (400)' },
+  },
 );
 const createInRoom = shape(() => type({ '+': 'reject', 'include_gaps?': 'boolean' }));
 

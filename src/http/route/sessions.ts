@@ -51,43 +51,53 @@ export const target = () =>
     'an E.164 number with leading +, or sip: and the user name of a device',
   );
 
-const dial = shape<DialRequest>(() =>
-  type({
-    '+': 'reject',
-    from: e164(),
-    to: target(),
-    ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
-    'trunk?': printable(64),
-    'send_digits?': type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`),
-    'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
-    'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
-    'sip_headers?': sipHeaders(),
-    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-    'room_id?': 'string <= 64',
-    'near?': 'string <= 64',
-    'room_muted?': 'boolean',
-    'machine_detection?': {
+const dial = shape<DialRequest>(
+  () =>
+    type({
       '+': 'reject',
-      'timeout_ms?': `${MACHINE_DETECTION_MIN_MS} <= number.integer <= ${MACHINE_DETECTION_MAX_MS}`,
-    },
-  }),
+      from: e164(),
+      to: target(),
+      ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
+      'trunk?': printable(64),
+      'send_digits?': type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`),
+      'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
+      'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
+      'sip_headers?': sipHeaders(),
+      'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
+      'room_id?': 'string <= 64',
+      'near?': 'string <= 64',
+      'room_muted?': 'boolean',
+      'machine_detection?': {
+        '+': 'reject',
+        'timeout_ms?': `${MACHINE_DETECTION_MIN_MS} <= number.integer <= ${MACHINE_DETECTION_MAX_MS}`,
+      },
+    }),
+  { sip_headers: { maxProperties: SIP_HEADERS_MAX } },
 );
 
 const reject = shape(() =>
   type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }),
 );
 
-const transfer = shape(() =>
-  type({
-    '+': 'reject',
-    'to?': type('string')
-      .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('an E.164 number with leading + or a sip: URI'))
-      .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
-    'to_session_uuid?': type('string')
-      .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))
-      .describe('a lowercase UUID v4'),
-    'timeout_sec?': `${TRANSFER_TIMEOUT_MIN_SEC} <= number.integer <= ${TRANSFER_TIMEOUT_MAX_SEC}`,
-  }),
+const transfer = shape(
+  () =>
+    type({
+      '+': 'reject',
+      'to?': type('string')
+        .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('an E.164 number with leading + or a sip: URI'))
+        .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
+      'to_session_uuid?': type('string')
+        .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))
+        .describe('a lowercase UUID v4'),
+      'timeout_sec?': `${TRANSFER_TIMEOUT_MIN_SEC} <= number.integer <= ${TRANSFER_TIMEOUT_MAX_SEC}`,
+    }),
+  {
+    '': {
+      minProperties: 1,
+      not: { required: ['to', 'to_session_uuid'] },
+      description: 'Exactly one of `to` and `to_session_uuid` is given.',
+    },
+  },
 );
 
 const facts = { auth: 'application', tag: 'Sessions', resource: 'Session' } as const;

@@ -65,28 +65,37 @@ const format = () =>
     sample_rate: '8000',
   });
 
-const connect = shape<ConnectWebsocketRequest>(() =>
-  type({
-    '+': 'reject',
-    websocket: {
+const connect = shape<ConnectWebsocketRequest>(
+  () =>
+    type({
       '+': 'reject',
-      url: url(),
-      'headers?': headers(),
-      'subprotocol?': type(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/).describe('a token of at most 64 characters'),
-      'connect_timeout_sec?': `1 <= number.integer <= ${WEBSOCKET_CONNECT_MAX_SEC}`,
+      websocket: {
+        '+': 'reject',
+        url: url(),
+        'headers?': headers(),
+        'subprotocol?': type(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/).describe('a token of at most 64 characters'),
+        'connect_timeout_sec?': `1 <= number.integer <= ${WEBSOCKET_CONNECT_MAX_SEC}`,
+      },
+      media_format: { '+': 'reject', from_session: format(), to_session: format() },
+      'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
+      'room_id?': 'string <= 64',
+      'near?': 'string <= 64',
+      'parameters?': parameters(),
+      'phone_session_uuid?': 'string <= 64',
+    }).narrow(
+      ({ websocket, media_format: { from_session, to_session } }, context) =>
+        websocket.subprotocol !== 'twilio' ||
+        (from_session.encoding === 'mulaw' && to_session.encoding === 'mulaw') ||
+        context.reject({ path: ['media_format'], expected: 'mulaw both ways for the subprotocol twilio' }),
+    ),
+  {
+    'websocket.headers': { maxProperties: WEBSOCKET_HEADERS_MAX },
+    'websocket.subprotocol': {
+      examples: ['sidetone.v1', 'twilio'],
+      description: 'a token of at most 64 characters; `sidetone.v1` and `twilio` (mulaw both ways) are understood',
     },
-    media_format: { '+': 'reject', from_session: format(), to_session: format() },
-    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-    'room_id?': 'string <= 64',
-    'near?': 'string <= 64',
-    'parameters?': parameters(),
-    'phone_session_uuid?': 'string <= 64',
-  }).narrow(
-    ({ websocket, media_format: { from_session, to_session } }, context) =>
-      websocket.subprotocol !== 'twilio' ||
-      (from_session.encoding === 'mulaw' && to_session.encoding === 'mulaw') ||
-      context.reject({ path: ['media_format'], expected: 'mulaw both ways for the subprotocol twilio' }),
-  ),
+    parameters: { maxProperties: BOT_PARAMETERS_MAX, propertyNames: { maxLength: BOT_PARAMETER_NAME_MAX_CHARS } },
+  },
 );
 
 export const webSocketRoutes = (sessions: Sessions): readonly Route[] => [

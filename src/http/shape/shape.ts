@@ -20,14 +20,20 @@ interface Definition<B> {
 }
 
 /**
+ * What a schema says beside its arktype type: the words of JSON Schema that a `narrow` judges by and cannot tell, under
+ * the path of the field (`websocket.headers`; "" is the body).
+ */
+type Told = Readonly<Record<string, object>>;
+
+/**
  * The shape of an arktype type, which is made when it is first needed, after the library is loaded (`type.ts`).
  */
-export function shape<B>(define: () => Definition<B>): Shape<B> {
+export function shape<B>(define: () => Definition<B>, told: Told = {}): Shape<B> {
   let made: { readonly definition: Definition<B>; readonly schema: object } | undefined;
   const make = () => {
     const definition = define();
     const { $schema: _dialect, ...schema } = definition.toJsonSchema({ fallback: (context) => context.base });
-    made = { definition, schema };
+    made = { definition, schema: Object.entries(told).reduce(withTold, schema) };
     return made;
   };
   return {
@@ -46,6 +52,15 @@ export function shape<B>(define: () => Definition<B>): Shape<B> {
       return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first, schema) };
     },
   };
+}
+
+/** A schema with more words at a path. Throws where the path leads nowhere. */
+function withTold(schema: SchemaNode, [path, words]: readonly [string, object]): SchemaNode {
+  if (path === '') return { ...schema, ...words };
+  const [name = '', ...rest] = path.split('.');
+  const child = schema.properties?.[name];
+  if (child === undefined) throw new Error(`a shape tells of ${name}, which it has not`);
+  return { ...schema, properties: { ...schema.properties, [name]: withTold(child, [rest.join('.'), words]) } };
 }
 
 /**

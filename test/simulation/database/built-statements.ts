@@ -88,6 +88,7 @@ export const builtStatements: readonly Statement[] = [
         numbers: '[]',
         caller_ids: JSON.stringify(caller_ids),
         terminals: JSON.stringify(terminals),
+        tried: 'null',
       },
     ];
   }),
