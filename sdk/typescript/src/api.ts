@@ -421,8 +421,9 @@ export type RecordingEndedEvent = {
   readonly expires_at: string;
   /** Seconds, rounded down. */
   readonly duration: number;
+  /** The file was out of reach, so `duration` is 0 and says nothing. It is mended when it is back. */
   readonly duration_unknown?: true;
-  /** Only in a sample that was asked for (`sidetone trigger`). */
+  /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
   /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
@@ -441,6 +442,7 @@ export type RecordingEndedEvent = {
   readonly expires_at: string;
   /** Seconds, rounded down. */
   readonly duration: number;
+  /** The file was out of reach, so `duration` is 0 and says nothing. It is mended when it is back. */
   readonly duration_unknown?: true;
   /** Only in a sample that was asked for (`sidetone trigger`). */
   readonly test?: true;
