@@ -135,7 +135,7 @@ export class Mover {
     return refused('it was not taken', true);
   }
 
-  /** Whether the Session goes on here by another leg: this node took it over while its node was silent (takeover.ts). */
+  /** Whether the Session goes on here by another leg: it was taken over while its node was silent (takeover.ts). */
   #hasTaken({ sessionUuid, epoch }: Extract<MoveRequest, { type: 'commit' }>): boolean {
     return (this.#options.find(sessionUuid)?.epoch ?? 0) > epoch;
   }

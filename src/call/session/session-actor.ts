@@ -103,10 +103,7 @@ export class SessionActor {
       nextDeadline: () => nextDeadline(this.#state),
       deadline: { type: 'deadline' },
       broken: { type: 'broken' },
-      brokenAgain: () => {
-        this.#leg?.hangup();
-        this.#close();
-      },
+      brokenAgain: () => this.abandon(),
     });
   }
 
@@ -139,7 +136,7 @@ export class SessionActor {
     return this.#mailbox.drained();
   }
 
-  /** This node was declared dead: the far end is hung up on, and nothing more is written or told. */
+  /** The node was declared dead, or the actor is broken: it hangs up on the far end, and writes and tells nothing. */
   abandon(): void {
     this.#leg?.hangup();
     this.#close();
@@ -253,7 +250,10 @@ export class SessionActor {
     if (envelope.context !== undefined) this.#traceparent = envelope.context.traceparent;
     const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
-    if (outcome === 'elsewhere') this.#endedElsewhere(envelope);
+    if (outcome === 'elsewhere') {
+      refuse(envelope, problems.notFound('Session'));
+      this.dropTaken();
+    }
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
     const isGivenUp = envelope.input.type === 'begin' && outcome === 'late';
     if (envelope.input.type === 'begin' && outcome === 'refused') this.#close();
@@ -360,11 +360,6 @@ export class SessionActor {
     if (handOver === undefined || !this.#environment.keepsCalls) this.#leg?.hangup();
     else handOver.release();
     this.#close();
-  }
-
-  #endedElsewhere(envelope: Envelope<SessionInput>): void {
-    refuse(envelope, problems.notFound('Session'));
-    this.dropTaken();
   }
 
   #perform(effects: readonly Effect[], playlist: Playlist | undefined): void {
