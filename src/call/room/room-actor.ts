@@ -5,8 +5,6 @@
  */
 
 import type { Change, RoomRow } from '../../database/journal/journal.ts';
-import { platformEvent } from '../../event/platform-event.ts';
-import { newWebhookId } from '../../id.ts';
 import {
   type RoomCommand,
   type RoomEffect,
@@ -24,6 +22,7 @@ import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
+import { isEmpty, stepChange } from '../step-change.ts';
 import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
@@ -217,7 +216,7 @@ export class RoomActor {
       return;
     }
     if (context !== undefined) this.#traceparent = context.traceparent;
-    const change = this.#changeOf(next, context, answer, now);
+    const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
     if (outcome === 'refused' && input.type === 'begin') this.#neverBegan();
@@ -258,7 +257,7 @@ export class RoomActor {
     if (input.type === 'media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
-  #changeOf(next: RoomStep, context: CommandContext | undefined, answer: Answer | undefined, now: number): Change | undefined {
+  #changeOf(next: RoomStep, envelope: Envelope<RoomInput>, now: number): Change | undefined {
     const { state } = next;
     const row: RoomRow = {
       roomId: state.roomId,
@@ -279,24 +278,11 @@ export class RoomActor {
       row.volume !== before.volume ||
       row.playback !== before.playback ||
       row.deletedAt !== before.deletedAt;
-    const key = context?.idempotencyKey;
-    const stored =
-      context !== undefined && answer !== undefined && key !== undefined
-        ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
-        : undefined;
-    const { recordings = [] } = next;
-    if (!rowChanged && next.events.length === 0 && stored === undefined && recordings.length === 0) return undefined;
-    const about = { appUuid: state.appUuid, clientState: '', traceparent: this.#traceparent, now };
-    const { links } = this.#environment.recordings;
-    return {
-      // Nothing is written without the row, whose epoch says whose the Room is.
-      room: row,
-      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
-      ...(stored === undefined ? {} : { answer: stored }),
-      ...(recordings.length === 0
-        ? {}
-        : { recordings: this.#environment.recordings.changes(recordings, { ...about, owner: { room_id: state.roomId } }) }),
-    };
+    const { appUuid, roomId: room_id } = state;
+    const about = { appUuid, clientState: '', traceparent: this.#traceparent, now, owner: { room_id } };
+    const change = stepChange(next, envelope, about, this.#environment.recordings);
+    // Nothing is written without the row, whose epoch says whose the Room is.
+    return rowChanged || !isEmpty(change) ? { ...change, room: row } : undefined;
   }
 
   #perform(effect: RoomEffect, playlist: Playlist | undefined): void {

@@ -35,6 +35,7 @@ import {
 import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
+import { storedAnswer } from '../step-change.ts';
 import { AudioCommands } from './audio-commands.ts';
 import { Bots } from './bots.ts';
 import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
@@ -367,11 +368,11 @@ export class SessionRegistry implements Sessions {
     const outcome = afterEnd(ended, command.type);
     if (outcome === 'not_found') return problems.notFound('Session');
     if (outcome === 'conflict') return problems.conflict('Session has already ended');
-    const { appUuid, idempotencyKey: key, operationUuid } = context;
-    const answer: Answer = { status: 202, body: { operation_uuid: operationUuid, status: 'completed', already_ended: true } };
-    if (key === undefined) return answer;
+    const answer = { status: 202, body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true } };
+    const stored = storedAnswer(context, answer);
+    if (stored === undefined) return answer;
     try {
-      await this.#options.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
+      await this.#options.journal.commit({ events: [], answer: stored });
     } catch (error) {
       if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
       throw error;
