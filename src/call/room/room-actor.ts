@@ -112,6 +112,19 @@ export class RoomActor {
     return this.#members.has(sessionUuid);
   }
 
+  /** The reason why a Session may take no place now, or undefined. `most` is the application's cap of members. */
+  seatRefusal(
+    { appUuid, sessionUuid, coach }: { readonly appUuid: string; readonly sessionUuid: string; readonly coach?: string },
+    most: number,
+  ): Problem | undefined {
+    if (this.#state.appUuid !== appUuid) return problems.notFound('Room');
+    if (this.#state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (this.isLeaving) return roomIsMoving;
+    if (coach !== undefined && (coach === sessionUuid || !this.joined.includes(coach)))
+      return problems.conflict('The Session to coach is not a member of the room');
+    return this.has(sessionUuid) || this.#members.size < most ? undefined : problems.roomFull();
+  }
+
   take(sessionUuid: string): void {
     this.#members.set(sessionUuid, 'joining');
   }
