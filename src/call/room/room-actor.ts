@@ -306,14 +306,8 @@ export class RoomActor {
       case 'stop':
         this.media.stopPlayback(effect.operationUuid);
         break;
-      case 'pause':
-        this.media.controlPlayback(effect.operationUuid, { type: 'pause' });
-        break;
-      case 'resume':
-        this.media.controlPlayback(effect.operationUuid, { type: 'resume' });
-        break;
-      case 'seek':
-        this.media.controlPlayback(effect.operationUuid, { type: 'seek', place: effect.to });
+      case 'control_playback':
+        this.media.controlPlayback(effect.operationUuid, effect.control);
         break;
       case 'set_volume':
         this.media.setPlaybackVolume(effect.volume);
