@@ -20,7 +20,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
 import { LiveSessions } from '../live-sessions.ts';
 import { isDevice } from '../ports/devices.ts';
-import type { Dialer, DialOptions, IncomingCall, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, DialOptions, IncomingCall, Leg, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -188,9 +188,7 @@ export class SessionRegistry implements Sessions {
     const { appUuid, callerId, did, sip, type: inboundType, clientState = '' } = call;
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
-    const state = inbound(about, clock.now());
-    const actor = new SessionActor(state, call.leg, this.#environment);
-    this.#actors.add(actor);
+    const actor = this.#begin(inbound(about, clock.now()), call.leg);
     if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
     // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
@@ -230,7 +228,7 @@ export class SessionRegistry implements Sessions {
       this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);
     }
-    const actor = this.#dialled(request, { ...context, sessionUuid, seat }, reserved.leg);
+    const actor = this.#begin(this.#dialled(request, context, sessionUuid, seat), reserved.leg);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) reserved.leg.hangup();
@@ -267,8 +265,7 @@ export class SessionRegistry implements Sessions {
     this.#bots.add(sessionUuid, { appUuid, traceparent, phoneSessionUuid });
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
-    const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
-    this.#actors.add(actor);
+    const actor = this.#begin(connecting(about, clock.now()), leg);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) leg.hangup();
@@ -302,28 +299,27 @@ export class SessionRegistry implements Sessions {
 
   #dialled(
     request: DialRequest,
-    context: CommandContext & { readonly sessionUuid: string; readonly seat: Seat | undefined },
-    leg: ConstructorParameters<typeof SessionActor>[1],
-  ): SessionActor {
-    const { sessionUuid, seat } = context;
-    const state = outbound(
-      {
-        sessionUuid,
-        appUuid: context.appUuid,
-        operationUuid: context.operationUuid,
-        callerId: request.from,
-        did: isDevice(request.to) ? '' : request.to,
-        clientState: request.client_state ?? '',
-        sendDigits: request.send_digits,
-        detectMachineMs: detectionMs(request),
-        ringTimeoutMs: request.ring_timeout_sec * 1000,
-        maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
-        orphanTimeoutMs: this.#options.orphanTimeoutMs,
-        seat,
-      },
-      this.#options.clock.now(),
-    );
-    const actor = new SessionActor(state, leg, this.#environment);
+    { appUuid, operationUuid }: CommandContext,
+    sessionUuid: string,
+    seat: Seat | undefined,
+  ): SessionState {
+    const { orphanTimeoutMs, clock } = this.#options;
+    const about = {
+      ...{ sessionUuid, appUuid, operationUuid, orphanTimeoutMs, seat },
+      callerId: request.from,
+      did: isDevice(request.to) ? '' : request.to,
+      clientState: request.client_state ?? '',
+      sendDigits: request.send_digits,
+      detectMachineMs: detectionMs(request),
+      ringTimeoutMs: request.ring_timeout_sec * 1000,
+      maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
+    };
+    return outbound(about, clock.now());
+  }
+
+  /** Makes the actor of a Session, which is live from now on. */
+  #begin(state: SessionState, leg: Leg | undefined, epoch?: number, traceparent?: string): SessionActor {
+    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
     this.#actors.add(actor);
     return actor;
   }
@@ -418,10 +414,8 @@ export class SessionRegistry implements Sessions {
     const { clock, orphanTimeoutMs } = this.#options;
     const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
     const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
-    const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
-    this.#actors.add(actor);
-    actor.signal({ type: 'begin' });
+    this.#begin(state, undefined, row.epoch).signal({ type: 'begin' });
   }
 
   /** The live Sessions of this node. */
@@ -431,8 +425,7 @@ export class SessionRegistry implements Sessions {
 
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
-    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
-    this.#actors.add(actor);
+    const actor = this.#begin(state, leg, epoch, traceparent);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen((signal) => actor.signal(signal));
     actor.storeCall();
