@@ -116,14 +116,13 @@ class SipCarrier implements Carrier {
       localHost: (peer) => this.#localHost(peer),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
-    this.#monitor = new TrunkMonitor(
-      this.#driver,
-      clock,
-      log,
-      (trunk) => this.#targets.own(trunk),
-      (trunk) => this.#channels.lastUsed(trunk),
-      options.registers ?? (() => true),
-    );
+    this.#monitor = new TrunkMonitor({
+      driver: this.#driver,
+      ...{ clock, log },
+      resolve: (trunk) => this.#targets.own(trunk),
+      lastUsed: (trunk) => this.#channels.lastUsed(trunk),
+      registers: options.registers ?? (() => true),
+    });
     this.#outbound = this.#outboundOptions();
     this.#inbound = this.#inboundOptions();
   }

@@ -4,9 +4,14 @@ import type { OutboxEvent } from '../database/event/outbox.ts';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { signatureHeaders } from '../outbound/webhook-signature.ts';
-import { childOf } from '../tracing/tracing.ts';
 import type { Endpoint } from './endpoint.ts';
 import { retryAfterMs } from './retry.ts';
+
+interface DeliveryOptions {
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+  readonly timeoutSec: number;
+}
 
 export interface AttemptOutcome {
   /** The receiver's status; null when none came. */
@@ -18,19 +23,15 @@ export interface AttemptOutcome {
   readonly response: string;
 }
 
-/**
- * Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included.
- */
+/** Posts the event once. Never rejects. Takes at most `timeoutSec`, the answer's body included. */
 export async function attemptDelivery(
-  outbound: Outbound,
+  { outbound, clock, timeoutSec }: DeliveryOptions,
   endpoint: Endpoint,
-  event: OutboxEvent,
-  timeoutMs: number,
-  clock: Clock,
-  traceparent = childOf(event.traceparent),
+  event: Pick<OutboxEvent, 'webhookId' | 'body'>,
+  traceparent: string,
 ): Promise<AttemptOutcome> {
   const abort = new AbortController();
-  const cancelTimer = clock.at(clock.now() + timeoutMs, () => abort.abort());
+  const cancelTimer = clock.at(clock.now() + timeoutSec * 1000, () => abort.abort());
   try {
     const response = await outbound.fetch({
       url: endpoint.url,

@@ -52,7 +52,6 @@ export interface LeadershipOptions {
 export interface LeadershipLoad {
   readonly queued: number;
   readonly inFlight: number;
-  readonly settling: number;
   readonly delivered: number;
   readonly failed: number;
 }
@@ -170,7 +169,6 @@ export class RelayLeadership {
     return {
       queued: this.#lanes.size,
       inFlight: this.#inFlight,
-      settling: this.#outcomes.waiting,
       delivered: this.#delivered,
       failed: this.#failed,
     };
@@ -217,7 +215,7 @@ export class RelayLeadership {
   }
 
   async #send(job: Job): Promise<void> {
-    const { clock, endpoints, log, outbound, timeoutSec } = this.#options;
+    const { clock, endpoints, log } = this.#options;
     const started = clock.now();
     let endpoint: Endpoint;
     try {
@@ -232,7 +230,7 @@ export class RelayLeadership {
     else if (endpoint.disabled) this.#waitForPatch(job, endpoint, clock.now());
     else {
       const traceparent = childOf(job.traceparent);
-      const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, clock, traceparent);
+      const outcome = await attemptDelivery(this.#options, endpoint, job, traceparent);
       const ended = clock.now();
       this.#options.onAttempt?.({
         traceparent,

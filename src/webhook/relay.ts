@@ -125,7 +125,7 @@ class LeasedRelay implements Relay {
     const held = this.#held;
     return {
       leading: held !== undefined && !held.over,
-      ...(held?.load() ?? { queued: 0, inFlight: 0, settling: 0, delivered: 0, failed: 0 }),
+      ...(held?.load() ?? { queued: 0, inFlight: 0, delivered: 0, failed: 0 }),
     };
   }
 

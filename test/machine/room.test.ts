@@ -157,7 +157,7 @@ describe('a Room', () => {
       { type: 'resume' },
       { type: 'stop' },
       { type: 'volume', volume: 50 },
-      { type: 'seek', to: { positionMs: 0 } },
+      { type: 'seek', place: { positionMs: 0 } },
       { type: 'delete' },
     );
     const kinds = fc.constantFrom('playback.started', 'playback.completed', 'playback.stopped', 'playback.failed');

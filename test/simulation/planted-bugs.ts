@@ -53,9 +53,9 @@ const CALL: readonly PlantedBug[] = [
   },
   {
     name: 'a Room takes one member too many',
-    file: 'src/call/room/room-registry.ts',
-    from: 'isNew && room.places.length >= (limits',
-    to: 'isNew && room.places.length > (limits',
+    file: 'src/call/room/room-actor.ts',
+    from: 'this.#members.size < most',
+    to: 'this.#members.size <= most',
   },
   {
     name: 'an application makes one Room too many',

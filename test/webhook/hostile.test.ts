@@ -85,22 +85,11 @@ const CASES: readonly Case[] = [
 for (const [name, answer, error] of CASES)
   test(`A receiver that ${name} costs one attempt of bounded time and memory.`, async () => {
     const url = await receiver(answer);
-    const event = {
-      eventId: 1,
-      xid: '1',
-      webhookId: 'evt_x',
-      appUuid: 'app',
-      name: 'session.ended',
-      lanes: ['l'],
-      body: '{}',
-      traceparent: '',
-      at: 0,
-      attempts: [],
-    };
+    const event = { webhookId: 'evt_x', body: '{}' };
     const endpoint = { url, disabled: false, since: 0, keys: [], blocks: () => false };
     const before = process.memoryUsage().rss;
     const began = performance.now();
-    const outcome = await attemptDelivery(outbound, endpoint, event, TIMEOUT_MS, systemClock());
+    const outcome = await attemptDelivery({ outbound, clock: systemClock(), timeoutSec: TIMEOUT_MS / 1000 }, endpoint, event, '');
     expect(outcome.error).toMatch(error);
     expect(outcome.response.length).toBeLessThanOrEqual(2_048);
     expect(performance.now() - began).toBeLessThan(10 * TIMEOUT_MS);

@@ -157,6 +157,11 @@ bool RecordingFile::has_room(size_t count) const {
          ring_bytes_;
 }
 
+/** How many of the bytes between two places lie in one piece in the ring. */
+size_t RecordingFile::together(uint64_t from, uint64_t to) const {
+  return static_cast<size_t>(std::min<uint64_t>(to - from, ring_bytes_ - from % ring_bytes_));
+}
+
 bool RecordingFile::put(const int16_t* pcm, size_t count) {
   if (state() == State::failed) return false;
   const uint64_t put = put_.load(std::memory_order_relaxed);
@@ -173,7 +178,7 @@ bool RecordingFile::put(const int16_t* pcm, size_t count) {
   uint8_t* const offered = offered_.load(std::memory_order_acquire);
   if (offered != nullptr && ring != offered + RecordingRing::header_bytes) ring = carry_over(offered, put);
   const size_t at = static_cast<size_t>(put % ring_bytes_);
-  const size_t first = bytes < ring_bytes_ - at ? bytes : ring_bytes_ - at;
+  const size_t first = together(put, put + bytes);
   const uint8_t* from =
       reinterpret_cast<const uint8_t*>(pcm);  // WAV is little-endian, as are the processors this runs on
   std::memcpy(ring + at, from, first);
@@ -191,8 +196,7 @@ uint8_t* RecordingFile::carry_over(uint8_t* offered, uint64_t put) {
   const uint8_t* const from = ring_.load(std::memory_order_relaxed);
   for (uint64_t done = taken_.load(std::memory_order_acquire); done < put;) {
     const size_t at = static_cast<size_t>(done % ring_bytes_);
-    const size_t rest = static_cast<size_t>(put - done);
-    const size_t count = rest < ring_bytes_ - at ? rest : ring_bytes_ - at;
+    const size_t count = together(done, put);
     std::memcpy(ring + at, from + at, count);
     done += count;
   }
@@ -287,10 +291,8 @@ bool RecordingFile::write(Extent extent) {
     put = whole > header_bytes + taken ? whole - header_bytes : taken;
   }
   while (taken < put) {
-    const size_t at = static_cast<size_t>(taken % ring_bytes_);
-    const size_t rest = static_cast<size_t>(put - taken);
-    const size_t count = rest < ring_bytes_ - at ? rest : ring_bytes_ - at;
-    if (!write_all(ring + at, count, header_bytes + taken)) {
+    const size_t count = together(taken, put);
+    if (!write_all(ring + taken % ring_bytes_, count, header_bytes + taken)) {
       fail(Fault::cannot_write);
       // What is there stays playable, and ends where its header says.
       const bool whole =

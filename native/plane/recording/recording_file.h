@@ -104,6 +104,7 @@ class RecordingFile {
 
  private:
   void fail(Fault fault);
+  size_t together(uint64_t from, uint64_t to) const;
   uint8_t* carry_over(uint8_t* offered, uint64_t put);
   bool begin();
   bool write_all(const uint8_t* bytes, size_t count, uint64_t at);

@@ -73,27 +73,23 @@ std::shared_ptr<WebrtcLink> WebrtcPort::open_link(IceCredentials own, const Fing
   if (!dtls) return nullptr;
   auto link = std::make_shared<WebrtcLink>(own, std::move(dtls), now_us());
   open_++;
-  {
-    const std::lock_guard<std::mutex> lock(control_mutex_);
-    orders_.push_back({Order::What::open, link, std::move(own)});
-  }
-  wake();
+  give({Order::What::open, link, std::move(own)});
   return link;
 }
 
 void WebrtcPort::close_link(std::shared_ptr<WebrtcLink> link) {
   open_--;
-  {
-    const std::lock_guard<std::mutex> lock(control_mutex_);
-    orders_.push_back({Order::What::close, std::move(link), {}});
-  }
-  wake();
+  give({Order::What::close, std::move(link), {}});
 }
 
 void WebrtcPort::restart_link(std::shared_ptr<WebrtcLink> link, IceCredentials own) {
+  give({Order::What::restart, std::move(link), std::move(own)});
+}
+
+void WebrtcPort::give(Order order) {
   {
     const std::lock_guard<std::mutex> lock(control_mutex_);
-    orders_.push_back({Order::What::restart, std::move(link), std::move(own)});
+    orders_.push_back(std::move(order));
   }
   wake();
 }

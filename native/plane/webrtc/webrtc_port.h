@@ -92,6 +92,7 @@ class WebrtcPort {
   bool receive();
   bool sort(const Datagram& datagram);
   void obey();
+  void give(Order order);
   void obey(const Order& order);
   void serve(const Datagram& datagram, int64_t now_us);
   void serve_check(const Datagram& datagram, int64_t now_us);

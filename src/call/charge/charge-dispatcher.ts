@@ -16,6 +16,7 @@ import { collectionFailed } from '../../machine/payment/collection.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { ChargeRequest, Charges } from '../ports/charges.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
+import { storedAnswer } from '../step-change.ts';
 import { untilStored } from '../until-stored.ts';
 
 const BUSY_RETRY_SEC = 5;
@@ -77,7 +78,7 @@ export class ChargeDispatcher implements Charges {
   async charge(sessionUuid: string, request: ChargeRequest, context: CommandContext): Promise<Answer | Problem> {
     const { gateway, store, clock } = this.#options;
     if (gateway === undefined) return problems.notConfigured('Payment');
-    const { appUuid, operationUuid, idempotencyKey: key } = context;
+    const { appUuid, operationUuid } = context;
     const { terminalNumber, amount, currency } = request;
     if (!(await this.#options.mayUseTerminal(appUuid, terminalNumber)))
       return problems.forbidden('Payment terminal is not assigned to this application');
@@ -103,8 +104,7 @@ export class ChargeDispatcher implements Charges {
     const references = { card: request.cardUuid, cvv: request.cvvUuid };
     this.#admitting++;
     try {
-      const kept = key === undefined ? undefined : { appUuid, key, ...answer };
-      const consumed = await store.admit(charge, references, kept).catch((error: unknown) => {
+      const consumed = await store.admit(charge, references, storedAnswer(context, answer)).catch((error: unknown) => {
         if (error instanceof StoreUnavailable) this.#endInDoubt(charge, references);
         throw error;
       });

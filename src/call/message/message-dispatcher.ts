@@ -36,6 +36,7 @@ import { segment } from '../../machine/message/segments.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { MessageRequest, Messages } from '../ports/messages.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
+import { storedAnswer } from '../step-change.ts';
 import { untilStored } from '../until-stored.ts';
 
 const QUEUE_RETRY_SEC = 30;
@@ -176,12 +177,12 @@ export class MessageDispatcher implements Messages {
       traceparent: context.traceparent,
     };
     const body = { message_uuid: message.messageUuid, operation_uuid: context.operationUuid, status: 'queued' };
-    const { appUuid, idempotencyKey: key } = context;
-    const stored = await store.insert(message, key === undefined ? undefined : { appUuid, key, status: 202, body });
+    const answer = { status: 202, body };
+    const stored = await store.insert(message, storedAnswer(context, answer));
     if (!this.#started) this.#options.onWaiting?.();
     if (!stored) return problems.unavailable('Too many messages are waiting. See Retry-After header.', QUEUE_RETRY_SEC);
     this.#wake();
-    return { status: 202, body };
+    return answer;
   }
 
   get(appUuid: string, messageUuid: string): Promise<MessageState | undefined> {

@@ -5,7 +5,6 @@
 import { type Clock, sleep } from '../../clock.ts';
 import { SEAT_CHECK_MS } from '../../limits.ts';
 import type { JoinOptions, MediaEngine, MediaNotice, MediaPipe, RoomMember } from '../../media/engine.ts';
-import { problems } from '../../problem.ts';
 import type { RoomNews } from '../ports/leg.ts';
 import type { RoomPeers, SeatName, SeatNote, SeatReply, SeatRequest } from '../ports/room-peers.ts';
 import { untilStored } from '../until-stored.ts';
@@ -60,13 +59,10 @@ export class Guests {
 
   /** Takes a seat in a Room that has one. `mostMembers` is the application's cap. */
   take(room: RoomActor, request: Take, from: string, mostMembers: number): SeatReply {
-    const { sessionUuid, coach, reserved, isBot, appUuid } = request;
-    if (room.state.appUuid !== appUuid) return { type: 'refused', problem: problems.notFound('Room') };
-    if (room.state.phase !== 'open') return { type: 'refused', problem: problems.conflict('Room is being deleted') };
-    if (coach !== undefined && (coach === sessionUuid || !room.joined.includes(coach)))
-      return { type: 'refused', problem: problems.conflict('The Session to coach is not a member of the room') };
+    const { sessionUuid, reserved, isBot } = request;
+    const problem = room.seatRefusal(request, mostMembers);
+    if (problem !== undefined) return { type: 'refused', problem };
     const isNew = !room.has(sessionUuid);
-    if (isNew && room.places.length >= mostMembers) return { type: 'refused', problem: problems.roomFull() };
     this.#add(room, request, from, isBot);
     if (isNew && reserved) room.reserve(sessionUuid);
     else if (isNew) room.take(sessionUuid);

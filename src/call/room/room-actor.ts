@@ -5,8 +5,6 @@
  */
 
 import type { Change, RoomRow } from '../../database/journal/journal.ts';
-import { platformEvent } from '../../event/platform-event.ts';
-import { newWebhookId } from '../../id.ts';
 import {
   type RoomCommand,
   type RoomEffect,
@@ -24,6 +22,7 @@ import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
+import { isEmpty, stepChange } from '../step-change.ts';
 import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
@@ -111,6 +110,19 @@ export class RoomActor {
 
   has(sessionUuid: string): boolean {
     return this.#members.has(sessionUuid);
+  }
+
+  /** The reason why a Session may take no place now, or undefined. `most` is the application's cap of members. */
+  seatRefusal(
+    { appUuid, sessionUuid, coach }: { readonly appUuid: string; readonly sessionUuid: string; readonly coach?: string },
+    most: number,
+  ): Problem | undefined {
+    if (this.#state.appUuid !== appUuid) return problems.notFound('Room');
+    if (this.#state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (this.isLeaving) return roomIsMoving;
+    if (coach !== undefined && (coach === sessionUuid || !this.joined.includes(coach)))
+      return problems.conflict('The Session to coach is not a member of the room');
+    return this.has(sessionUuid) || this.#members.size < most ? undefined : problems.roomFull();
   }
 
   take(sessionUuid: string): void {
@@ -217,7 +229,7 @@ export class RoomActor {
       return;
     }
     if (context !== undefined) this.#traceparent = context.traceparent;
-    const change = this.#changeOf(next, context, answer, now);
+    const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
     if (outcome === 'refused' && input.type === 'begin') this.#neverBegan();
@@ -258,7 +270,7 @@ export class RoomActor {
     if (input.type === 'media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
-  #changeOf(next: RoomStep, context: CommandContext | undefined, answer: Answer | undefined, now: number): Change | undefined {
+  #changeOf(next: RoomStep, envelope: Envelope<RoomInput>, now: number): Change | undefined {
     const { state } = next;
     const row: RoomRow = {
       roomId: state.roomId,
@@ -279,24 +291,11 @@ export class RoomActor {
       row.volume !== before.volume ||
       row.playback !== before.playback ||
       row.deletedAt !== before.deletedAt;
-    const key = context?.idempotencyKey;
-    const stored =
-      context !== undefined && answer !== undefined && key !== undefined
-        ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
-        : undefined;
-    const { recordings = [] } = next;
-    if (!rowChanged && next.events.length === 0 && stored === undefined && recordings.length === 0) return undefined;
-    const about = { appUuid: state.appUuid, clientState: '', traceparent: this.#traceparent, now };
-    const { links } = this.#environment.recordings;
-    return {
-      // Nothing is written without the row, whose epoch says whose the Room is.
-      room: row,
-      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
-      ...(stored === undefined ? {} : { answer: stored }),
-      ...(recordings.length === 0
-        ? {}
-        : { recordings: this.#environment.recordings.changes(recordings, { ...about, owner: { room_id: state.roomId } }) }),
-    };
+    const { appUuid, roomId: room_id } = state;
+    const about = { appUuid, clientState: '', traceparent: this.#traceparent, now, owner: { room_id } };
+    const change = stepChange(next, envelope, about, this.#environment.recordings);
+    // Nothing is written without the row, whose epoch says whose the Room is.
+    return rowChanged || !isEmpty(change) ? { ...change, room: row } : undefined;
   }
 
   #perform(effect: RoomEffect, playlist: Playlist | undefined): void {
@@ -307,14 +306,8 @@ export class RoomActor {
       case 'stop':
         this.media.stopPlayback(effect.operationUuid);
         break;
-      case 'pause':
-        this.media.controlPlayback(effect.operationUuid, { type: 'pause' });
-        break;
-      case 'resume':
-        this.media.controlPlayback(effect.operationUuid, { type: 'resume' });
-        break;
-      case 'seek':
-        this.media.controlPlayback(effect.operationUuid, { type: 'seek', place: effect.to });
+      case 'control_playback':
+        this.media.controlPlayback(effect.operationUuid, effect.control);
         break;
       case 'set_volume':
         this.media.setPlaybackVolume(effect.volume);

@@ -255,12 +255,9 @@ export class RoomRegistry implements Rooms {
     if (room === undefined && away === undefined) return await this.#notHere(context.appUuid, roomId);
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room === undefined) return (await this.#awayJoins?.join(away ?? '', roomId, session, request, context)) ?? NO_ROOM;
-    if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
-    if (room.isLeaving) return roomIsMoving;
+    const refused = room.seatRefusal({ appUuid: context.appUuid, sessionUuid, coach }, limits?.maxMembersPerRoom ?? 0);
+    if (refused !== undefined) return refused;
     const isNew = !room.has(sessionUuid);
-    if (coach !== undefined && (coach === sessionUuid || !room.joined.includes(coach)))
-      return problems.conflict('The Session to coach is not a member of the room');
-    if (isNew && room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
     if (isNew) room.take(sessionUuid);
     const { voiceActivityEvents } = room.state;
     const coaching = coach === undefined ? {} : { coach };
@@ -282,10 +279,8 @@ export class RoomRegistry implements Rooms {
       return isProblem(seat) ? seat : { roomId, muted, ...seat };
     }
     if (room === undefined) return await this.#notHere(appUuid, roomId);
-    if (room.state.appUuid !== appUuid) return problems.notFound('Room');
-    if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
-    if (room.isLeaving) return roomIsMoving;
-    if (room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
+    const refused = room.seatRefusal(wish, limits?.maxMembersPerRoom ?? 0);
+    if (refused !== undefined) return refused;
     room.reserve(sessionUuid);
     return { roomId, room: room.media.number, muted, voiceActivityEvents: room.state.voiceActivityEvents };
   }

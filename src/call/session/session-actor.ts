@@ -8,9 +8,7 @@
 
 import type { Clock } from '../../clock.ts';
 import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
-import { platformEvent } from '../../event/platform-event.ts';
 import type { HistorySink } from '../../history/call-history.ts';
-import { newWebhookId } from '../../id.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
 import { directionsOf, type Membership, type Seat, type VolumeOrder } from '../../machine/room/membership.ts';
@@ -29,6 +27,7 @@ import type { SeatsAway } from '../ports/room-peers.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { isEmpty, stepChange } from '../step-change.ts';
 import { mediaEntry, summaryOf } from './history-entries.ts';
 import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
@@ -318,31 +317,14 @@ export class SessionActor {
       row.answered !== known.answered ||
       row.roomId !== known.roomId ||
       row.running !== known.running;
-    const key = envelope.context?.idempotencyKey;
-    const { context, answer } = envelope;
-    const stored =
-      context !== undefined && answer !== undefined && key !== undefined
-        ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
-        : undefined;
-    const { payments = [], recordings = [] } = next;
-    const isWorthless = next.events.length === 0 && payments.length === 0 && recordings.length === 0;
-    if (!rowChanged && stored === undefined && isWorthless) return undefined;
-    const { payments: desk, recordings: recorder } = this.#environment;
-    const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
-    const { links } = recorder;
+    const { payments: desk, recordings, keepsCalls } = this.#environment;
+    const { sessionUuid: session_uuid, appUuid, clientState } = state;
+    const about = { appUuid, clientState, traceparent: this.#traceparent, now, owner: { session_uuid } };
+    const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.#traceparent, now);
+    const change = { ...stepChange(next, envelope, about, recordings), payments };
+    if (!rowChanged && isEmpty(change)) return undefined;
     // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.
-    const isFenced = rowChanged || this.#environment.keepsCalls;
-    return {
-      ...(isFenced ? { session: row } : {}),
-      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
-      ...(stored === undefined ? {} : { answer: stored }),
-      ...(desk === undefined || payments.length === 0
-        ? {}
-        : { payments: paymentChanges(desk, state, payments, this.#traceparent, now) }),
-      ...(recordings.length === 0
-        ? {}
-        : { recordings: recorder.changes(recordings, { ...about, owner: { session_uuid: state.sessionUuid } }) }),
-    };
+    return rowChanged || keepsCalls ? { ...change, session: row } : change;
   }
 
   /** What another node needs to go on with the call, as it is now: its numbers and addresses may have changed. */

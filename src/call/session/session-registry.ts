@@ -20,7 +20,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
 import { LiveSessions } from '../live-sessions.ts';
 import { isDevice } from '../ports/devices.ts';
-import type { Dialer, DialOptions, IncomingCall, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, DialOptions, IncomingCall, Leg, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -35,6 +35,7 @@ import {
 import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
+import { storedAnswer } from '../step-change.ts';
 import { AudioCommands } from './audio-commands.ts';
 import { Bots } from './bots.ts';
 import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
@@ -187,9 +188,7 @@ export class SessionRegistry implements Sessions {
     const { appUuid, callerId, did, sip, type: inboundType, clientState = '' } = call;
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
-    const state = inbound(about, clock.now());
-    const actor = new SessionActor(state, call.leg, this.#environment);
-    this.#actors.add(actor);
+    const actor = this.#begin(inbound(about, clock.now()), call.leg);
     if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
     // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
@@ -229,7 +228,7 @@ export class SessionRegistry implements Sessions {
       this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);
     }
-    const actor = this.#dialled(request, { ...context, sessionUuid, seat }, reserved.leg);
+    const actor = this.#begin(this.#dialled(request, context, sessionUuid, seat), reserved.leg);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) reserved.leg.hangup();
@@ -266,8 +265,7 @@ export class SessionRegistry implements Sessions {
     this.#bots.add(sessionUuid, { appUuid, traceparent, phoneSessionUuid });
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
-    const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
-    this.#actors.add(actor);
+    const actor = this.#begin(connecting(about, clock.now()), leg);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) leg.hangup();
@@ -301,28 +299,27 @@ export class SessionRegistry implements Sessions {
 
   #dialled(
     request: DialRequest,
-    context: CommandContext & { readonly sessionUuid: string; readonly seat: Seat | undefined },
-    leg: ConstructorParameters<typeof SessionActor>[1],
-  ): SessionActor {
-    const { sessionUuid, seat } = context;
-    const state = outbound(
-      {
-        sessionUuid,
-        appUuid: context.appUuid,
-        operationUuid: context.operationUuid,
-        callerId: request.from,
-        did: isDevice(request.to) ? '' : request.to,
-        clientState: request.client_state ?? '',
-        sendDigits: request.send_digits,
-        detectMachineMs: detectionMs(request),
-        ringTimeoutMs: request.ring_timeout_sec * 1000,
-        maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
-        orphanTimeoutMs: this.#options.orphanTimeoutMs,
-        seat,
-      },
-      this.#options.clock.now(),
-    );
-    const actor = new SessionActor(state, leg, this.#environment);
+    { appUuid, operationUuid }: CommandContext,
+    sessionUuid: string,
+    seat: Seat | undefined,
+  ): SessionState {
+    const { orphanTimeoutMs, clock } = this.#options;
+    const about = {
+      ...{ sessionUuid, appUuid, operationUuid, orphanTimeoutMs, seat },
+      callerId: request.from,
+      did: isDevice(request.to) ? '' : request.to,
+      clientState: request.client_state ?? '',
+      sendDigits: request.send_digits,
+      detectMachineMs: detectionMs(request),
+      ringTimeoutMs: request.ring_timeout_sec * 1000,
+      maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
+    };
+    return outbound(about, clock.now());
+  }
+
+  /** Makes the actor of a Session, which is live from now on. */
+  #begin(state: SessionState, leg: Leg | undefined, epoch?: number, traceparent?: string): SessionActor {
+    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
     this.#actors.add(actor);
     return actor;
   }
@@ -367,11 +364,11 @@ export class SessionRegistry implements Sessions {
     const outcome = afterEnd(ended, command.type);
     if (outcome === 'not_found') return problems.notFound('Session');
     if (outcome === 'conflict') return problems.conflict('Session has already ended');
-    const { appUuid, idempotencyKey: key, operationUuid } = context;
-    const answer: Answer = { status: 202, body: { operation_uuid: operationUuid, status: 'completed', already_ended: true } };
-    if (key === undefined) return answer;
+    const answer = { status: 202, body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true } };
+    const stored = storedAnswer(context, answer);
+    if (stored === undefined) return answer;
     try {
-      await this.#options.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
+      await this.#options.journal.commit({ events: [], answer: stored });
     } catch (error) {
       if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
       throw error;
@@ -417,10 +414,8 @@ export class SessionRegistry implements Sessions {
     const { clock, orphanTimeoutMs } = this.#options;
     const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
     const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
-    const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
-    this.#actors.add(actor);
-    actor.signal({ type: 'begin' });
+    this.#begin(state, undefined, row.epoch).signal({ type: 'begin' });
   }
 
   /** The live Sessions of this node. */
@@ -430,10 +425,9 @@ export class SessionRegistry implements Sessions {
 
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
-    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
     // A call that another node took from this one may be back before this one has let it go.
     this.#actors.get(state.sessionUuid)?.dropTaken();
-    this.#actors.add(actor);
+    const actor = this.#begin(state, leg, epoch, traceparent);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen((signal) => actor.signal(signal));
     actor.storeCall();

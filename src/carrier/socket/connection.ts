@@ -25,7 +25,17 @@ export type StreamTransport = 'tcp' | 'tls';
 
 export type ConnectionKind = 'outbound' | 'known' | 'stranger';
 
-interface ConnectionHost {
+interface ConnectionOptions {
+  /** The number of the connection. */
+  readonly flow: number;
+  readonly transport: StreamTransport;
+  readonly socket: Socket;
+  readonly host: string;
+  readonly port: number;
+  readonly kind: ConnectionKind;
+  readonly clock: Clock;
+  /** How long it may take to come up, in milliseconds. */
+  readonly connectMs?: number | undefined;
   onMessage(bytes: Uint8Array, connection: Connection): void;
   /** The connection has bytes that it has not read for want of budget: `work` is to be called in a later turn. */
   onBacklog(connection: Connection): void;
@@ -45,9 +55,9 @@ export class Connection {
   readonly transport: StreamTransport;
   readonly remoteHost: string;
   readonly remotePort: number;
+  readonly #options: ConnectionOptions;
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #host: ConnectionHost;
   readonly #framing = new StreamFraming();
   #kind: ConnectionKind;
   #up: boolean;
@@ -70,24 +80,16 @@ export class Connection {
   /** Whether what is written waits for the end of the turn. */
   #gathers = false;
 
-  constructor(
-    flow: number,
-    transport: StreamTransport,
-    socket: Socket,
-    remote: { readonly host: string; readonly port: number },
-    kind: ConnectionKind,
-    clock: Clock,
-    host: ConnectionHost,
-    connectMs = SIP_CONNECT_TIMEOUT_MS,
-  ) {
-    this.flow = flow;
+  constructor(options: ConnectionOptions) {
+    const { transport, socket, kind, clock, connectMs = SIP_CONNECT_TIMEOUT_MS } = options;
+    this.flow = options.flow;
     this.transport = transport;
+    this.#options = options;
     this.#socket = socket;
-    this.remoteHost = remote.host;
-    this.remotePort = remote.port;
+    this.remoteHost = options.host;
+    this.remotePort = options.port;
     this.#kind = kind;
     this.#clock = clock;
-    this.#host = host;
     this.#up = kind !== 'outbound';
     this.#quietSince = clock.now();
     if (this.#up) this.#expectMessage();
@@ -106,7 +108,7 @@ export class Connection {
       // What is not read in this turn waits: the socket is not read meanwhile, so that the peer is held back.
       if (this.work(SIP_CONNECTION_TURN_MESSAGES) >= SIP_CONNECTION_TURN_MESSAGES && !this.#over) {
         socket.pause();
-        host.onBacklog(this);
+        options.onBacklog(this);
       }
     });
     // The 'close' event follows every error.
@@ -129,7 +131,7 @@ export class Connection {
       this.#heard = true;
       this.#recognize();
       this.#expectMessage();
-      if (frame.type === 'message') this.#host.onMessage(frame.bytes, this);
+      if (frame.type === 'message') this.#options.onMessage(frame.bytes, this);
       else if (frame.type === 'ping') this.write(PONG, () => {});
       else this.#drop();
     }
@@ -212,14 +214,14 @@ export class Connection {
 
   /** A stranger's address may have come to belong to a trunk or a device since. */
   #recognize(): void {
-    if (this.#kind === 'stranger' && this.#host.isKnown(this.remoteHost)) this.#know();
+    if (this.#kind === 'stranger' && this.#options.isKnown(this.remoteHost)) this.#know();
   }
 
   #know(): void {
     if (this.#kind !== 'stranger' || this.#over) return;
     this.#kind = 'known';
     this.#cancelDeadline();
-    this.#host.onKnown();
+    this.#options.onKnown();
   }
 
   /** Looks at the connection again after so long. */
@@ -260,7 +262,7 @@ export class Connection {
     this.#over = true;
     this.#cancelDeadline();
     this.#cancelIdle();
-    this.#host.onClosed(this);
+    this.#options.onClosed(this);
     const unanswered = this.#unanswered;
     this.#unanswered = [];
     for (const failed of unanswered) failed(this.#up ? 'lost' : 'refused');

@@ -62,19 +62,16 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     (address) => options.isKnown(address),
     (done) => setImmediate(done),
   );
-  const { tls } = options;
+  const { tls = {} } = options;
   const streams = new Streams(options.listen.length, {
-    clock: options.clock,
-    tls: certificateOf(tls ?? {}),
-    tlsOf: (identity) => options.tlsOf(identity),
-    isKnown: (address) => options.isKnown(address),
-    isBanned: (address) => options.isBanned(address),
+    ...options,
+    tls: certificateOf(tls),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       if (!options.isBanned(host)) options.onMessage(bytes, { transport, host, port, flow });
     },
     onLost: ({ transport, remoteHost: host, remotePort: port }) => options.onLost({ transport, host, port }),
   });
-  const certificate = watchTls(tls ?? {}, options.log, (material) => streams.useTls(material));
+  const certificate = watchTls(tls, options.log, (material) => streams.useTls(material));
   const close = async () => {
     certificate.close();
     for (const socket of datagrams) socket.close();

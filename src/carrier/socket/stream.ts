@@ -48,6 +48,8 @@ export interface StreamTarget {
   readonly connectMs?: number;
 }
 
+type Remote = Pick<StreamTarget, 'host' | 'port'>;
+
 interface StreamOptions {
   readonly clock: Clock;
   readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
@@ -128,22 +130,25 @@ export class Streams {
     const remote = remoteOf(socket);
     // The place that the handshake had is the connection's now.
     if (remote !== undefined) this.#handshakes.get(`${remote.host} ${remote.port}`)?.();
+    const kind = this.#admit(socket, remote);
+    if (remote !== undefined && kind !== undefined) this.#add(socket, kind, { transport, ...remote, identity: '' });
+  }
+
+  /** Closes a socket from outside unless its far end may have one more. */
+  #admit(socket: Socket, remote: Remote | undefined): 'known' | 'stranger' | undefined {
     const isKnown = remote !== undefined && this.#options.isKnown(remote.host);
-    if (remote === undefined || this.#options.isBanned(remote.host) || !this.#inbound.admits(remote.host, isKnown)) {
-      socket.destroy();
-      return;
-    }
-    this.#add(transport, socket, remote, isKnown ? 'known' : 'stranger');
+    if (remote !== undefined && !this.#options.isBanned(remote.host) && this.#inbound.admits(remote.host, isKnown))
+      return isKnown ? 'known' : 'stranger';
+    socket.destroy();
+    return undefined;
   }
 
   /** A TLS handshake begins: it takes a place of its address, as a connection does, until it is over. */
   #shakeHands(socket: Socket): void {
     const remote = remoteOf(socket);
-    const isKnown = remote !== undefined && this.#options.isKnown(remote.host);
-    if (remote === undefined || this.#options.isBanned(remote.host) || !this.#inbound.admits(remote.host, isKnown)) {
-      socket.destroy();
-      return;
-    }
+    const kind = this.#admit(socket, remote);
+    if (remote === undefined || kind === undefined) return;
+    const isKnown = kind === 'known';
     const key = `${remote.host} ${remote.port}`;
     this.#inbound.opened(remote.host, isKnown);
     const release = () => {
@@ -187,7 +192,7 @@ export class Streams {
     if (this.#outbound >= SIP_OUTBOUND_CONNECTIONS_MAX) return undefined;
     try {
       const socket = transport === 'tls' ? connectTls(this.#tlsOptions(target)) : createConnection({ host, port });
-      return this.#add(transport, socket, { host, port }, 'outbound', target);
+      return this.#add(socket, 'outbound', target);
     } catch {
       // A certificate or key that is none.
       return undefined;
@@ -207,40 +212,28 @@ export class Streams {
     };
   }
 
-  #add(
-    transport: StreamTransport,
-    socket: Socket,
-    remote: { readonly host: string; readonly port: number },
-    kind: ConnectionKind,
-    { identity, connectMs }: Pick<StreamTarget, 'identity' | 'connectMs'> = { identity: '' },
-  ): Connection {
-    const key = keyOf({ transport, ...remote, identity });
+  #add(socket: Socket, kind: ConnectionKind, remote: Omit<StreamTarget, 'flow' | 'name'>): Connection {
+    const { transport, host, port, connectMs } = remote;
+    const key = keyOf(remote);
     const { clock } = this.#options;
-    const connection = new Connection(
-      this.#firstFlow + ++this.#flows,
-      transport,
-      socket,
-      remote,
-      kind,
-      clock,
-      {
-        onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
-        onBacklog: (from) => this.#wait(from),
-        isKnown: (address) => this.#options.isKnown(address),
-        onKnown: () => this.#inbound.becameKnown(remote.host),
-        onClosed: (gone) => {
-          this.#byFlow.delete(gone.flow);
-          this.#backlog.delete(gone);
-          if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
-          if (gone.kind === 'outbound') this.#outbound--;
-          else this.#inbound.closed(remote.host, gone.kind === 'known');
-          if (gone.isKept || gone.kind === 'outbound') this.#options.onLost(gone);
-        },
+    const flow = this.#firstFlow + ++this.#flows;
+    const connection = new Connection({
+      ...{ flow, transport, socket, host, port, kind, clock, connectMs },
+      onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
+      onBacklog: (from) => this.#wait(from),
+      isKnown: (address) => this.#options.isKnown(address),
+      onKnown: () => this.#inbound.becameKnown(host),
+      onClosed: (gone) => {
+        this.#byFlow.delete(gone.flow);
+        this.#backlog.delete(gone);
+        if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
+        if (gone.kind === 'outbound') this.#outbound--;
+        else this.#inbound.closed(host, gone.kind === 'known');
+        if (gone.isKept || gone.kind === 'outbound') this.#options.onLost(gone);
       },
-      connectMs,
-    );
+    });
     if (kind === 'outbound') this.#outbound++;
-    else this.#inbound.opened(remote.host, kind === 'known');
+    else this.#inbound.opened(host, kind === 'known');
     this.#byFlow.set(connection.flow, connection);
     this.#byRemote.set(key, connection);
     return connection;
@@ -271,7 +264,7 @@ export class Streams {
 }
 
 /** The far end of an accepted socket. Undefined when it is gone already. */
-function remoteOf({ remoteAddress, remotePort }: Socket): { readonly host: string; readonly port: number } | undefined {
+function remoteOf({ remoteAddress, remotePort }: Socket): Remote | undefined {
   if (remoteAddress === undefined || remotePort === undefined) return undefined;
   return { host: remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress, port: remotePort };
 }

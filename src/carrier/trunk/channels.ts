@@ -11,6 +11,22 @@ interface Hour {
   failures: number;
 }
 
+/** One trunk's calls at this node. */
+interface Use {
+  /** Calls that are up. */
+  used: number;
+  /** Calls that have asked for a channel and not taken it yet. */
+  expected: number;
+  /** The channels that this node may use of a trunk with `max_channels` that other nodes use too. */
+  granted: number;
+  /** When a call last began or ended, in milliseconds. */
+  lastUsed: number;
+  /** The last 24 hours with calls, the latest last. */
+  hours: readonly Hour[];
+}
+
+const UNUSED: Readonly<Use> = { used: 0, expected: 0, granted: 0, lastUsed: 0, hours: [] };
+
 /** The channels of a trunk that the nodes of a cluster share. */
 export interface SharedChannels {
   /**
@@ -23,15 +39,8 @@ export interface SharedChannels {
 }
 
 export class Channels {
-  /** What this node may use of a trunk with `max_channels` that other nodes use too. */
-  readonly #granted = new Map<string, number>();
-  /** Calls that have asked for a channel and not taken it yet. */
-  readonly #expected = new Map<string, number>();
+  readonly #trunks = new Map<string, Use>();
   readonly #shared: SharedChannels | undefined;
-  readonly #used = new Map<string, number>();
-  readonly #lastUsed = new Map<string, number>();
-  /** The last 24 hours with calls, by trunk, the latest last. */
-  readonly #hours = new Map<string, Hour[]>();
   readonly #now: () => number;
 
   constructor(now: () => number, shared?: SharedChannels) {
@@ -44,15 +53,17 @@ export class Channels {
    * did.
    */
   lastUsed({ name }: Trunk): number {
-    return this.#used.has(name) ? this.#now() : (this.#lastUsed.get(name) ?? 0);
+    const { used, lastUsed } = this.#trunks.get(name) ?? UNUSED;
+    return used > 0 ? this.#now() : lastUsed;
   }
 
   /** Channels in use, and calls and failures of the last 24 hours. */
   counts(name: string): { readonly channelsInUse: number; readonly calls24h: number; readonly failures24h: number } {
     const since = Math.floor(this.#now() / HOUR_MS) - HOURS;
-    const hours = (this.#hours.get(name) ?? []).filter(({ hour }) => hour > since);
+    const { used, hours: kept } = this.#trunks.get(name) ?? UNUSED;
+    const hours = kept.filter(({ hour }) => hour > since);
     return {
-      channelsInUse: this.#used.get(name) ?? 0,
+      channelsInUse: used,
       calls24h: hours.reduce((sum, { calls }) => sum + calls, 0),
       failures24h: hours.reduce((sum, { failures }) => sum + failures, 0),
     };
@@ -63,20 +74,21 @@ export class Channels {
     this.#hour(name).failures++;
   }
 
-  /** Forgets trunks that no longer exist. */
+  /** Forgets trunks that no longer exist, once their last call is over. */
   keep(names: ReadonlySet<string>): void {
-    for (const each of [this.#lastUsed, this.#hours]) for (const name of each.keys()) if (!names.has(name)) each.delete(name);
+    for (const [name, { used, expected, granted }] of this.#trunks)
+      if (!names.has(name) && used + expected + granted === 0) this.#trunks.delete(name);
     this.#shared?.keep(names);
   }
 
   /** What this node holds of a trunk, for the node that keeps the count. */
   held(name: string): number {
-    return this.#granted.get(name) ?? 0;
+    return (this.#trunks.get(name) ?? UNUSED).granted;
   }
 
   /** The same of every trunk that is shared, by name. */
   allHeld(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#granted);
+    return Object.fromEntries([...this.#trunks].flatMap(([name, { granted }]) => (granted > 0 ? [[name, granted]] : [])));
   }
 
   /**
@@ -86,67 +98,52 @@ export class Channels {
   async expect(trunk: Trunk): Promise<() => void> {
     const { name, maxChannels } = trunk;
     if (this.#shared === undefined || maxChannels === undefined) return () => {};
-    this.#expected.set(name, (this.#expected.get(name) ?? 0) + 1);
-    const needed = this.#needed(name);
-    if (needed > this.held(name)) {
-      const granted = await this.#shared.hold(name, maxChannels, needed, this.held(name));
-      this.#grant(name, Math.max(this.held(name), granted));
+    const use = this.#use(name);
+    use.expected++;
+    const needed = use.used + use.expected;
+    if (needed > use.granted) {
+      const granted = await this.#shared.hold(name, maxChannels, needed, use.granted);
+      use.granted = Math.max(use.granted, granted);
     }
     return () => {
-      const left = (this.#expected.get(name) ?? 1) - 1;
-      if (left > 0) this.#expected.set(name, left);
-      else this.#expected.delete(name);
-      this.#giveBack(name, maxChannels);
+      use.expected--;
+      this.#giveBack(trunk, use);
     };
   }
 
-  #needed(name: string): number {
-    return (this.#used.get(name) ?? 0) + (this.#expected.get(name) ?? 0);
-  }
-
   /** Gives back what is held and not used: another node may need it. */
-  #giveBack(name: string, max: number): void {
-    const needed = this.#needed(name);
-    if (this.#shared === undefined || needed >= this.held(name)) return;
-    this.#grant(name, needed);
-    void this.#shared.hold(name, max, needed, needed);
-  }
-
-  #grant(name: string, channels: number): void {
-    if (channels > 0) this.#granted.set(name, channels);
-    else this.#granted.delete(name);
-  }
-
-  #limit(trunk: Trunk): number {
-    const { name, maxChannels } = trunk;
-    return this.#shared === undefined || maxChannels === undefined
-      ? trunkChannels(trunk)
-      : Math.min(maxChannels, this.held(name));
+  #giveBack({ name, maxChannels }: Trunk, use: Use): void {
+    const needed = use.used + use.expected;
+    if (this.#shared === undefined || maxChannels === undefined || needed >= use.granted) return;
+    use.granted = needed;
+    void this.#shared.hold(name, maxChannels, needed, needed);
   }
 
   hasFree(trunk: Trunk): boolean {
-    return (this.#used.get(trunk.name) ?? 0) < this.#limit(trunk);
+    const { name, maxChannels } = trunk;
+    const { used, granted } = this.#trunks.get(name) ?? UNUSED;
+    return (
+      used < (this.#shared === undefined || maxChannels === undefined ? trunkChannels(trunk) : Math.min(maxChannels, granted))
+    );
   }
 
   /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
   take(trunk: Trunk): (() => void) | undefined {
-    return this.hasFree(trunk) ? this.#use(trunk) : undefined;
+    return this.hasFree(trunk) ? this.#begin(trunk) : undefined;
   }
 
-  #use(trunk: Trunk): () => void {
-    const { name } = trunk;
-    this.#used.set(name, (this.#used.get(name) ?? 0) + 1);
-    this.#lastUsed.set(name, this.#now());
-    this.#hour(name).calls++;
+  #begin(trunk: Trunk): () => void {
+    const use = this.#use(trunk.name);
+    use.used++;
+    use.lastUsed = this.#now();
+    this.#hour(trunk.name).calls++;
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      this.#lastUsed.set(name, this.#now());
-      const left = (this.#used.get(name) ?? 1) - 1;
-      if (left > 0) this.#used.set(name, left);
-      else this.#used.delete(name);
-      if (trunk.maxChannels !== undefined) this.#giveBack(name, trunk.maxChannels);
+      use.used--;
+      use.lastUsed = this.#now();
+      this.#giveBack(trunk, use);
     };
   }
 
@@ -157,20 +154,28 @@ export class Channels {
   carryOn(trunk: Trunk): () => void {
     const { name, maxChannels } = trunk;
     if (this.#shared !== undefined && maxChannels !== undefined) {
-      const held = this.held(name) + 1;
-      this.#grant(name, held);
+      const held = ++this.#use(name).granted;
       void this.#shared.hold(name, maxChannels, held, held);
     }
-    return this.#use(trunk);
+    return this.#begin(trunk);
+  }
+
+  #use(name: string): Use {
+    let use = this.#trunks.get(name);
+    if (use === undefined) {
+      use = { ...UNUSED };
+      this.#trunks.set(name, use);
+    }
+    return use;
   }
 
   #hour(name: string): Hour {
+    const use = this.#use(name);
     const now = Math.floor(this.#now() / HOUR_MS);
-    const hours = this.#hours.get(name) ?? [];
-    const last = hours.at(-1);
+    const last = use.hours.at(-1);
     if (last?.hour === now) return last;
     const hour: Hour = { hour: now, calls: 0, failures: 0 };
-    this.#hours.set(name, [...hours, hour].slice(-HOURS));
+    use.hours = [...use.hours, hour].slice(-HOURS);
     return hour;
   }
 }

@@ -32,35 +32,24 @@ interface Monitored {
   stopped: boolean;
 }
 
+interface TrunkMonitorOptions {
+  readonly driver: AgentDriver;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Finds the peers of a trunk, in the order in which they are tried. */
+  resolve(trunk: Trunk): Promise<readonly Peer[]>;
+  /** When the trunk last began or ended a call, in milliseconds. */
+  lastUsed(trunk: Trunk): number;
+  /** Whether this node is the one that registers the trunk. */
+  registers(trunk: string): boolean;
+}
+
 export class TrunkMonitor {
-  readonly #driver: AgentDriver;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #resolve: (trunk: Trunk) => Promise<readonly Peer[]>;
+  readonly #options: TrunkMonitorOptions;
   readonly #trunks = new Map<string, Monitored>();
 
-  readonly #lastUsed: (trunk: Trunk) => number;
-  /** Whether this node is the one that registers the trunk. */
-  readonly #registers: (trunk: string) => boolean;
-
-  /**
-   * `resolve` finds the peers of a trunk, in the order in which they are tried. `lastUsed` tells when the trunk last
-   * began or ended a call, in milliseconds.
-   */
-  constructor(
-    driver: AgentDriver,
-    clock: Clock,
-    log: Log,
-    resolve: (trunk: Trunk) => Promise<readonly Peer[]>,
-    lastUsed: (trunk: Trunk) => number,
-    registers: (trunk: string) => boolean,
-  ) {
-    this.#registers = registers;
-    this.#lastUsed = lastUsed;
-    this.#driver = driver;
-    this.#clock = clock;
-    this.#log = log;
-    this.#resolve = resolve;
+  constructor(options: TrunkMonitorOptions) {
+    this.#options = options;
   }
 
   /** Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. */
@@ -99,7 +88,7 @@ export class TrunkMonitor {
   /** Whether the trunk should be registered and is not. */
   isUnregistered(name: string): boolean {
     const { trunk, registration } = this.#trunks.get(name) ?? {};
-    return trunk?.register === true && this.#registers(name) && registration?.state !== 'registered';
+    return trunk?.register === true && this.#options.registers(name) && registration?.state !== 'registered';
   }
 
   /** The registration and the last probe of a trunk. */
@@ -128,7 +117,7 @@ export class TrunkMonitor {
   /** A connection that we had opened to that address is closed: bindings that were made over it are made anew. */
   flowLost(to: Pick<Peer, 'transport' | 'host' | 'port'>): void {
     for (const { registration } of this.#trunks.values())
-      if (registration !== undefined) this.#driver.run((now) => registration.flowLost(to, now));
+      if (registration !== undefined) this.#options.driver.run((now) => registration.flowLost(to, now));
   }
 
   /** Asks the trunk at once, also one that carries calls. */
@@ -146,23 +135,24 @@ export class TrunkMonitor {
     if (monitored === undefined) return;
     const answers = status !== 0;
     if (!answers && this.#askNext(monitored)) return;
-    if (monitored.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
+    if (monitored.answers !== answers) this.#options.log.info({ trunk: name, answers, status }, 'trunk probe');
     const { registration } = monitored;
     // A registrar that is back may have forgotten who was registered.
-    if (answers && monitored.answers === false && registration !== undefined) this.#driver.run((now) => registration.start(now));
+    if (answers && monitored.answers === false && registration !== undefined)
+      this.#options.driver.run((now) => registration.start(now));
     monitored.answers = answers;
-    monitored.lastProbe = { at: this.#clock.now(), ok: answers, rttMs: answers ? tookMs : 0, sipStatus: status };
+    monitored.lastProbe = { at: this.#options.clock.now(), ok: answers, rttMs: answers ? tookMs : 0, sipStatus: status };
   }
 
   /** Registers the trunks that this node may register by now, and no longer those that another one does. */
   registrationsChanged(): void {
     for (const monitored of this.#trunks.values()) {
       const { registration } = monitored;
-      if (this.#registers(monitored.trunk.name)) {
+      if (this.#options.registers(monitored.trunk.name)) {
         if (registration === undefined) this.#register(monitored);
       } else {
         monitored.registration = undefined;
-        if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
+        if (registration !== undefined) this.#options.driver.run((now) => registration.stop(now));
       }
     }
   }
@@ -182,14 +172,14 @@ export class TrunkMonitor {
       const { from_domain, contact_user, advertise, outbound_proxy } = settings;
       return JSON.stringify([uri, username, from_domain, contact_user, advertise, outbound_proxy]);
     };
-    const isMadeAnew = after.register && trunkCredentials(after) !== undefined && this.#registers(after.name);
+    const isMadeAnew = after.register && trunkCredentials(after) !== undefined && this.#options.registers(after.name);
     return isMadeAnew && bindingOf(before) === bindingOf(after);
   }
 
   #letGo(monitored: Monitored): void {
     const { registration } = monitored;
     monitored.registration = undefined;
-    if (registration !== undefined) this.#driver.run(() => registration.letGo());
+    if (registration !== undefined) this.#options.driver.run(() => registration.letGo());
   }
 
   async #stop(monitored: Monitored): Promise<void> {
@@ -199,7 +189,7 @@ export class TrunkMonitor {
     const { registration } = monitored;
     if (registration === undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#driver.run((now) => registration.stop(now, resolve));
+    this.#options.driver.run((now) => registration.stop(now, resolve));
     await promise;
   }
 
@@ -207,10 +197,10 @@ export class TrunkMonitor {
     const { trunk, address } = monitored;
     const { username } = trunk;
     const credentials = trunkCredentials(trunk);
-    if (!trunk.register || username === undefined || credentials === undefined || !this.#registers(trunk.name)) return;
+    if (!trunk.register || username === undefined || credentials === undefined || !this.#options.registers(trunk.name)) return;
     const domain = trunkDomain(address);
-    this.#driver.run((now) => {
-      const registration = this.#driver.agent.register(trunk.name, {
+    this.#options.driver.run((now) => {
+      const registration = this.#options.driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
         address: `sip:${escapeUser(username)}@${trunk.settings.from_domain ?? domain}`,
         resolve: (found) => void this.#find(trunk, found),
@@ -224,14 +214,14 @@ export class TrunkMonitor {
 
   /** Finds the addresses of a registrar. */
   async #find(trunk: Trunk, found: (peers: readonly Peer[], now: number) => void): Promise<void> {
-    const peers = await this.#resolve(trunk);
-    if (peers.length === 0) this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
-    this.#driver.run((now) => found(peers, now));
+    const peers = await this.#options.resolve(trunk);
+    if (peers.length === 0) this.#options.log.warn({ trunk: trunk.name }, 'the registrar has no address');
+    this.#options.driver.run((now) => found(peers, now));
   }
 
   /** Probes the trunk when it has been idle. A trunk that carries calls shows that it is there. */
   async #probe(monitored: Monitored): Promise<void> {
-    if (this.#clock.now() - this.#lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
+    if (this.#options.clock.now() - this.#options.lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
       monitored.answers = undefined;
       this.#probeLater(monitored);
       return;
@@ -242,7 +232,7 @@ export class TrunkMonitor {
 
   /** Sends an OPTIONS to the first peer of the trunk. */
   async #ask(monitored: Monitored): Promise<void> {
-    monitored.untried = await this.#resolve(monitored.trunk);
+    monitored.untried = await this.#options.resolve(monitored.trunk);
     if (!monitored.stopped && !this.#askNext(monitored)) this.onProbed(monitored.trunk.name, 0, 0);
   }
 
@@ -253,11 +243,16 @@ export class TrunkMonitor {
     monitored.untried = others;
     if (peer === undefined) return false;
     const { route } = routeOf(trunk);
-    this.#driver.run((now) => this.#driver.agent.probe(trunk.name, `sip:${trunkDomain(address)}`, peer, now, route));
+    this.#options.driver.run((now) =>
+      this.#options.driver.agent.probe(trunk.name, `sip:${trunkDomain(address)}`, peer, now, route),
+    );
     return true;
   }
 
   #probeLater(monitored: Monitored): void {
-    monitored.cancelProbe = this.#clock.at(this.#clock.now() + SIP_PROBE_INTERVAL_SEC * 1000, () => void this.#probe(monitored));
+    monitored.cancelProbe = this.#options.clock.at(
+      this.#options.clock.now() + SIP_PROBE_INTERVAL_SEC * 1000,
+      () => void this.#probe(monitored),
+    );
   }
 }

@@ -185,8 +185,8 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
     { ...command, method: 'POST', path: `${ROOM}/playback/seek`, summary: 'Move within the playback', buckets: ['room_seek'] },
     seek,
     (context, request) => {
-      const to = placeOf(request);
-      return isProblem(to) ? to : orderedRoom(rooms, context, { type: 'seek', to });
+      const place = placeOf(request);
+      return isProblem(place) ? place : orderedRoom(rooms, context, { type: 'seek', place });
     },
   ),
   bodyRoute(

@@ -11,6 +11,7 @@ import type { Event } from '../../event/event.ts';
 import { ROOM_PLAYBACK_CONFIRM_MS, ROOM_TEARDOWN_MS } from '../../limits.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { PlaybackControl } from '../playback/playback.ts';
 import {
   beginRecording,
   hearRecording,
@@ -48,13 +49,13 @@ export interface RoomState {
   readonly teardownBy: number | undefined;
 }
 
+type RoomPlaybackControl = Exclude<PlaybackControl, { readonly type: 'restart' }>;
+
 export type RoomCommand =
   | { readonly type: 'delete' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number | undefined }
-  | { readonly type: 'pause' }
-  | { readonly type: 'resume' }
+  | RoomPlaybackControl
   | { readonly type: 'stop' }
-  | { readonly type: 'seek'; readonly to: { readonly positionMs: number } | { readonly offsetMs: number } }
   | { readonly type: 'volume'; readonly volume: number }
   | { readonly type: 'record'; readonly terms: RecordingTerms }
   | { readonly type: 'stop_recording' };
@@ -77,13 +78,7 @@ export type RoomEffect =
   | RecordingEffect
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
   | { readonly do: 'stop'; readonly operationUuid: string }
-  | { readonly do: 'pause'; readonly operationUuid: string }
-  | { readonly do: 'resume'; readonly operationUuid: string }
-  | {
-      readonly do: 'seek';
-      readonly operationUuid: string;
-      readonly to: { readonly positionMs: number } | { readonly offsetMs: number };
-    }
+  | { readonly do: 'control_playback'; readonly operationUuid: string; readonly control: PlaybackControl }
   | { readonly do: 'set_volume'; readonly volume: number }
   /** Every member is told to leave. */
   | { readonly do: 'dismiss' }
@@ -225,30 +220,20 @@ function teardown(before: RoomState, now: number): RoomStep {
 function control(
   state: RoomState,
   playback: RoomPlayback,
-  given: Extract<RoomCommand, { type: 'pause' | 'resume' | 'stop' | 'seek' }>,
+  given: RoomPlaybackControl | { readonly type: 'stop' },
   now: number,
 ): RoomStep {
   const { operationUuid } = playback;
   const changed = (to: Partial<RoomPlayback>): RoomState => ({ ...state, playback: { ...playback, ...to } });
-  switch (given.type) {
-    case 'pause':
-      return {
-        // A paused playback is silent, so nothing can confirm its start: its time to start is counted from the resume.
-        state: playback.phase === 'stopping' ? state : changed({ phase: 'paused', confirmBy: undefined }),
-        events: [],
-        effects: [{ do: 'pause', operationUuid }],
-      };
-    case 'resume':
-      return {
-        state: playback.phase === 'paused' ? changed(playback.hasStarted ? { phase: 'playing' } : starting(now)) : state,
-        events: [],
-        effects: [{ do: 'resume', operationUuid }],
-      };
-    case 'stop':
-      return { state: changed({ phase: 'stopping' }), events: [], effects: [{ do: 'stop', operationUuid }] };
-    case 'seek':
-      return { state, events: [], effects: [{ do: 'seek', operationUuid, to: given.to }] };
-  }
+  if (given.type === 'stop')
+    return { state: changed({ phase: 'stopping' }), events: [], effects: [{ do: 'stop', operationUuid }] };
+  const effects = [{ do: 'control_playback', operationUuid, control: given }] as const;
+  // A paused playback is silent, so nothing can confirm its start: its time to start is counted from the resume.
+  if (given.type === 'pause' && playback.phase !== 'stopping')
+    return { state: changed({ phase: 'paused', confirmBy: undefined }), events: [], effects };
+  if (given.type === 'resume' && playback.phase === 'paused')
+    return { state: changed(playback.hasStarted ? { phase: 'playing' } : starting(now)), events: [], effects };
+  return { state, events: [], effects };
 }
 
 /** The Room ends: what it played has failed, and its members are told to leave. */

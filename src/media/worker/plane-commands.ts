@@ -17,7 +17,7 @@ import {
 } from './worker-command.ts';
 
 /** The plane, and the ways in which its commands answer. */
-export interface CommandContext {
+interface CommandContext {
   readonly plane: PlaneHandle;
   reply(message: WorkerReply): void;
   /** Posts the notices that the plane still holds, so that a reply that follows comes after every notice before it. */
@@ -48,7 +48,9 @@ function countersNow(): LegCounters {
   };
 }
 
-export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command: LegCommand): void {
+/** Carries out one command. Those that are no leg's are handed on to the function for their kind. */
+export function carryOut(context: CommandContext, command: LegCommand | PlaybackCommand | RoomCommand | RecordingCommand): void {
+  const { plane, reply, flushNotices } = context;
   const { leg } = command;
   switch (command.type) {
     case 'open':
@@ -110,6 +112,8 @@ export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command:
       flushNotices();
       reply({ type: 'closed', leg, counters: countersNow() });
       break;
+    default:
+      obeyPlayback(context, command);
   }
 }
 
@@ -141,7 +145,8 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
 }
 
 /** Playbacks of legs and of rooms. */
-export function obeyPlayback({ plane }: CommandContext, command: PlaybackCommand): void {
+function obeyPlayback(context: CommandContext, command: PlaybackCommand | RoomCommand | RecordingCommand): void {
+  const { plane } = context;
   const { leg } = command;
   switch (command.type) {
     case 'play':
@@ -165,11 +170,14 @@ export function obeyPlayback({ plane }: CommandContext, command: PlaybackCommand
     case 'playback volume':
       native.playVolume(plane, leg, command.percent);
       break;
+    default:
+      obeyRoom(context, command);
   }
 }
 
 /** Rooms, and legs as their members. */
-export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command: RoomCommand): void {
+function obeyRoom(context: CommandContext, command: RoomCommand | RecordingCommand): void {
+  const { plane, reply, flushNotices } = context;
   const { leg } = command;
   switch (command.type) {
     case 'open room':
@@ -201,6 +209,8 @@ export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command
     case 'room volume':
       native.legVolume(plane, leg, command.from, command.percent);
       break;
+    default:
+      obeyRecording(context, command);
   }
 }
 
@@ -234,7 +244,7 @@ export function answerRefused(reply: (message: WorkerReply) => void, command: Wo
 }
 
 /** Recordings of legs and of rooms. */
-export function obeyRecording({ plane, reply }: CommandContext, command: RecordingCommand): void {
+function obeyRecording({ plane, reply }: CommandContext, command: RecordingCommand): void {
   const { leg, recording } = command;
   switch (command.type) {
     case 'record': {

@@ -6,7 +6,7 @@
 import { MEDIA_NOTICES_A_TICK_MAX } from '../../limits.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import { NOTICE_WORDS, REPORT_WORDS } from './notice.ts';
-import { answerRefused, type CommandContext, obeyLeg, obeyPlayback, obeyRecording, obeyRoom } from './plane-commands.ts';
+import { answerRefused, carryOut } from './plane-commands.ts';
 import { TickLateness } from './tick-lateness.ts';
 import type { WorkerCommand, WorkerReply } from './worker-command.ts';
 
@@ -50,7 +50,6 @@ function postFrames(from: PlaneHandle): void {
   if (count > 0) reply({ type: 'frames', bytes: frames.slice(0, count) });
 }
 
-/** Hands a command to the function for its kind. */
 function obey(command: WorkerCommand): void {
   if (command.type === 'start') {
     start(command.mediaTimeoutMs);
@@ -58,52 +57,12 @@ function obey(command: WorkerCommand): void {
   }
   if (plane === undefined) return;
   const current = plane;
-  const context: CommandContext = { plane: current, reply, flushNotices: () => flushNotices(current) };
-  switch (command.type) {
-    case 'open':
-    case 'open stream':
-    case 'open webrtc':
-    case 'restart ice':
-    case 'negotiate':
-    case 'pipe':
-    case 'tones':
-    case 'keys':
-    case 'answerer':
-    case 'counters':
-    case 'move':
-    case 'close':
-      obeyLeg(context, command);
-      break;
-    case 'play':
-    case 'feed':
-    case 'finish':
-    case 'stop':
-    case 'pause':
-    case 'seek':
-    case 'playback volume':
-      obeyPlayback(context, command);
-      break;
-    case 'open room':
-    case 'open music':
-    case 'close room':
-    case 'voices':
-    case 'join':
-    case 'coach':
-    case 'leave':
-    case 'mute':
-    case 'room volume':
-      obeyRoom(context, command);
-      break;
-    case 'record':
-    case 'mask':
-    case 'stop recording':
-      obeyRecording(context, command);
-      break;
-    case 'quit':
-      native.planeDestroy(plane);
-      plane = undefined;
-      process.exit(0);
+  if (command.type === 'quit') {
+    native.planeDestroy(plane);
+    plane = undefined;
+    process.exit(0);
   }
+  carryOut({ plane: current, reply, flushNotices: () => flushNotices(current) }, command);
 }
 
 function start(mediaTimeoutMs: number): void {

@@ -31,15 +31,10 @@ export class UploadQueue {
   readonly #troubles: ThrottledLog;
   readonly #breaker: CircuitBreaker;
   readonly #all = new Map<string, Upload>();
-  readonly #growing = new Set<Upload>();
   readonly #ready = new Set<Upload>();
   readonly #running = new Map<Upload, Promise<void>>();
-  /** The uploads that failed and wait, each with the time of its next try in ms since the epoch. */
-  readonly #setBack = new Map<Upload, number>();
   /** Being removed: not to be found again by a look at the folder. */
   readonly #taken = new Set<string>();
-  /** The value of `#successes` when an upload last failed. */
-  readonly #failedAt = new WeakMap<Upload, number>();
   #successes = 0;
   #moreInFolder = false;
   #looking: Promise<void> | undefined;
@@ -70,18 +65,16 @@ export class UploadQueue {
   }
 
   grows(recordingUuid: string): void {
-    const upload = this.#add(recordingUuid, false);
-    if (upload !== undefined && !upload.finished) this.#growing.add(upload);
+    this.#add(recordingUuid);
   }
 
   finished(recordingUuid: string): void {
-    const upload = this.#add(recordingUuid, true);
+    const upload = this.#add(recordingUuid);
     if (upload === undefined) return;
     upload.finished = true;
-    this.#growing.delete(upload);
     // What waits counts from now on, also while nothing is uploaded.
     upload.measure().catch(() => {});
-    if (!this.#running.has(upload) && !this.#setBack.has(upload)) this.#ready.add(upload);
+    if (!this.#running.has(upload) && upload.restsUntil === undefined) this.#ready.add(upload);
     this.#pump();
   }
 
@@ -89,11 +82,9 @@ export class UploadQueue {
    * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
-    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, true, this.#options);
+    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, this.#options);
     this.#all.delete(recordingUuid);
-    this.#growing.delete(upload);
     this.#ready.delete(upload);
-    this.#setBack.delete(upload);
     this.#taken.add(recordingUuid);
     try {
       await this.#running.get(upload);
@@ -115,7 +106,12 @@ export class UploadQueue {
     return this.#abort.signal.aborted;
   }
 
-  #add(recordingUuid: string, finished: boolean): Upload | undefined {
+  /** Tells whether it has not been taken out. */
+  #has(upload: Upload): boolean {
+    return this.#all.get(upload.recordingUuid) === upload;
+  }
+
+  #add(recordingUuid: string): Upload | undefined {
     const known = this.#all.get(recordingUuid);
     if (known !== undefined) return known;
     if (this.#taken.has(recordingUuid)) return undefined;
@@ -123,7 +119,7 @@ export class UploadQueue {
       this.#moreInFolder = true;
       return undefined;
     }
-    const upload = new Upload(recordingUuid, finished, this.#options);
+    const upload = new Upload(recordingUuid, this.#options);
     this.#all.set(recordingUuid, upload);
     return upload;
   }
@@ -148,7 +144,7 @@ export class UploadQueue {
       outcome = this.#closed ? 'waits' : this.#failed(upload, error, failures);
     }
     this.#running.delete(upload);
-    if (this.#all.get(upload.recordingUuid) === upload) this.#place(upload, outcome);
+    if (this.#has(upload)) this.#place(upload, outcome);
     this.#pump();
   }
 
@@ -158,7 +154,7 @@ export class UploadQueue {
     } else if (outcome === 'set back') {
       const { retryMinMs, setBackMaxMs } = this.#options.limits;
       const wait = Math.min(setBackMaxMs, retryMinMs * 2 ** Math.min(upload.failures, 20));
-      this.#setBack.set(upload, this.#options.clock.now() + wait);
+      upload.restsUntil = this.#options.clock.now() + wait;
     } else if (outcome !== 'idle' || upload.finished) {
       this.#ready.add(upload);
     }
@@ -172,8 +168,8 @@ export class UploadQueue {
 
   #failed(upload: Upload, error: unknown, failures: number): 'set back' | 'waits' {
     upload.failures++;
-    const othersGoOn = this.#failedAt.get(upload) !== this.#successes && upload.failures >= OWN_FAILURES;
-    this.#failedAt.set(upload, this.#successes);
+    const othersGoOn = upload.failedAfter !== this.#successes && upload.failures >= OWN_FAILURES;
+    upload.failedAfter = this.#successes;
     const { fault, code, status } =
       error instanceof ObjectError ? error : { fault: 'disk', code: codeOf(error), status: undefined };
     const fields = { code, status, ...this.#backlog() };
@@ -217,17 +213,17 @@ export class UploadQueue {
   /** Looks at one file after another, so that thousands of them are no burst. Never rejects. */
   async #sweep(): Promise<void> {
     const now = this.#options.clock.now();
-    for (const [upload, until] of this.#setBack) {
-      if (until > now) continue;
-      this.#setBack.delete(upload);
+    for (const upload of this.#all.values()) {
+      if (upload.restsUntil === undefined || upload.restsUntil > now) continue;
+      upload.restsUntil = undefined;
       this.#ready.add(upload);
     }
     this.#pump();
-    for (const upload of [...this.#growing]) {
+    for (const upload of [...this.#all.values()].filter(({ finished }) => !finished)) {
       if (this.#closed) return;
       if (this.#running.has(upload) || this.#ready.has(upload)) continue;
       const due = await upload.measure().catch(() => false);
-      if (due && this.#growing.has(upload) && !this.#setBack.has(upload)) this.#ready.add(upload);
+      if (due && this.#has(upload) && !upload.finished && upload.restsUntil === undefined) this.#ready.add(upload);
       this.#pump();
     }
     if (this.#moreInFolder && this.#all.size <= this.#options.limits.spoolMaxFiles / 2) this.#look();

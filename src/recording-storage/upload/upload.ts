@@ -39,17 +39,20 @@ export const objectName = (recordingUuid: string): string => `${recordingUuid}.w
 export class Upload {
   readonly recordingUuid: string;
   /** Nothing is written to the file any more. */
-  finished: boolean;
+  finished = false;
   /** Bytes of the file when it was last looked at. */
   bytes = 0;
   /** Steps that failed since the last that did not. */
   failures = 0;
+  /** How many steps of all uploads had succeeded when one of this last failed. */
+  failedAfter: number | undefined;
+  /** It failed, and is tried again from then on, in ms since the epoch. */
+  restsUntil: number | undefined;
   readonly #context: UploadContext;
   #ledger: UploadLedger | 'none' | 'not read' = 'not read';
 
-  constructor(recordingUuid: string, finished: boolean, context: UploadContext) {
+  constructor(recordingUuid: string, context: UploadContext) {
     this.recordingUuid = recordingUuid;
-    this.finished = finished;
     this.#context = context;
   }
 

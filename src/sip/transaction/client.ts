@@ -10,17 +10,12 @@ import type { TransactionHost } from './host.ts';
 import {
   type InviteClient,
   type InviteClientEffect,
+  type InviteClientInput,
   inviteClientDeadline,
   startInviteClient,
   stepInviteClient,
 } from './invite-client.ts';
-import {
-  type NonInviteClient,
-  type NonInviteClientEffect,
-  nonInviteClientDeadline,
-  startNonInviteClient,
-  stepNonInviteClient,
-} from './non-invite-client.ts';
+import { type NonInviteClient, nonInviteClientDeadline, startNonInviteClient, stepNonInviteClient } from './non-invite-client.ts';
 
 /**
  * The sender of the request. It is told exactly one final response, timeout or failure to send; a 2xx to INVITE may be
@@ -45,8 +40,7 @@ export class ClientTransaction implements Timed {
   readonly #host: TransactionHost<ClientTransaction>;
   readonly #owner: ClientOwner;
   readonly #bytes: Uint8Array;
-  readonly #invite: InviteClient | undefined;
-  readonly #other: NonInviteClient | undefined;
+  readonly #machine: InviteClient | NonInviteClient;
   #ack: Uint8Array | undefined;
   /** Whether the request has been sent again after its connection was lost. */
   #isRepeated = false;
@@ -59,8 +53,7 @@ export class ClientTransaction implements Timed {
     this.#owner = owner;
     this.#bytes = serialize(request);
     const reliable = isReliable(peer.transport);
-    this.#invite = request.method === 'INVITE' ? startInviteClient(reliable, host.now) : undefined;
-    this.#other = this.#invite === undefined ? startNonInviteClient(reliable, host.now) : undefined;
+    this.#machine = (request.method === 'INVITE' ? startInviteClient : startNonInviteClient)(reliable, host.now);
     host.transmit(this.#bytes, peer, key);
     this.#schedule();
   }
@@ -68,21 +61,16 @@ export class ClientTransaction implements Timed {
   /** Takes a response that matched this transaction. */
   receive(response: SipResponse): void {
     const { status } = response;
-    if (this.#invite !== undefined) {
-      const input = status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure';
-      this.#perform(stepInviteClient(this.#invite, input, this.#host.now), response);
-    } else if (this.#other !== undefined) {
-      this.#perform(stepNonInviteClient(this.#other, status < 200 ? 'provisional' : 'final', this.#host.now), response);
-    }
+    this.#step(status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure', response);
   }
 
   due(): void {
-    this.#input('clock');
+    this.#step('clock', undefined);
   }
 
   /** The transport could not deliver the request. */
   unreachable(): void {
-    this.#input('unreachable');
+    this.#step('unreachable', undefined);
   }
 
   /**
@@ -91,7 +79,7 @@ export class ClientTransaction implements Timed {
    * connections (§18.2.2).
    */
   lost(): void {
-    if (this.#invite?.state !== 'calling' && this.#other?.state !== 'trying') return;
+    if (this.#machine.state !== 'calling' && this.#machine.state !== 'trying') return;
     if (this.#isRepeated || this.#owner.isWanted?.(this) !== true) {
       this.unreachable();
       return;
@@ -100,13 +88,13 @@ export class ClientTransaction implements Timed {
     this.#host.transmit(this.#bytes, this.peer, this.key);
   }
 
-  #input(input: 'clock' | 'unreachable'): void {
+  #step(input: InviteClientInput, response: SipResponse | undefined): void {
+    const machine = this.#machine;
     const { now } = this.#host;
-    if (this.#invite !== undefined) this.#perform(stepInviteClient(this.#invite, input, now), undefined);
-    else if (this.#other !== undefined) this.#perform(stepNonInviteClient(this.#other, input, now), undefined);
+    this.#perform('K' in machine ? stepNonInviteClient(machine, input, now) : stepInviteClient(machine, input, now), response);
   }
 
-  #perform(effects: readonly (InviteClientEffect | NonInviteClientEffect)[], response: SipResponse | undefined): void {
+  #perform(effects: readonly InviteClientEffect[], response: SipResponse | undefined): void {
     this.#schedule();
     for (const effect of effects) {
       if (effect === 'send') this.#host.transmit(this.#bytes, this.peer, this.key);
@@ -122,13 +110,8 @@ export class ClientTransaction implements Timed {
   }
 
   #schedule(): void {
-    const at =
-      this.#invite !== undefined
-        ? inviteClientDeadline(this.#invite)
-        : this.#other !== undefined
-          ? nonInviteClientDeadline(this.#other)
-          : Infinity;
-    this.#host.deadlines.set(this, at);
+    const machine = this.#machine;
+    this.#host.deadlines.set(this, 'K' in machine ? nonInviteClientDeadline(machine) : inviteClientDeadline(machine));
   }
 }
 

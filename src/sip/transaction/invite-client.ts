@@ -22,7 +22,7 @@ export interface InviteClient {
   intervalA: number;
 }
 
-type InviteClientInput = 'provisional' | 'success' | 'failure' | 'clock' | 'unreachable';
+export type InviteClientInput = 'provisional' | 'success' | 'failure' | 'clock' | 'unreachable';
 /**
  * `send`: the request again. `ack`: ACK this response. `ack again`: repeat the stored ACK. `pass`: hand the response
  * up. `done`: forget it.

@@ -17,7 +17,7 @@ export interface InviteServer {
   intervalG: number;
 }
 
-type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'clock';
+export type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'clock';
 /**
  * `send`: the last response. `timeout`: a failure response was never acknowledged. `pass ack`: an ACK of a 2xx, for the
  * dialog.

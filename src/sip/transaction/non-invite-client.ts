@@ -5,6 +5,7 @@
  *      E retransmits over unreliable transports, F gives up in both.
  */
 import { SIP_T1_MS, SIP_T2_MS, SIP_T4_MS } from '../../limits.ts';
+import type { InviteClientInput } from './invite-client.ts';
 
 export interface NonInviteClient {
   state: 'trying' | 'proceeding' | 'completed' | 'terminated';
@@ -15,8 +16,7 @@ export interface NonInviteClient {
   intervalE: number;
 }
 
-type NonInviteClientInput = 'provisional' | 'final' | 'clock' | 'unreachable';
-export type NonInviteClientEffect = 'send' | 'pass' | 'timeout' | 'unreachable' | 'done';
+type NonInviteClientEffect = 'send' | 'pass' | 'timeout' | 'unreachable' | 'done';
 
 const NOTHING: readonly NonInviteClientEffect[] = [];
 
@@ -33,18 +33,15 @@ export const startNonInviteClient = (reliable: boolean, now: number): NonInviteC
 export const nonInviteClientDeadline = (t: NonInviteClient): number => Math.min(t.E, t.F, t.K);
 
 /** Moves `t` and says what is to be done, in order. */
-export function stepNonInviteClient(
-  t: NonInviteClient,
-  input: NonInviteClientInput,
-  now: number,
-): readonly NonInviteClientEffect[] {
+export function stepNonInviteClient(t: NonInviteClient, input: InviteClientInput, now: number): readonly NonInviteClientEffect[] {
   const open = t.state === 'trying' || t.state === 'proceeding';
   switch (input) {
     case 'provisional':
       if (!open) return NOTHING;
       t.state = 'proceeding';
       return ['pass'];
-    case 'final':
+    case 'success':
+    case 'failure':
       if (!open) return NOTHING;
       t.E = Infinity;
       t.F = Infinity;

@@ -4,6 +4,7 @@
  *   trying --1xx--> proceeding --200..699--> completed --J--> terminated
  */
 import { SIP_T1_MS } from '../../limits.ts';
+import type { InviteServerInput } from './invite-server.ts';
 
 export interface NonInviteServer {
   state: 'trying' | 'proceeding' | 'completed' | 'terminated';
@@ -11,21 +12,14 @@ export interface NonInviteServer {
   J: number;
 }
 
-type NonInviteServerInput = 'request' | 'provisional' | 'final' | 'clock';
-export type NonInviteServerEffect = 'send' | 'done';
+type NonInviteServerEffect = 'send' | 'done';
 
 const NOTHING: readonly NonInviteServerEffect[] = [];
 
 export const startNonInviteServer = (reliable: boolean): NonInviteServer => ({ state: 'trying', reliable, J: Infinity });
 
-export const nonInviteServerDeadline = (t: NonInviteServer): number => t.J;
-
 /** Moves `t` and says what is to be done, in order. For a response input, `send` means that it may go out. */
-export function stepNonInviteServer(
-  t: NonInviteServer,
-  input: NonInviteServerInput,
-  now: number,
-): readonly NonInviteServerEffect[] {
+export function stepNonInviteServer(t: NonInviteServer, input: InviteServerInput, now: number): readonly NonInviteServerEffect[] {
   switch (input) {
     case 'request':
       return t.state === 'proceeding' || t.state === 'completed' ? ['send'] : NOTHING;
@@ -33,7 +27,8 @@ export function stepNonInviteServer(
       if (t.state !== 'trying' && t.state !== 'proceeding') return NOTHING;
       t.state = 'proceeding';
       return ['send'];
-    case 'final':
+    case 'success':
+    case 'failure':
       if (t.state !== 'trying' && t.state !== 'proceeding') return NOTHING;
       if (t.reliable) {
         t.state = 'terminated';
@@ -42,6 +37,8 @@ export function stepNonInviteServer(
       t.state = 'completed';
       t.J = now + 64 * SIP_T1_MS;
       return ['send'];
+    case 'ack':
+      return NOTHING;
     case 'clock':
       if (t.J > now) return NOTHING;
       t.state = 'terminated';

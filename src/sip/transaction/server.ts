@@ -8,17 +8,12 @@ import type { TransactionHost } from './host.ts';
 import {
   type InviteServer,
   type InviteServerEffect,
+  type InviteServerInput,
   inviteServerDeadline,
   startInviteServer,
   stepInviteServer,
 } from './invite-server.ts';
-import {
-  type NonInviteServer,
-  type NonInviteServerEffect,
-  nonInviteServerDeadline,
-  startNonInviteServer,
-  stepNonInviteServer,
-} from './non-invite-server.ts';
+import { type NonInviteServer, startNonInviteServer, stepNonInviteServer } from './non-invite-server.ts';
 
 /** The part of the user agent that answers an INVITE. */
 export interface ServerOwner {
@@ -43,8 +38,7 @@ export class ServerTransaction implements Timed {
   readonly tag: string;
   owner: ServerOwner | undefined;
   readonly #host: TransactionHost<ServerTransaction>;
-  readonly #invite: InviteServer | undefined;
-  readonly #other: NonInviteServer | undefined;
+  readonly #machine: InviteServer | NonInviteServer;
   #last: Uint8Array | undefined;
   #finalStatus: number | undefined;
 
@@ -65,8 +59,7 @@ export class ServerTransaction implements Timed {
     this.peer = peer;
     this.tag = tag;
     const reliable = isReliable(source.transport);
-    this.#invite = request.method === 'INVITE' ? startInviteServer(reliable) : undefined;
-    this.#other = this.#invite === undefined ? startNonInviteServer(reliable) : undefined;
+    this.#machine = request.method === 'INVITE' ? startInviteServer(reliable) : startNonInviteServer(reliable);
   }
 
   /** A response to this request, to be completed and handed to `send`. */
@@ -81,14 +74,8 @@ export class ServerTransaction implements Timed {
 
   /** Sends a response unless a final one went out already; returns whether it was sent. */
   send(response: SipResponse): boolean {
-    const { now } = this.#host;
     const { status } = response;
-    const effects =
-      this.#invite !== undefined
-        ? stepInviteServer(this.#invite, status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure', now)
-        : this.#other !== undefined
-          ? stepNonInviteServer(this.#other, status < 200 ? 'provisional' : 'final', now)
-          : [];
+    const effects = this.#step(status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure');
     if (!effects.includes('send')) return false;
     this.#last = serialize(response);
     if (status >= 200) this.#finalStatus = status;
@@ -118,27 +105,22 @@ export class ServerTransaction implements Timed {
 
   /** Takes a retransmission of the request, or the ACK on this branch. */
   receive(request: SipRequest): void {
-    const { now } = this.#host;
-    const input = request.method === 'ACK' ? 'ack' : 'request';
-    if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, input, now), request);
-    else if (this.#other !== undefined && input === 'request')
-      this.#perform(stepNonInviteServer(this.#other, input, now), request);
+    this.#perform(this.#step(request.method === 'ACK' ? 'ack' : 'request'), request);
   }
 
   due(): void {
-    const { now } = this.#host;
-    if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, 'clock', now), undefined);
-    else if (this.#other !== undefined) this.#perform(stepNonInviteServer(this.#other, 'clock', now), undefined);
+    this.#perform(this.#step('clock'), undefined);
   }
 
-  #perform(effects: readonly (InviteServerEffect | NonInviteServerEffect)[], request: SipRequest | undefined): void {
-    const at =
-      this.#invite !== undefined
-        ? inviteServerDeadline(this.#invite)
-        : this.#other !== undefined
-          ? nonInviteServerDeadline(this.#other)
-          : Infinity;
-    this.#host.deadlines.set(this, at);
+  #step(input: InviteServerInput): readonly InviteServerEffect[] {
+    const machine = this.#machine;
+    const { now } = this.#host;
+    return 'J' in machine ? stepNonInviteServer(machine, input, now) : stepInviteServer(machine, input, now);
+  }
+
+  #perform(effects: readonly InviteServerEffect[], request: SipRequest | undefined): void {
+    const machine = this.#machine;
+    this.#host.deadlines.set(this, 'J' in machine ? machine.J : inviteServerDeadline(machine));
     for (const effect of effects) {
       if (effect === 'send' && this.#last !== undefined) this.#host.transmit(this.#last, this.peer, '');
       else if (effect === 'pass ack' && request !== undefined) this.owner?.onAck(request);
