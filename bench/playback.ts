@@ -38,7 +38,7 @@ async function serve([sessions, origin]: string[]): Promise<void> {
   await Promise.all(
     legs.map(async (leg, i) => {
       await Bun.sleep((i * 2_000) / count); // nobody dials 500 calls in one instant
-      const playlist = await engine.openPlaylist([`${origin}/${i}.mp3`]);
+      const playlist = await engine.openPlaylist([`${origin}/${i}.mp3`], 'app');
       if ('refused' in playlist) refused++;
       else leg.play({ operationUuid: `${i}`, playlist, loop: 0, volume: 100 });
     }),

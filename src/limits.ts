@@ -12,6 +12,14 @@ export const JSON_DEPTH_MAX = 32;
 export const JSON_MEMBERS_MAX = 1_000;
 export const LIST_MATCHED_MAX_ITEMS = 50_000;
 export const LIST_DEFAULT_ITEMS = 1_000;
+/**
+ * Looks into the database for lists at once, of all applications; lists of one application that wait for its turn; the
+ * pieces that a list is sent in, and the time that its reader may take.
+ */
+export const LISTS_AT_ONCE = 3;
+export const LISTS_OF_APP_WAITING_MAX = 50;
+export const LIST_PIECE_BYTES = 256 * 1024;
+export const LIST_SEND_MAX_MS = 300_000;
 
 // Contract §2, dial.
 export const RING_TIMEOUT_MAX_SEC = 600;
@@ -426,31 +434,6 @@ export const ROOM_PLAYBACK_CONFIRM_MS = 10_000;
 export const ROOM_SEAT_CONFIRM_MS = 1_000;
 /** A Room whose members have not all left within this is deleted without them. */
 export const ROOM_TEARDOWN_MS = 10_000;
-
-// Payments (contract §6).
-export const PAYMENT_ATTEMPTS_MAX = 5;
-/** A collection with all its attempts; `*` could start over for ever. */
-export const PAYMENT_COLLECT_MAX_MS = 600_000;
-/**
- * Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is
- * its own.
- */
-export const PAYMENT_QUIET_MS = 500;
-/** The same after a collection that was cancelled: keys go on for as long as the caller has not noticed. */
-export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
-export const PAYMENT_PROMPTS_MAX = 10;
-export const CHARGE_INSTALLMENTS_MAX = 36;
-/** 2^31 - 1, what the row holds. */
-export const CHARGE_AMOUNT_MAX = 2_147_483_647;
-export const CHARGE_PROVIDER_TIMEOUT_MS = 30_000;
-export const CHARGE_ANSWER_MAX_BYTES = 64 * 1024;
-/** Charges with the provider; a further one is 503 with `Retry-After`. */
-export const CHARGES_IN_FLIGHT_MAX = 500;
-/** A charge that is not settled for this long was left by a process that is gone; longer than any provider may take. */
-export const CHARGE_LEFT_AFTER_MS = 120_000;
-export const CHARGE_RETENTION_DAYS = 30;
-/** Expired references are destroyed no later than this after their time. */
-export const VAULT_SWEEP_MAX_MS = 30_000;
 
 // WebSocket Sessions (contract §2).
 export const WEBSOCKET_CONNECT_DEFAULT_SEC = 10;

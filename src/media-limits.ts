@@ -46,8 +46,18 @@ export const SOURCE_BLOCK_BYTES = 4 * 1024;
 export const SOURCE_HEAD_FREE_BYTES = 64 * 1024;
 /** Sources of one playlist that are opened at once. */
 export const SOURCES_OPENING_MAX = 16;
-/** All held sources of a node; past it they are fetched again instead. */
+/**
+ * Playlists and streams of one application that are opened at once at a node; that wait for their turn, past which one
+ * is refused; and the connections of those that are opened. What is heard has connections of its own.
+ */
+export const PLAYLISTS_OF_APP_OPENING_MAX = 256;
+export const PLAYLISTS_OF_APP_WAITING_MAX = 2_000;
+export const SOURCE_CONNECTIONS_OF_APP_OPENING_MAX = 512;
+/** A small source that is not here whole so long after it was admitted is fetched at its turn. */
+export const SOURCE_FILL_MAX_MS = 10_000;
+/** All held sources of a node, and those of one application; past it they are fetched again instead. */
 export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
+export const SOURCE_HELD_OF_APP_MAX_BYTES = 192 * 1024 * 1024;
 /** Small sources kept with their validators, for the next time they are asked for. */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;

@@ -1,4 +1,4 @@
-/** The limits of short messages and of the link to an SMSC. Import them from limits.ts. */
+/** The limits of short messages, of the link to an SMSC, and of payments. Import them from limits.ts. */
 
 // Messages (contract §7).
 export const MESSAGE_TEXT_MAX_CHARS = 1_600;
@@ -37,3 +37,28 @@ export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as c
 export const SMPP_TURN_MAX_PDUS = 32;
 /** Bytes waiting to be written to an SMSC; past it the connection is given up. */
 export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
+
+// Payments (contract §6).
+export const PAYMENT_ATTEMPTS_MAX = 5;
+/** A collection with all its attempts; `*` could start over for ever. */
+export const PAYMENT_COLLECT_MAX_MS = 600_000;
+/**
+ * Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is
+ * its own.
+ */
+export const PAYMENT_QUIET_MS = 500;
+/** The same after a collection that was cancelled: keys go on for as long as the caller has not noticed. */
+export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
+export const PAYMENT_PROMPTS_MAX = 10;
+export const CHARGE_INSTALLMENTS_MAX = 36;
+/** 2^31 - 1, what the row holds. */
+export const CHARGE_AMOUNT_MAX = 2_147_483_647;
+export const CHARGE_PROVIDER_TIMEOUT_MS = 30_000;
+export const CHARGE_ANSWER_MAX_BYTES = 64 * 1024;
+/** Charges with the provider; a further one is 503 with `Retry-After`. */
+export const CHARGES_IN_FLIGHT_MAX = 500;
+/** A charge that is not settled for this long was left by a process that is gone; longer than any provider may take. */
+export const CHARGE_LEFT_AFTER_MS = 120_000;
+export const CHARGE_RETENTION_DAYS = 30;
+/** Expired references are destroyed no later than this after their time. */
+export const VAULT_SWEEP_MAX_MS = 30_000;

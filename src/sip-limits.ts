@@ -117,6 +117,11 @@ export const SIP_RESOLVE_TIMEOUT_MS = 4_000;
 export const SIP_LOOKUP_TIMEOUT_MS = 5_000;
 /** A dial whose turn on its trunk is further away is refused (529). */
 export const SIP_PACE_WAIT_MAX_MS = 2_000;
+/**
+ * An application that dialled over a trunk within this time has a share of the turns ahead. It is longer than the
+ * `Retry-After` of a refused dial.
+ */
+export const PACE_ASKED_LATELY_MS = 15_000;
 /** A trunk that failed is tried last for so long. */
 export const SIP_TRUNK_FAILED_MS = 30_000;
 /** The next trunk is tried after so long without any response, not even a 100. */

@@ -1,7 +1,17 @@
-/** Turns that follow each other evenly, so many a second of each name (`max_cps` of a trunk). */
+import { PACE_ASKED_LATELY_MS } from '../sip-limits.ts';
+
+/**
+ * Turns that follow each other evenly, so many a second of each name (`max_cps` of a trunk), and are given away a while
+ * ahead.
+ *
+ * Whoever asks without a pause would have all that lie ahead, and a refused ask costs nothing. So each of several who
+ * asked lately has no more than its share of them. One who asks alone may have all.
+ */
 export class Pace {
   /** The time of the last turn that was given away, by name, in milliseconds. */
   readonly #last = new Map<string, number>();
+  /** Who asked lately, by name; who asked last comes last. */
+  readonly #askers = new Map<string, Map<string, Asker>>();
   readonly #waitMaxMs: number;
 
   constructor(waitMaxMs: number) {
@@ -9,13 +19,20 @@ export class Pace {
   }
 
   /**
-   * Takes the next turn, at most `perSec` of which come in a second. The result is the wait until then, in
-   * milliseconds: undefined when the turn is more than the longest wait away. Then none is taken.
+   * Takes the next turn for `who`, at most `perSec` of which come in a second. The result is the wait until then, in
+   * milliseconds: undefined when the turn is more than the longest wait away, or `who` has its share of the turns that
+   * lie ahead. Then none is taken.
    */
-  take(name: string, perSec: number, now: number): number | undefined {
+  take(name: string, who: string, perSec: number, now: number): number | undefined {
+    const askers = this.#lately(name, who, now);
+    const turns = askers.get(who)?.turns ?? [];
+    while ((turns[0] ?? Infinity) <= now) turns.shift();
+    const ahead = Math.floor((this.#waitMaxMs / 1000) * perSec) + 1;
+    if (askers.size > 1 && turns.length >= Math.max(1, Math.floor(ahead / askers.size))) return undefined;
     const at = Math.max(now, (this.#last.get(name) ?? -Infinity) + 1000 / perSec);
     if (at - now > this.#waitMaxMs) return undefined;
     this.#last.set(name, at);
+    turns.push(at);
     return at - now;
   }
 
@@ -32,6 +49,27 @@ export class Pace {
 
   /** Forgets names that no longer exist. */
   keep(names: ReadonlySet<string>): void {
-    for (const name of this.#last.keys()) if (!names.has(name)) this.#last.delete(name);
+    for (const each of [this.#last, this.#askers]) for (const name of each.keys()) if (!names.has(name)) each.delete(name);
   }
+
+  /** Returns those who asked lately, `who` with them from now on. */
+  #lately(name: string, who: string, now: number): ReadonlyMap<string, Asker> {
+    const askers = this.#askers.get(name) ?? new Map<string, Asker>();
+    this.#askers.set(name, askers);
+    const turns = askers.get(who)?.turns ?? [];
+    askers.delete(who);
+    askers.set(who, { at: now, turns });
+    for (const [other, { at }] of askers) {
+      if (now - at < PACE_ASKED_LATELY_MS) break;
+      askers.delete(other);
+    }
+    return askers;
+  }
+}
+
+interface Asker {
+  /** When it asked last. */
+  readonly at: number;
+  /** The times of the turns that it has ahead. */
+  readonly turns: number[];
 }

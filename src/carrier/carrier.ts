@@ -182,7 +182,7 @@ class SipCarrier implements Carrier {
     return {
       labels,
       channels: this.#channels,
-      turn: (trunk) => this.#turns.take(trunk),
+      turn: (trunk, appUuid) => this.#turns.take(trunk, appUuid),
       isDraining: () => this.#draining,
       failed: this.#failed,
       monitor: this.#monitor,

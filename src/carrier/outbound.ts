@@ -15,8 +15,11 @@ export interface OutboundOptions {
   readonly failed: FailedTrunks;
   readonly monitor: TrunkMonitor;
   trunks(): readonly Trunk[];
-  /** Takes the next turn of a trunk: the wait in milliseconds, undefined when it would be too long (`max_cps`). */
-  turn(trunk: Trunk): Promise<number | undefined>;
+  /**
+   * Takes the next turn of a trunk for an application: the wait in milliseconds, undefined when it would be too long
+   * (`max_cps`).
+   */
+  turn(trunk: Trunk, appUuid: string): Promise<number | undefined>;
   isDraining(): boolean;
   now(): number;
   /** Uniform in [0, 1). */
@@ -45,7 +48,7 @@ export async function dial(
   const isDoubtful = ({ name }: Trunk) =>
     failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
   const left = [...inOrder(usable, isDoubtful, options.random)];
-  const next = () => nextAttempt(options, left);
+  const next = () => nextAttempt(options, left, order.appUuid);
   const first = await next();
   if (first === undefined) return { unavailable: 'no_capacity' };
   if (options.isDraining()) {
@@ -73,27 +76,29 @@ const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels:
   isPinnedTo(settings, labels);
 
 /** The first of the trunks left that has a channel and a turn. It and those before it are left no more. */
-async function nextAttempt(options: OutboundOptions, left: Trunk[]): Promise<Attempt | undefined> {
+async function nextAttempt(options: OutboundOptions, left: Trunk[], appUuid: string): Promise<Attempt | undefined> {
   const { channels } = options;
   for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
     const address = trunkAddress(trunk.uri);
     if (address === undefined) continue;
     const asked = await channels.expect(trunk);
     // A channel that is taken counts as a call, so the turn comes first: a dial that gets none is no call.
-    const waitMs = channels.hasFree(trunk) ? await options.turn(trunk) : undefined;
+    const waitMs = channels.hasFree(trunk) ? await options.turn(trunk, appUuid) : undefined;
     const release = waitMs === undefined ? undefined : channels.take(trunk);
     asked();
-    if (waitMs !== undefined && release !== undefined) return attempt(options, { trunk, address, release, waitMs, left });
+    if (waitMs !== undefined && release !== undefined)
+      return attempt(options, { trunk, address, release, waitMs, left, appUuid });
   }
   return undefined;
 }
 
 interface Taken extends Pick<Attempt, 'trunk' | 'address' | 'waitMs'> {
   readonly left: Trunk[];
+  readonly appUuid: string;
   release(): void;
 }
 
-function attempt(options: OutboundOptions, { trunk, address, release, waitMs, left }: Taken): Attempt {
+function attempt(options: OutboundOptions, { trunk, address, release, waitMs, left, appUuid }: Taken): Attempt {
   let towards = address.host;
   return {
     trunk,
@@ -101,7 +106,7 @@ function attempt(options: OutboundOptions, { trunk, address, release, waitMs, le
     options: options.legOptions(trunk, () => towards, release),
     marks: options.marks(trunk),
     waitMs,
-    turn: () => options.turn(trunk),
+    turn: () => options.turn(trunk, appUuid),
     abandon() {
       release();
       left.unshift(trunk);

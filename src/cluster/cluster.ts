@@ -143,11 +143,11 @@ export class Cluster {
   }
 
   /**
-   * Takes the next turn of a trunk with that `max_cps`. The result is the wait in milliseconds, undefined when it would
-   * be too long, or the cluster is not started.
+   * Takes the next turn of a trunk with that `max_cps` for an application. The result is the wait in milliseconds. It
+   * is undefined when that would be too long, or the cluster is not started.
    */
-  async turn(trunk: string, maxCps: number): Promise<number | undefined> {
-    return await this.#turns?.take(trunk, maxCps);
+  async turn(trunk: string, appUuid: string, maxCps: number): Promise<number | undefined> {
+    return await this.#turns?.take(trunk, appUuid, maxCps);
   }
 
   /** Forgets the channels and turns of trunks that no longer exist. */

@@ -35,6 +35,8 @@ export interface RouteFacts {
   readonly opensSources?: boolean;
   /** Starts something new: refused while the platform drains. */
   readonly starts?: boolean;
+  /** Lists what may be very many items: an application has one such list at a time. */
+  readonly isList?: boolean;
   /** The name of a missing resource in the 404: `Session`, `Room`… */
   readonly resource?: string;
   readonly buckets?: readonly BucketName[];

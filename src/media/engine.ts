@@ -50,10 +50,13 @@ export interface MediaEngine {
   openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
   /** A room on the worker with the fewest. Undefined when no worker is alive. */
   openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined>;
-  /** Opens every URL concurrently, screened against private addresses, up to its first audio. */
-  openPlaylist(urls: readonly string[]): Promise<Playlist | SourceRefused>;
-  /** Opens a live stream up to its first audio. */
-  openStream(url: string): Promise<Playlist | SourceRefused>;
+  /**
+   * Opens every URL concurrently, screened against private addresses, up to its first audio, when it is the
+   * application's turn.
+   */
+  openPlaylist(urls: readonly string[], appUuid: string): Promise<Playlist | SourceRefused>;
+  /** Opens a live stream up to its first audio, when it is the application's turn. */
+  openStream(url: string, appUuid: string): Promise<Playlist | SourceRefused>;
   /** Makes a push, whose audio comes through `ingest` later. */
   openPush(format: PushFormat): Push;
   /** Workers up and ticking. */

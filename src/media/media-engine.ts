@@ -38,14 +38,13 @@ import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
 import { UdpLeg, type UdpLegOptions } from './leg/udp-leg.ts';
 import { native } from './native.ts';
-import { OpenStream } from './playback/live-stream.ts';
-import { openPlaylist } from './playback/playlist.ts';
+import { openPlaylist, openStream, type PlaylistTerms } from './playback/playlist.ts';
 import { OpenPush } from './playback/push.ts';
 import type { RecordingListeners } from './recording/recordings.ts';
-import type { SourceTerms } from './source/open-source.ts';
+import { HeldBytes } from './source/held-bytes.ts';
 import type { AudioOutbound } from './source/opening.ts';
-import { HeldBytes } from './source/source.ts';
 import { SourceCache } from './source/source-cache.ts';
+import { SourceTurns } from './source/source-turns.ts';
 import type { MediaWorker, TickLoad } from './worker/media-worker.ts';
 import { Traffic } from './worker/traffic.ts';
 import { SRTP_SUITE_NUMBER } from './worker/worker-command.ts';
@@ -128,7 +127,7 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly #ports: PortPool;
   readonly #decoders: DecoderThread;
   readonly #recordings: RecordingListeners;
-  readonly #sources: SourceTerms;
+  readonly #sources: PlaylistTerms;
   readonly #legs = new Set<PlaneLeg>();
   readonly #rooms = new Set<PlaneRoom>();
   readonly #nextPlayback = counter();
@@ -152,7 +151,7 @@ class PooledMediaEngine implements NativeMediaEngine {
     this.#webrtc = webrtc === undefined ? undefined : openWebrtcPort(webrtc, mediaTimeoutSec * 1000, log);
     this.webrtc = this.#webrtc;
     this.#recordings = recordings;
-    this.#sources = { outbound, held: new HeldBytes(), cache: new SourceCache() };
+    this.#sources = { outbound, held: new HeldBytes(), cache: new SourceCache(), turns: new SourceTurns() };
   }
 
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {
@@ -242,13 +241,12 @@ class PooledMediaEngine implements NativeMediaEngine {
     return fewest;
   }
 
-  openPlaylist(urls: readonly string[]): Promise<Playlist | SourceRefused> {
-    return openPlaylist(this.#sources, urls);
+  openPlaylist(urls: readonly string[], appUuid: string): Promise<Playlist | SourceRefused> {
+    return openPlaylist(this.#sources, urls, appUuid);
   }
 
-  async openStream(url: string): Promise<Playlist | SourceRefused> {
-    const stream = new OpenStream({ outbound: this.#sources.outbound, url });
-    return (await stream.admit()) ?? stream;
+  openStream(url: string, appUuid: string): Promise<Playlist | SourceRefused> {
+    return openStream(this.#sources, url, appUuid);
   }
 
   openPush(format: PushFormat): Push {

@@ -10,6 +10,7 @@ function stage() {
   const music = new HoldMusic({
     url: 'https://music.example/a.mp3',
     roomId: 'r',
+    appUuid: 'app',
     room: {
       playMusic: (_playlist, fails) => {
         told.push('play');

@@ -234,10 +234,36 @@ describe('trunks are tried', () => {
 
   test('at their pace: evenly spaced, and none that would wait more than 2 s', () => {
     const pace = new Pace(2_000);
-    const waits = Array.from({ length: 25 }, () => pace.take('t', 10, 1_000));
+    const waits = Array.from({ length: 25 }, () => pace.take('t', 'app', 10, 1_000));
     expect(waits.slice(0, 21).map((wait) => Math.round(wait ?? -1))).toEqual(Array.from({ length: 21 }, (_, i) => i * 100));
     expect(waits.slice(21)).toEqual([undefined, undefined, undefined, undefined]);
-    expect(pace.take('t', 10, 1_000 + 2_200)).toBe(0);
+    expect(pace.take('t', 'app', 10, 1_000 + 2_200)).toBe(0);
+  });
+
+  test('at their pace: one of several applications has its share of the turns ahead, and one alone has all', () => {
+    const pace = new Pace(2_000);
+    const taken = (who: string, now: number) => {
+      const waits = Array.from({ length: 30 }, () => pace.take('t', who, 10, now));
+      return waits.filter((wait) => wait !== undefined).length;
+    };
+    expect([taken('greedy', 0), taken('quiet', 0)]).toEqual([21, 0]);
+    // Of the 21 turns that lie ahead each of two has ten.
+    expect([taken('greedy', 1_000), taken('quiet', 1_000)]).toEqual([0, 10]);
+    expect([taken('greedy', 1_500), taken('quiet', 1_500)]).toEqual([5, 0]);
+    // It dials no more, and the other has all turns again.
+    expect(taken('greedy', 16_600)).toBe(21);
+  });
+
+  test('by a quiet application although another dials without a pause and fills their max_cps', async () => {
+    const clock = new VirtualClock();
+    const { carrier } = await trunksOn(clock, { max_cps: 2 });
+    const order = { to: '+15550100', from: '+15550002', listener: () => {} };
+    const dials = async (appUuid: string) => 'leg' in (await carrier.carrier.dial({ ...order, appUuid }));
+    for (let taken = 0; await dials('greedy'); taken++) expect(taken).toBeLessThan(5);
+    expect(await dials('quiet')).toBe(false);
+    await clock.advance(1_500);
+    for (let taken = 0; await dials('greedy'); taken++) expect(taken).toBeLessThan(2);
+    expect(await dials('quiet')).toBe(true);
   });
 
   test('by the applications that they are for', async () => {

@@ -34,7 +34,7 @@ class Nodes {
   async turns(nodeIds: readonly string[]): Promise<(number | undefined)[]> {
     const times: (number | undefined)[] = [];
     for (const nodeId of nodeIds) {
-      const waitMs = await this.quotas.get(nodeId)?.take('paced', 10);
+      const waitMs = await this.quotas.get(nodeId)?.take('paced', 'app', 10);
       times.push(waitMs === undefined ? undefined : Math.round(waitMs));
     }
     return times;
@@ -51,6 +51,16 @@ describe('the turns of a trunk with max_cps', () => {
     const times = await nodes.turns(asking);
     expect(times.slice(0, 21)).toEqual(Array.from({ length: 21 }, (_, at) => at * 100));
     expect(times.slice(21)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('are shared by applications that dial at different nodes', async () => {
+    const nodes = new Nodes();
+    const take = (nodeId: string, app: string) => nodes.quotas.get(nodeId)?.take('paced', app, 10);
+    while ((await take(near, 'greedy')) !== undefined);
+    expect(await take(far, 'quiet')).toBeUndefined();
+    await nodes.clock.advance(1_000);
+    expect(await take(near, 'greedy')).toBeUndefined();
+    expect(await take(far, 'quiet')).toBeDefined();
   });
 
   test('are those of its share for a node that does not reach their home', async () => {

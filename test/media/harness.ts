@@ -60,7 +60,10 @@ export class Harness {
   }
 
   async admitted(...paths: string[]): Promise<Playlist> {
-    const playlist = await this.engine.openPlaylist(paths.map((path) => this.url(path)));
+    const playlist = await this.engine.openPlaylist(
+      paths.map((path) => this.url(path)),
+      'app',
+    );
     if ('refused' in playlist) throw new Error(`refused: ${playlist.refused.reason}`);
     return playlist;
   }

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { IcyStripper } from '../../src/media/format/icy.ts';
 import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
+import { HeldBytes } from '../../src/media/source/held-bytes.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
@@ -48,7 +49,13 @@ async function station(serve: (socket: Socket, connection: number) => void): Pro
 }
 
 async function tuned(url: string, reconnectMs: readonly number[] = [5, 5], admissionMs?: number): Promise<Call> {
-  const stream = new OpenStream({ outbound, url, reconnectMs, ...(admissionMs === undefined ? {} : { admissionMs }) });
+  const stream = new OpenStream({
+    outbound,
+    held: new HeldBytes(),
+    url,
+    reconnectMs,
+    ...(admissionMs === undefined ? {} : { admissionMs }),
+  });
   expect(await stream.admit()).toBeUndefined();
   const call = await harness.call();
   call.leg.negotiate(call.peer.parameters());
@@ -180,9 +187,11 @@ describe('a live stream', () => {
     ] as const;
     for (const [answer, refused] of rows) {
       const url = await station((socket) => socket.end(answer));
-      expect(await harness.engine.openStream(url)).toEqual({ refused });
+      expect(await harness.engine.openStream(url, 'app')).toEqual({ refused });
     }
-    expect(await harness.engine.openStream('http://10.0.0.1/')).toEqual({ refused: { reason: 'rejected', retryable: false } });
+    expect(await harness.engine.openStream('http://10.0.0.1/', 'app')).toEqual({
+      refused: { reason: 'rejected', retryable: false },
+    });
   });
 });
 

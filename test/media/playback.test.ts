@@ -236,7 +236,7 @@ describe('a file played on a leg', () => {
     });
     await using call = await harness.call();
     call.leg.negotiate(call.peer.parameters());
-    const playlist = await harness.engine.openPlaylist([`http://127.0.0.1:${mute.port}/`]);
+    const playlist = await harness.engine.openPlaylist([`http://127.0.0.1:${mute.port}/`], 'app');
     if ('refused' in playlist) throw new Error(playlist.refused.reason);
     call.leg.play({ operationUuid: 'op', playlist, loop: 1, volume: 100 });
     await call.notices.until(() => call.notices.of('playback.started').length === 1);
@@ -292,7 +292,7 @@ describe('a source that breaks after it was admitted', () => {
     });
     await using call = await harness.call();
     call.leg.negotiate(call.peer.parameters());
-    const playlist = await harness.engine.openPlaylist([`http://127.0.0.1:${cutter.port}/x.wav`]);
+    const playlist = await harness.engine.openPlaylist([`http://127.0.0.1:${cutter.port}/x.wav`], 'app');
     if ('refused' in playlist) throw new Error(playlist.refused.reason);
     call.leg.play({ operationUuid: 'op', playlist, loop: 1, volume: 100 });
     connections[0]?.terminate();

@@ -134,6 +134,92 @@ test('Every route answers for the objects of another application what it answers
   expect(asked).toBeGreaterThan(45);
 }, 60_000);
 
+/** A phone call of the stranger with itself, answered: what the stranger has of each kind. */
+async function own(): Promise<Readonly<Record<'session_uuid' | 'room_id' | 'recording_uuid' | 'token', string>>> {
+  const post = async (path: string, body: unknown = {}) => {
+    const made = await platform.api(stranger, 'POST', path, body);
+    expect([path, made.status < 300, made.body]).toEqual([path, true, made.body]);
+    return made.body;
+  };
+  receiver.misbehave = (event) => {
+    if (event.event === 'session.created') void platform.answerSoon(stranger, event.session_uuid);
+    return undefined;
+  };
+  const dial = { from: '+15550003', to: '+15550003', ring_timeout_sec: 30 };
+  const uuid = String((await post('/v1/sessions:dial', dial)).session_uuid);
+  await receiver.event('session.answered', uuid);
+  const room = String((await post('/api/v1/rooms')).room_id);
+  await post(`/api/v1/rooms/${room}/members`, { session_uuid: uuid });
+  await receiver.event('room.member.joined', uuid);
+  const recording = { direction: 'both', channels: 'mono' };
+  const recordingUuid = String((await post(`/v1/sessions/${uuid}/recordings`, recording)).recording_uuid);
+  const token = String((await post('/v1/webrtc-tokens')).token);
+  return { session_uuid: uuid, room_id: room, recording_uuid: recordingUuid, token };
+}
+
+test('An identifier of another application beside one of its own tells the stranger nothing either', async () => {
+  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+  await platform.operator('PUT', '/trunks/theirs', { uri: 'sip:127.0.0.1:9', inbound_cidrs: [], apps: [owner.appUuid] });
+  await platform.operator('PUT', `/apps/${owner.appUuid}/devices/theirs`, { password: 'a-password-of-theirs' });
+  const token = await platform.api(owner, 'POST', '/v1/webrtc-tokens', {});
+  const mine = await own();
+  const { session_uuid: session = '', room_id: room = '', recording_uuid: recording = '' } = owned;
+  const of = `/v1/sessions/${mine.session_uuid}`;
+  const dial = { from: '+15550003', to: '+15550003', ring_timeout_sec: 5 };
+  const connect = {
+    websocket: { url: 'ws://127.0.0.1:9/' },
+    media_format: { from_session: format, to_session: format },
+  };
+  /** What is asked with an identifier of the owner's, and the same with one of nothing. */
+  const pairs: (readonly [string, string, (id: string) => unknown, string, string])[] = [
+    // A path with two identifiers, one of them the stranger's own.
+    ...['stop', 'mask', 'unmask'].map(
+      (verb) => ['POST', `${of}/recordings/{}/${verb}`, () => ({}), recording, nothing('recording_uuid')] as const,
+    ),
+    ['GET', `${of}/recordings/{}`, () => undefined, recording, nothing('recording_uuid')],
+    ['GET', `/v1/sessions/{}/recordings/${mine.recording_uuid}`, () => undefined, session, newUuid()],
+    ...['GET', 'DELETE'].map(
+      (method) => [method, `/api/v1/rooms/${mine.room_id}/members/{}`, () => undefined, session, newUuid()] as const,
+    ),
+    ['DELETE', `/api/v1/rooms/{}/members/${mine.session_uuid}`, () => undefined, room, newUuid()],
+    ['POST', '/api/v1/rooms/{}/members', () => ({ session_uuid: mine.session_uuid }), room, newUuid()],
+    // Identifiers in bodies.
+    [
+      'POST',
+      `/api/v1/rooms/${mine.room_id}/members`,
+      (coach) => ({ session_uuid: mine.session_uuid, coach }),
+      session,
+      newUuid(),
+    ],
+    ['POST', `${of}/transfer`, (uuid) => ({ to_session_uuid: uuid }), session, newUuid()],
+    ['POST', '/v1/sessions:connectWebsocket', (id) => ({ ...connect, phone_session_uuid: id }), session, newUuid()],
+    ['POST', '/v1/sessions:dial', (name) => ({ ...dial, to: `sip:${name}` }), 'theirs', 'nobody'],
+    ['POST', '/v1/sessions:dial', (trunk) => ({ ...dial, trunk }), 'theirs', 'nobody'],
+    ['POST', '/v1/sessions:dial', (from) => ({ ...dial, from }), '+15550002', '+15550999'],
+    ['POST', '/v1/messages', (from) => ({ from, to: '+15550100', text: 'x' }), '+15550002', '+15550999'],
+    ['POST', '/v1/webrtc-tokens', (caller) => ({ caller_id: caller }), '+15550002', '+15550999'],
+    ['DELETE', '/v1/webrtc-tokens/{}', () => undefined, String(token.body.token_id), newUuid()],
+  ];
+  const different: string[] = [];
+  for (const [method, path, body, theirs, none] of pairs) {
+    const foreign = await answer(method, path.replace('{}', theirs), body(theirs));
+    const unknown = await answer(method, path.replace('{}', none), body(none));
+    if (foreign !== unknown || /^\[2/.test(foreign)) different.push(`${method} ${path}: ${foreign} / ${unknown}`);
+  }
+  // WHIP, by a token of the stranger's.
+  for (const method of ['DELETE', 'PATCH']) {
+    const whip = async (uuid: string) => {
+      const headers = { authorization: `Bearer ${mine.token}`, 'content-type': 'application/trickle-ice-sdpfrag' };
+      const response = await fetch(`${platform.url}/v1/whip/${uuid}`, { method, headers, body: 'a=ice-ufrag:x\r\n' });
+      const fields = [...response.headers].filter(([name]) => name !== 'traceparent' && name !== 'date');
+      return JSON.stringify([response.status, fields.sort(), await response.text()]);
+    };
+    const [foreign, unknown] = [await whip(session), await whip(newUuid())];
+    if (foreign !== unknown || !foreign.startsWith('[404')) different.push(`WHIP ${method}: ${foreign} / ${unknown}`);
+  }
+  expect(different).toEqual([]);
+}, 60_000);
+
 /** Differences below this are the database's: a row that is found and not given is a page more than no row. */
 const NOTHING_MS = 0.1;
 /** The same as a part of an answer, for a busy machine where every answer takes longer. A query more is a fifth. */

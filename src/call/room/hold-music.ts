@@ -9,6 +9,7 @@ import type { MediaEngine, MediaRoom } from '../../media/engine.ts';
 interface HoldMusicOptions {
   readonly url: string;
   readonly roomId: string;
+  readonly appUuid: string;
   readonly room: Pick<MediaRoom, 'playMusic' | 'stopMusic'>;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   readonly log: Pick<Log, 'warn'>;
@@ -34,9 +35,9 @@ export class HoldMusic {
 
   /** One opening at a time; what it gives is played if a member is alone by then, whoever that is. */
   async #play(): Promise<void> {
-    const { media, room, url } = this.#options;
+    const { media, room, url, appUuid } = this.#options;
     this.#opening = true;
-    const playlist = await media.openPlaylist([url]).finally(() => {
+    const playlist = await media.openPlaylist([url], appUuid).finally(() => {
       this.#opening = false;
     });
     if ('refused' in playlist) this.#complain(playlist.refused.reason);

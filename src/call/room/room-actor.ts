@@ -90,8 +90,8 @@ export class RoomActor {
     });
     this.#detectVoices();
     const { media: engine, log } = environment;
-    const { holdMusicUrl: url, roomId } = state;
-    this.#music = url === '' ? undefined : new HoldMusic({ url, roomId, room: media, media: engine, log });
+    const { holdMusicUrl: url, roomId, appUuid } = state;
+    this.#music = url === '' ? undefined : new HoldMusic({ url, roomId, appUuid, room: media, media: engine, log });
   }
 
   get state(): RoomState {

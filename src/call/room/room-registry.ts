@@ -226,7 +226,7 @@ export class RoomRegistry implements Rooms {
     if (order.type === 'record' && this.#stopping)
       return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
     if (order.type !== 'play') return room.order(order, context, answer);
-    const playlist = await room.open(() => this.#options.media.openPlaylist(order.urls));
+    const playlist = await room.open(() => this.#options.media.openPlaylist(order.urls, context.appUuid));
     if (isProblem(playlist)) return playlist;
     if (!('refused' in playlist)) return room.order(order, context, answer, playlist);
     return problems.source(playlist.refused, order.urls.length);

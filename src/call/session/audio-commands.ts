@@ -86,7 +86,7 @@ export class AudioCommands {
     const hasOthers = terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls;
     const sources = promptUrls.length + (hasOthers ? terms.retryUrls.length : 0);
     if (terms.maxAttempts > 1 && hasOthers) {
-      const again = await media.openPlaylist(terms.retryUrls);
+      const again = await media.openPlaylist(terms.retryUrls, context.appUuid);
       if ('refused' in again) {
         const { source_index: place = 0 } = again.refused;
         return problems.source({ ...again.refused, source_index: promptUrls.length + place }, sources);
@@ -107,7 +107,7 @@ export class AudioCommands {
   ): Promise<Answer | Problem> {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
-    const playlist = await this.#options.media.openPlaylist(urls);
+    const playlist = await this.#options.media.openPlaylist(urls, context.appUuid);
     if ('refused' in playlist) return problems.source({ source_index: 0, ...playlist.refused }, sources);
     return actor.command(command, context, playlist);
   }
@@ -120,7 +120,7 @@ export class AudioCommands {
   ): Promise<Answer | Problem> {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
-    const stream = await this.#options.media.openStream(command.url);
+    const stream = await this.#options.media.openStream(command.url, context.appUuid);
     return 'refused' in stream ? problems.source(stream.refused, 1) : actor.command(command, context, stream);
   }
 

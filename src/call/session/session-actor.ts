@@ -453,7 +453,7 @@ export class SessionActor {
 
   /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
   async #prompt(leg: Leg, operationUuid: string, urls: readonly string[]): Promise<void> {
-    const playlist = await this.#environment.media.openPlaylist(urls);
+    const playlist = await this.#environment.media.openPlaylist(urls, this.#state.appUuid);
     const { collection } = this.#state;
     // A key may have come before its sound.
     const wanted = collection?.phase === 'prompting' && promptName(collection) === operationUuid;

@@ -28,14 +28,17 @@ export class TurnQuota {
     options.bus.answer('turn', async (body) => (isWish(body) ? { waitMs: this.#give(body) ?? null } : {}));
   }
 
-  /** Takes the next turn of a trunk. The result is the wait in milliseconds, undefined when it would be too long. */
-  async take(trunk: string, maxCps: number): Promise<number | undefined> {
+  /**
+   * Takes the next turn of a trunk for an application. The result is the wait in milliseconds, undefined when it would
+   * be too long.
+   */
+  async take(trunk: string, appUuid: string, maxCps: number): Promise<number | undefined> {
     const { bus, clock, members, nodeId } = this.#options;
     const nodes = members.rows.map((row) => row.nodeId);
     const home = homeOf(trunk, nodes);
     const isSettled = clock.now() - members.changedAt >= 2 * NODE_BEAT_MS;
     if (home !== undefined && home !== nodeId && isSettled) {
-      const wish: Wish = { trunk, maxCps, aheadMs: this.#pace.ahead(trunk, clock.now()) ?? null };
+      const wish: Wish = { trunk, appUuid, maxCps, aheadMs: this.#pace.ahead(trunk, clock.now()) ?? null };
       const result = await bus.ask(home, 'turn', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
       if (result.outcome === 'answered' && isTurn(result.body)) {
         const { waitMs } = result.body;
@@ -44,7 +47,7 @@ export class TurnQuota {
       }
     }
     const isAlone = nodes.length < 2 || (home === nodeId && isSettled);
-    return this.#pace.take(trunk, isAlone ? maxCps : maxCps / nodes.length, clock.now());
+    return this.#pace.take(trunk, appUuid, isAlone ? maxCps : maxCps / nodes.length, clock.now());
   }
 
   /** Forgets trunks that no longer exist. */
@@ -52,18 +55,20 @@ export class TurnQuota {
     this.#pace.keep(names);
   }
 
-  #give({ trunk, maxCps, aheadMs }: Wish): number | undefined {
+  #give({ trunk, appUuid = '', maxCps, aheadMs }: Wish): number | undefined {
     const { clock, members } = this.#options;
     const now = clock.now();
     // A new home follows the turns that the others know of.
     const isNew = now - members.changedAt < 2 * NODE_BEAT_MS + SIP_PACE_WAIT_MAX_MS;
     if (isNew && aheadMs !== null) this.#pace.follow(trunk, now + Math.min(aheadMs, SIP_PACE_WAIT_MAX_MS));
-    return this.#pace.take(trunk, maxCps, now);
+    return this.#pace.take(trunk, appUuid, maxCps, now);
   }
 }
 
 interface Wish {
   readonly trunk: string;
+  /** The application that dials. A node of an older release does not say. */
+  readonly appUuid?: string;
   readonly maxCps: number;
   /** How far ahead the last turn lies that the node has had, in milliseconds. */
   readonly aheadMs: number | null;
@@ -76,6 +81,7 @@ const isWish = (body: unknown): body is Wish =>
   typeof body.trunk === 'string' &&
   'maxCps' in body &&
   typeof body.maxCps === 'number' &&
+  (!('appUuid' in body) || typeof body.appUuid === 'string') &&
   'aheadMs' in body &&
   (body.aheadMs === null || typeof body.aheadMs === 'number');
 const isTurn = (body: unknown): body is { readonly waitMs: number | null } =>

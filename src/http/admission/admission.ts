@@ -19,6 +19,7 @@ import { type AuthenticationOptions, authentication } from './authentication.ts'
 import { elsewhere } from './elsewhere.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';
 import { json } from './json.ts';
+import { ListTurns } from './list-turns.ts';
 import { mediaType } from './media-type.ts';
 import { operationId } from './operation-id.ts';
 import { rateLimit } from './rate-limit.ts';
@@ -57,7 +58,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     rateLimit(options.tokens, () => options.clock.now(), options.peers), // 429
     draining(options.draining), // 503
     connected(options.turn), // nothing where nobody can be answered
-    state, // 409, then the work
+    state(new ListTurns()), // 409, then the work
   ];
 
   return async (context) => {
@@ -87,7 +88,7 @@ export function performing(
     ownership,
     rateLimit(options.tokens, () => options.clock.now(), options.peers),
     draining(options.draining),
-    state,
+    state(new ListTurns()),
   ];
   return async (context) => {
     try {
@@ -164,7 +165,10 @@ const connected =
   };
 
 /** 409 is decided where the state is: by the Session's machine. */
-const state: Step = (context) => context.work?.();
+const state =
+  (lists: ListTurns): Step =>
+  (context) =>
+    context.route.isList === true ? lists.serve(context) : context.work?.();
 
 function traced(response: Response, traceparent: string): Response {
   response.headers.set('traceparent', traceparent);

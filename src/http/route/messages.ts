@@ -47,6 +47,7 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       summary: 'List messages, newest first',
       success: [200, '`{"messages": […]}`'],
       buckets: ['message_get'],
+      isList: true,
       query: [
         { name: 'status', description: 'One status.', schema: { enum: MESSAGE_STATUSES } },
         { name: 'to', description: 'E.164.', schema: { type: 'string' } },

@@ -82,6 +82,7 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
       summary: 'List Rooms',
       success: [200, '`{"rooms": […]}`'],
       buckets: ['room_list'],
+      isList: true,
     },
     (context) => async () => {
       const found = await rooms.list(context.appUuid);

@@ -151,6 +151,7 @@ const readRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'List live Sessions, newest first',
       success: [200, '`{"sessions": […]}`'],
       buckets: ['session_list'],
+      isList: true,
       query: [
         { name: 'state', description: 'Repeatable.', schema: { type: 'array', items: { enum: STATES } } },
         { name: 'created_after', description: 'Inclusive.', schema: { type: 'string', format: 'date-time' } },

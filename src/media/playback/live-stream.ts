@@ -21,6 +21,7 @@ import { IcyStripper, icyInterval } from '../format/icy.ts';
 import { type HlsMedia, type PlaylistText, parsePlaylist } from '../format/playlist-text.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { Download, type DownloadTarget } from '../source/download.ts';
+import type { MemoryShare } from '../source/held-bytes.ts';
 import { HlsBody } from '../source/hls.ts';
 import { type AudioOutbound, Refusal } from '../source/opening.ts';
 import { readText } from '../source/playlist-body.ts';
@@ -45,6 +46,8 @@ interface Connection {
 
 interface LiveOptions {
   readonly outbound: AudioOutbound;
+  /** Memory for what comes before the first audio. */
+  readonly held: MemoryShare;
   readonly url: string;
   /** These exist for tests. */
   readonly reconnectMs?: readonly number[];
@@ -134,8 +137,15 @@ export class OpenStream extends Playable {
       },
       close: () => download.close(),
     };
+    const { held } = this.#options;
+    let reserved = 0;
+    const reserve = (bytes: number): boolean => {
+      const isFree = held.take(bytes);
+      if (isFree) reserved += bytes;
+      return isFree;
+    };
     try {
-      const found = await recognise(body.next);
+      const found = await recognise(body.next, reserve).finally(() => held.give(reserved));
       if (found.kind !== 'playlist') return { ...found, kind: found.kind, framing, body };
       const text = await readText(found.ended ? { ...body, next: async () => undefined } : body, found.head);
       return await this.#follow(

@@ -9,10 +9,10 @@ export class SourceLost extends Error {
 export interface AudioSource {
   readonly kind: AudioKind;
   /**
-   * Called after admission. A small source is read on to its end. Of a large one the connection is kept (`first`) or
-   * dropped. Never rejects.
+   * Called once it is open. A small source is read on to its end. Of a large one the connection is kept (`first`) or
+   * dropped, as it is of one that takes longer than `SOURCE_FILL_MAX_MS`. Resolves when that is done; never rejects.
    */
-  hold(first: boolean): void;
+  hold(first: boolean): Promise<void>;
   /**
    * The bytes from the first audio on. Each use after the first reads memory or fetches again, and ends the one before.
    * Throws `SourceLost`.

@@ -38,7 +38,7 @@ export class HlsSource implements AudioSource {
     }
   }
 
-  hold(): void {}
+  async hold(): Promise<void> {}
 
   async *bytes(): AsyncGenerator<Uint8Array> {
     this.interrupt();

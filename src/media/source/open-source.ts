@@ -3,15 +3,16 @@ import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX } from '../../limits.ts';
 import type { SourceDetail } from '../../problem.ts';
 import { parsePlaylist } from '../format/playlist-text.ts';
 import type { DownloadTarget } from './download.ts';
+import type { MemoryShare } from './held-bytes.ts';
 import { HlsSource } from './hls-source.ts';
 import { type AudioOutbound, Refusal } from './opening.ts';
-import { type HeldBytes, type PlaylistFound, Source } from './source.ts';
+import { type PlaylistFound, Source } from './source.ts';
 import type { SourceCache } from './source-cache.ts';
 import { type OpenedSource, SourceList } from './source-list.ts';
 
 export interface SourceTerms {
   readonly outbound: AudioOutbound;
-  readonly held: HeldBytes;
+  readonly held: MemoryShare;
   readonly cache: SourceCache;
 }
 

@@ -52,8 +52,8 @@ export class SourceList {
     return opened;
   }
 
-  hold(first: boolean): void {
-    for (const source of this.#opened.values()) source.hold(first);
+  async hold(first: boolean): Promise<void> {
+    await Promise.all([...this.#opened.values()].map((source) => source.hold(first)));
   }
 
   interrupt(): void {

@@ -3,11 +3,12 @@
  * a large one the first keeps its connection (read only as fast as it is heard), and a later one is let go and fetched
  * again at its turn, because no server holds an idle connection for the minutes that the sources before it play.
  */
-import { SOURCE_BLOCK_BYTES, SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
+import { SOURCE_BLOCK_BYTES, SOURCE_FILL_MAX_MS, SOURCE_HELD_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { type AudioSource, SourceLost } from './audio-source.ts';
 import { Download } from './download.ts';
+import type { MemoryShare } from './held-bytes.ts';
 import type { AudioOutbound } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
@@ -21,26 +22,10 @@ export interface PlaylistFound {
   readonly url: string;
 }
 
-/** Memory that held sources of one engine may use together. */
-export class HeldBytes {
-  #used = 0;
-  take(bytes: number): boolean {
-    if (this.#used + bytes > SOURCE_HELD_TOTAL_MAX_BYTES) return false;
-    this.#used += bytes;
-    return true;
-  }
-  give(bytes: number): void {
-    this.#used -= bytes;
-  }
-  get used(): number {
-    return this.#used;
-  }
-}
-
 export class Source implements AudioSource {
   readonly #outbound: AudioOutbound;
   readonly #url: string;
-  readonly #held: HeldBytes;
+  readonly #held: MemoryShare;
   readonly #cache: SourceCache;
   readonly #abort = new AbortController();
   #kind: AudioKind = 'wav';
@@ -57,7 +42,7 @@ export class Source implements AudioSource {
   #broken = false;
   #reading = 0;
 
-  constructor(outbound: AudioOutbound, url: string, held: HeldBytes, cache = new SourceCache()) {
+  constructor(outbound: AudioOutbound, url: string, held: MemoryShare, cache = new SourceCache()) {
     this.#outbound = outbound;
     this.#url = url;
     this.#held = held;
@@ -88,14 +73,21 @@ export class Source implements AudioSource {
     }
   }
 
-  hold(first: boolean): void {
+  async hold(first: boolean): Promise<void> {
     const download = this.#download;
+    // A server that drips would keep its connection for as long as it likes.
+    const giveUp = () => {
+      if (!this.#wanted && this.#download === download) download?.close();
+    };
+    const late = first ? undefined : setTimeout(giveUp, SOURCE_FILL_MAX_MS);
     this.#filling = this.#fill(first).catch(() => {
       if (this.#download !== download) return; // The source is read from its start again by now.
       this.#dropConnection();
       if (this.#wanted) this.#broken = true;
       else this.#forget(); // fetched again at its turn; what it then says decides
     });
+    await this.#filling;
+    clearTimeout(late);
   }
 
   async *bytes(): AsyncGenerator<Bytes> {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { SOURCE_MAX_BYTES } from '../../../src/limits.ts';
-import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
@@ -33,7 +34,7 @@ async function read(path: string): Promise<Uint8Array> {
 
 /** Why a path is refused; undefined where it is admitted. */
 async function refusal(path: string): Promise<string | undefined> {
-  const opened = await harness.engine.openPlaylist([harness.url(path)]);
+  const opened = await harness.engine.openPlaylist([harness.url(path)], 'app');
   if ('refused' in opened) return opened.refused.reason;
   opened.release();
   return undefined;

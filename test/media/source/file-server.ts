@@ -1,5 +1,6 @@
 /** A server of files on loopback, and sources of them. */
-import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 
 export class FileServer {

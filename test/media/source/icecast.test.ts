@@ -22,7 +22,7 @@ afterAll(async () => {
 
 /** Joins a mount as a `stream` playback does. */
 async function joined(mount: string): Promise<Call> {
-  const stream = await harness.engine.openStream(icecast.url(mount));
+  const stream = await harness.engine.openStream(icecast.url(mount), 'app');
   if ('refused' in stream) throw new Error(`refused: ${stream.refused.reason}`);
   const call = await harness.call();
   call.leg.negotiate(call.peer.parameters());

@@ -23,7 +23,7 @@ const short = wav(tone(1_000, 0.2, 8_000), 8_000);
 const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
 async function refusal(path: string): Promise<string | undefined> {
-  const opened = await harness.engine.openPlaylist([harness.url(path)]);
+  const opened = await harness.engine.openPlaylist([harness.url(path)], 'app');
   if ('refused' in opened) return opened.refused.reason;
   opened.release();
   return undefined;
@@ -174,7 +174,7 @@ describe('HLS', () => {
       return new Response(text(...lines, ...(last > 11 ? ['#EXT-X-ENDLIST'] : [])));
     });
     for (let n = 4; n <= 11; n++) harness.files.set(`/live-${n}.mp3`, segment);
-    const stream = await harness.engine.openStream(harness.url('/live.m3u8'));
+    const stream = await harness.engine.openStream(harness.url('/live.m3u8'), 'app');
     if ('refused' in stream) throw new Error(stream.refused.reason);
     await using call = await harness.call();
     call.leg.negotiate(call.peer.parameters());
@@ -190,7 +190,7 @@ describe('a stream that is a playlist', () => {
     harness.files.set('/mount', await fixture('tone-24k-joint-cbr.mp3'));
     harness.files.set('/listen.pls', text('[playlist]', 'File1=/gone', 'File2=/mount'));
     harness.files.set('/listen.m3u', new TextEncoder().encode(harness.url('/listen.pls')));
-    const stream = await harness.engine.openStream(harness.url('/listen.m3u'));
+    const stream = await harness.engine.openStream(harness.url('/listen.m3u'), 'app');
     if ('refused' in stream) throw new Error(stream.refused.reason);
     await using call = await harness.call();
     call.leg.negotiate(call.peer.parameters());

@@ -4,9 +4,11 @@ import fc from 'fast-check';
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../../src/limits.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import type { AudioOutbound } from '../../../src/media/source/opening.ts';
-import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { Source } from '../../../src/media/source/source.ts';
 import { SourceCache } from '../../../src/media/source/source-cache.ts';
+import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import { OutboundError, type OutboundFailure } from '../../../src/outbound/outbound.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import type { SourceDetail } from '../../../src/problem.ts';
@@ -24,7 +26,10 @@ const sound = wav(tone(1000, 0.1, 8000), 8000);
 const status = (code: number) => () => new Response('no', { status: code });
 
 async function refusal(...paths: string[]): Promise<SourceDetail | undefined> {
-  const opened = await harness.engine.openPlaylist(paths.map((path) => (path.startsWith('/') ? harness.url(path) : path)));
+  const opened = await harness.engine.openPlaylist(
+    paths.map((path) => (path.startsWith('/') ? harness.url(path) : path)),
+    'app',
+  );
   if ('refused' in opened) return opened.refused;
   opened.release();
   return undefined;
@@ -112,12 +117,24 @@ describe('a source that is not admitted', () => {
     for (const failure of ['rejected', 'timeout', 'unreachable', 'dns', 'tls', 'invalid_response'] as const) {
       const outbound: AudioOutbound = { get: () => Promise.reject(new OutboundError(failure, 'so')) };
       const [reason, retryable] = failures[failure];
-      expect(await openPlaylist({ outbound, held: new HeldBytes(), cache: new SourceCache() }, ['http://x/'])).toEqual({
+      expect(
+        await openPlaylist(
+          { outbound, held: new HeldBytes(), cache: new SourceCache(), turns: new SourceTurns() },
+          ['http://x/'],
+          'app',
+        ),
+      ).toEqual({
         refused: { reason, retryable },
       });
     }
     const broken: AudioOutbound = { get: () => Promise.reject(new Error('ours')) };
-    expect(await openPlaylist({ outbound: broken, held: new HeldBytes(), cache: new SourceCache() }, ['http://x/'])).toEqual({
+    expect(
+      await openPlaylist(
+        { outbound: broken, held: new HeldBytes(), cache: new SourceCache(), turns: new SourceTurns() },
+        ['http://x/'],
+        'app',
+      ),
+    ).toEqual({
       refused: { reason: 'preparation_failed', retryable: true },
     });
   });
