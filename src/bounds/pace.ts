@@ -28,7 +28,7 @@ export class Pace {
     const turns = askers.get(who)?.turns ?? [];
     while ((turns[0] ?? Infinity) <= now) turns.shift();
     const ahead = Math.floor((this.#waitMaxMs / 1000) * perSec) + 1;
-    if (askers.size > 1 && turns.length >= Math.max(1, Math.floor(ahead / askers.size))) return undefined;
+    if (askers.size > 1 && turns.length >= Math.ceil(ahead / askers.size)) return undefined;
     const at = Math.max(now, (this.#last.get(name) ?? -Infinity) + 1000 / perSec);
     if (at - now > this.#waitMaxMs) return undefined;
     this.#last.set(name, at);
