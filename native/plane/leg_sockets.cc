@@ -133,7 +133,7 @@ void LegSockets::drain_links(const std::vector<Participant*>& parties, const Now
 size_t LegSockets::drain_epoll(int fd, size_t legs, int batches, const Now& now, Notices& notices) {
   size_t packets = 0;
   epoll_event events[events_max];
-  const size_t rounds = legs * 2 / events_max + 1;
+  const size_t rounds = legs * 3 / events_max + 1;
   for (size_t round = 0; round < rounds && notices.size() < Receiver::notices_max; round++) {
     const int count = ::epoll_wait(fd, events, events_max, 0);
     for (int i = 0; i < count; i++) {

@@ -1,11 +1,11 @@
 /** The MCP server, asked by the client of the protocol's own SDK over HTTP. The app and its database are real. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { HttpApp } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
-import { MCP_BODY_MAX_BYTES, MCP_RESULT_MAX_CHARS } from '../../src/limits.ts';
+import { MCP_BODY_MAX_BYTES, MCP_MESSAGES_OF_APP_MAX, MCP_RESULT_MAX_CHARS } from '../../src/limits.ts';
 import { sessionRow } from '../database/rows.ts';
 import { OPERATOR_TOKEN } from '../support/http-deps.ts';
 import { eventOf } from '../webhook/emit.ts';
@@ -186,6 +186,23 @@ describe('a message that is not one', () => {
       expect([429, 503]).toContain(status);
       expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     }
+  });
+
+  test('comes while others of its application are worked on, which leave places to those of others', async () => {
+    const database = Promise.withResolvers<[]>();
+    const list = spyOn(platform.testStore.store.calls, 'list').mockImplementation(() => database.promise);
+    const slow = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_calls', arguments: {} } };
+    const headers = async (name: string) => {
+      const app = await platform.testStore.store.apps.create({ name });
+      return { authorization: `Bearer ${keyOf(app)}` };
+    };
+    const [greedy, quiet] = [await headers('greedy'), await headers('quiet')];
+    const all = [...new Array(MCP_MESSAGES_OF_APP_MAX + 1).keys()].map(() => post(slow, greedy));
+    expect((await Promise.race(all)).status).toBe(503);
+    expect((await post(ping, quiet)).status).toBe(200);
+    database.resolve([]);
+    expect((await Promise.all(all)).filter(({ status }) => status === 200)).toHaveLength(MCP_MESSAGES_OF_APP_MAX);
+    list.mockRestore();
   });
 });
 

@@ -2,7 +2,7 @@
  * `POST /mcp`: the tools of an assistant, for an application or for the operator. It passes admission like every other
  * route, so size, credentials and rate are judged there. There are no sessions, so GET and DELETE are 405.
  */
-import { MCP_BODY_MAX_BYTES, MCP_MESSAGES_MAX, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
+import { MCP_BODY_MAX_BYTES, MCP_MESSAGES_MAX, MCP_MESSAGES_OF_APP_MAX, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext, Route } from '../request-context.ts';
@@ -18,18 +18,20 @@ export interface McpOptions extends ReadingOptions, ActingOptions {
 }
 
 export function mcpRoute(options: McpOptions): Route {
-  let busy = 0;
+  /** The applications whose messages are worked on, each as often as it has some; "" is the operator. */
+  const busy: string[] = [];
   const answer = async ({ request, body, appUuid, mayOnlyRead }: RequestContext): Promise<Response | Problem> => {
-    if (busy >= MCP_MESSAGES_MAX)
+    const own = busy.filter((each) => each === appUuid).length;
+    if (busy.length >= MCP_MESSAGES_MAX || own >= MCP_MESSAGES_OF_APP_MAX)
       return problems.unavailable('Too many messages at once. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
-    busy += 1;
+    busy.push(appUuid);
     try {
       const user = { appUuid, mayOnlyRead, authorization: request.headers.get('authorization') ?? '' };
       const tools = [...readingTools(options, user), ...(options.mayAct ? actingTools(options, user) : [])];
       const { answerMessage } = await import('./server.ts');
       return await answerMessage(request, body, tools, user, options.log);
     } finally {
-      busy -= 1;
+      busy.splice(busy.indexOf(appUuid), 1);
     }
   };
   return {
