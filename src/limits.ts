@@ -84,7 +84,7 @@ export const METRICS_PER_SEC = 10;
 /** MCP: the body of a message, messages at once, the characters of a result and of a text in it, its items. */
 export const MCP_BODY_MAX_BYTES = 64 * 1024;
 export const MCP_MESSAGES_MAX = 16;
-/** Those of one application, which leave some to the others and to the operator. */
+/** The messages of one application at once, which leave some to the others and to the operator. */
 export const MCP_MESSAGES_OF_APP_MAX = 8;
 export const MCP_RESULT_MAX_CHARS = 60_000;
 export const MCP_TEXT_MAX_CHARS = 1_000;
