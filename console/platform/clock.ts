@@ -41,7 +41,7 @@ export function noteDate(headers: Headers, sentAt: number): void {
   known = learnt(known, { sentAt, heardAt: Date.now(), date: Date.parse(headers.get('date') ?? '') });
 }
 
-/** Now, by the platform's clock, in ms since the epoch. By ours until it has answered. */
+/** The time by the platform's clock, in ms since the epoch, and by ours until the platform has answered. */
 export const platformNow = (): number => Date.now() + differenceOf(known);
 
 /** When our clock will show what the platform's shows at a time, in ms since the epoch. */
