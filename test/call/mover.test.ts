@@ -4,6 +4,7 @@ import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/mover.ts';
 import { newUuid } from '../../src/id.ts';
+import { MOVE_LOOK_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -29,7 +30,7 @@ function asked(options: Partial<ConstructorParameters<typeof Mover>[0]>) {
   const serve: MovePeers['serve'] = (by) => {
     answer = by;
   };
-  new Mover({
+  const mover = new Mover({
     peers: { serve, ask: async () => undefined, place: async () => undefined },
     dialer: {},
     clock,
@@ -43,7 +44,7 @@ function asked(options: Partial<ConstructorParameters<typeof Mover>[0]>) {
     handedOver: () => {},
     ...options,
   });
-  return { clock, ask: (request: MoveRequest, until: number) => answer(request, 'a', until) };
+  return { clock, mover, ask: (request: MoveRequest, until: number) => answer(request, 'a', until) };
 }
 
 test('A node that is asked for a call too late leaves its far end alone, which is back at its own node by then.', async () => {
@@ -84,4 +85,21 @@ test('A call that was taken over in the middle of its hand-over goes on with the
   const commit = { type: 'commit', sessionUuid, epoch: 1, state, now: clock.now(), traceparent: '' } as const;
   expect(await ask(commit, clock.now() + 1)).toEqual({ type: 'committed' });
   expect([released, gone]).toEqual([['prepared'], []]);
+});
+
+test('A drain that is taken back and given again at once looks for calls to hand over as often as before.', async () => {
+  let looks = 0;
+  const { clock, mover } = asked({
+    all: () => {
+      looks++;
+      return [];
+    },
+  });
+  for (const on of [true, false, true]) mover.moveAll(on);
+  looks = 0;
+  await clock.advance(3 * MOVE_LOOK_MS);
+  expect(looks).toBe(3);
+  mover.moveAll(false);
+  await clock.advance(MOVE_LOOK_MS);
+  expect(clock.armed).toBe(0);
 });

@@ -41,6 +41,7 @@ export class Mover {
   readonly #again = new Map<string, number>();
   #moving = 0;
   #isOn = false;
+  #isLooking = false;
 
   constructor(options: MoverOptions) {
     this.#options = options;
@@ -49,15 +50,13 @@ export class Mover {
 
   /** Begins to hand over every call, or ends that. */
   moveAll(on: boolean): void {
-    if (on && !this.#isOn) {
-      this.#isOn = true;
-      void this.#run();
-    }
     this.#isOn = on;
+    if (on && !this.#isLooking) void this.#run();
   }
 
   async #run(): Promise<void> {
     const { clock, all } = this.#options;
+    this.#isLooking = true;
     while (this.#isOn) {
       for (const actor of all()) {
         const { sessionUuid } = actor.state;
@@ -76,6 +75,7 @@ export class Mover {
         if (this.#options.find(sessionUuid) === undefined) this.#again.delete(sessionUuid);
       await sleep(clock, MOVE_LOOK_MS);
     }
+    this.#isLooking = false;
     this.#again.clear();
   }
 
