@@ -10,7 +10,7 @@ import { PACE_ASKED_LATELY_MS } from '../sip-limits.ts';
 export class Pace {
   /** The time of the last turn that was given away, by name, in milliseconds. */
   readonly #last = new Map<string, number>();
-  /** Who asked lately, by name; who asked last comes last. */
+  /** The askers of each name, in the order in which they asked last. */
   readonly #askers = new Map<string, Map<string, Asker>>();
   readonly #waitMaxMs: number;
 

@@ -65,7 +65,7 @@ interface Asked extends DeviceName {
 
 /**
  * Decides about a REGISTER from `source`. `bindings` are those of the user; what has expired among them is ignored.
- * Those that `isLost` knows to be out of reach give way where the user would have too many.
+ * Bindings that `isLost` knows to be out of reach give way where the user would have too many.
  */
 export function register<Bound extends Binding>(
   request: SipRequest,
@@ -87,7 +87,7 @@ export function register<Bound extends Binding>(
     if (live.some(isOvertaken)) return { status: 500 };
     return { status: 200, bound: [], stored: [], removed: live.map(({ uri }) => uri) };
   }
-  // As many are bound at most, and may be replaced by as many.
+  // A request may replace all contacts that a user has by as many others.
   if (contacts.length > 2 * DEVICE_CONTACTS_MAX) return { status: 403 };
   const asked: Asked[] = [];
   for (const value of contacts) {

@@ -247,7 +247,7 @@ describe('trunks are tried', () => {
       return waits.filter((wait) => wait !== undefined).length;
     };
     expect([taken('greedy', 0), taken('quiet', 0)]).toEqual([21, 0]);
-    // Of the 21 turns that lie ahead each of two has eleven at most.
+    // Each of two has eleven at most of the 21 turns that lie ahead.
     expect([taken('greedy', 1_000), taken('quiet', 1_000)]).toEqual([1, 9]);
     expect([taken('greedy', 1_500), taken('quiet', 1_500)]).toEqual([5, 0]);
     // It dials no more, and the other has all turns again.

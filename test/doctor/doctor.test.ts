@@ -308,7 +308,7 @@ interface Told {
 
 /** Runs the command beside a platform. */
 async function doctor(platform: Platform, env: Record<string, string> = {}): Promise<Told> {
-  // Of its own it may open fewer files than a platform needs.
+  // The command itself may open fewer files than a platform needs.
   const limited = ['-c', 'ulimit -Sn 512 && exec "$@"', 'sh', 'node'];
   const child = spawn(
     'sh',

@@ -1,12 +1,12 @@
 /**
- * Where requests over a trunk go. A REGISTER goes to the outbound proxy, else to the address of the trunk. A call goes
- * the way that the registrar has named in Service-Route (RFC 3608), unless an outbound proxy is set:
+ * The peers that requests over a trunk go to. A REGISTER goes to the outbound proxy, else to the address of the trunk.
+ * A call goes the way that the registrar has named in Service-Route (RFC 3608), unless an outbound proxy is set:
  *
  *   REGISTER --> uri        200 with Service-Route: <sip:edge;lr>
  *   INVITE   --> edge       with Route: <sip:edge;lr>
  *
- * Where the first route is no address that we can reach, as one within the carrier's network is not, calls go to the
- * trunk's own address with the same Route.
+ * Calls go to the trunk's own address, with the same Route, where the first route is no address that we can reach, as
+ * one within the carrier's network is not.
  */
 import { isIP } from 'node:net';
 import { isUnreachableFrom } from '../../sip/call/dialog.ts';
