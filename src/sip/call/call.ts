@@ -1,24 +1,27 @@
 /**
  * A call: one INVITE, the dialog it makes, and the requests within it until its end. Orders are methods that take the
- * time. Events come out as `CallEvent`s; `ended` comes exactly once. A closed call is one that nothing may arrive for.
+ * time. Events come out as `CallEvent`s; `ended` comes exactly once.
+ *
+ *   opening --2xx--> up --BYE, loss--> ended --final response--> closed
+ *      \------refusal, CANCEL--------/
+ *
+ * A call that has ended may still be sent what belongs to it. Nothing may arrive for one that is closed.
  */
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
 import { answerInfo } from '../info.ts';
-import { ALLOWED, allows, causeOf, contentType } from '../message/capability.ts';
+import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
 import { tagOf } from '../message/uri.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallContext } from './call-context.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
-import { contactOf, type Dialog, dialogKey, dialogOfRequest, type FarEnd, replacing } from './dialog.ts';
-import { acceptance, refuseForNow, refuseType } from './modification.ts';
+import { type Dialog, dialogKey, dialogOfRequest, type FarEnd, replacing } from './dialog.ts';
+import { FarChanges } from './far-changes.ts';
 import { sendBye, sendProbe } from './probe.ts';
 import { SessionChanges } from './session-changes.ts';
-import { isTooSmall, refuseInterval } from './session-timer.ts';
 import { type CallSnapshot, dialogOfSnapshot, snapshotOf } from './snapshot.ts';
-import { SuccessRetransmission } from './success-retransmission.ts';
 import { Transfers } from './transfers.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
@@ -34,20 +37,15 @@ export class Call implements Timed {
   readonly #context: CallContext<Call>;
   readonly #credentials: Credentials | undefined;
   readonly #changes: SessionChanges;
+  readonly #farChanges: FarChanges;
   readonly #transfers: Transfers;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
   #uas: UasInvite | undefined;
   #uac: UacInvite | undefined;
-  #established = false;
-  #ended = false;
-  #closed = false;
-  #byeAfterAck = false;
+  #phase: 'opening' | 'up' | 'ended' | 'closed' = 'opening';
   /** Our session description as the far end last accepted it. A refreshing re-INVITE repeats it. */
   #description: Uint8Array = NO_BODY;
-  /** A re-INVITE or UPDATE that the owner has not answered yet. */
-  #offer: ServerTransaction | undefined;
-  #unacknowledged: SuccessRetransmission | undefined;
   #farAllowsUpdate = false;
   #cancelledAt = Infinity;
   /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
@@ -63,7 +61,7 @@ export class Call implements Timed {
       credentials,
       ownsCallId: direction === 'outbound',
       dialog: () => this.#whileUp,
-      isBusy: () => this.#offer !== undefined || this.#unacknowledged !== undefined || this.#uas?.state === 'accepted',
+      isBusy: () => this.#farChanges.pending || this.#uas?.state === 'accepted',
       farAllowsUpdate: () => this.#farAllowsUpdate,
       description: () => this.#description,
       accepted: (description) => {
@@ -71,23 +69,39 @@ export class Call implements Timed {
       },
       emit: (event) => this.#emit(event),
       schedule: () => this.#schedule(),
-      onLost: (why) => {
-        this.#sendBye();
-        this.#end({ why });
+      onLost: (why) => this.#endByBye({ why }),
+    });
+    this.#farChanges = new FarChanges(context, {
+      isEstablished: () => this.#phase === 'up',
+      openOffer: (request) => this.#openOffer(request),
+      onOffer: (body) => this.#emit({ type: 'offer', body }),
+      onAnswer: (body) => this.#emit({ type: 'answer', body }),
+      onAccepted: (timer) => {
+        if (this.#phase === 'up') this.#changes.startTimer(timer);
       },
+      onUnacknowledged: () => this.#endByBye({ why: 'unacknowledged' }),
     });
     this.#transfers = new Transfers(context, { credentials, dialog: () => this.#whileUp, emit: (event) => this.#emit(event) });
   }
 
   /** The dialog of the call while it is up. */
   get #whileUp(): Dialog | undefined {
-    return this.#established && !this.#ended ? this.#dialog : undefined;
+    return this.#phase === 'up' ? this.#dialog : undefined;
+  }
+
+  get #isOver(): boolean {
+    return this.#phase === 'ended' || this.#phase === 'closed';
+  }
+
+  /** Whether an INVITE of ours has no 2xx yet, so that each fork has a dialog of its own. */
+  get #isForked(): boolean {
+    return this.#uac !== undefined && this.#uac.state !== 'answered';
   }
 
   /** Inbound: sends 180 or 183. A body is our session description. It has no effect after the answer or the end. */
   provisional(status: 180 | 183, body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
-    if (!this.#ended) this.#uas?.provisional(status, body);
+    if (!this.#isOver) this.#uas?.provisional(status, body);
   }
 
   /** Inbound: whether our session description can go out before the answer. */
@@ -98,7 +112,7 @@ export class Call implements Timed {
   /** Inbound: sends 200 with our session description, which is the answer, or the offer when the INVITE had none. */
   accept(body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
-    if (this.#ended || this.#uas === undefined) return;
+    if (this.#isOver || this.#uas === undefined) return;
     this.#description = body;
     this.#uas.accept(body);
   }
@@ -106,7 +120,7 @@ export class Call implements Timed {
   /** Inbound, before the answer: sends a final failure response. `ended` follows. */
   refuse(status: number, fields: readonly (readonly [string, string])[], now: number): void {
     this.#context.layer.now = now;
-    if (this.#ended || this.#uas?.state !== 'proceeding') return;
+    if (this.#isOver || this.#uas?.state !== 'proceeding') return;
     this.#uas.refuse(status, fields);
     this.#end({ why: 'local' });
     this.#close();
@@ -115,8 +129,8 @@ export class Call implements Timed {
   /** Ends the call, at any time: by CANCEL (`reason` is its Reason, RFC 3326), a final response or BYE. */
   hangUp(now: number, reason = ''): void {
     this.#context.layer.now = now;
-    if (this.#ended) return;
-    if (this.#uac !== undefined && !this.#established) {
+    if (this.#isOver) return;
+    if (this.#uac !== undefined && this.#isForked) {
       if (this.#cancelledAt !== Infinity) return;
       if (this.#uac.cancel(reason)) {
         this.#cancelledAt = now + CANCEL_PATIENCE_MS;
@@ -130,25 +144,19 @@ export class Call implements Timed {
       this.#close();
       return;
     }
-    // §15: the callee's BYE waits for the ACK of its 2xx.
-    if (this.#uas?.state === 'accepted') this.#byeAfterAck = true;
-    else this.#sendBye();
-    this.#end({ why: 'local' });
+    this.#endByBye({ why: 'local' });
   }
 
   /** Answers an `offer` event with our answer, or with our offer when the event had an empty body. */
   answerOffer(body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
-    const transaction = this.#offer;
-    if (transaction === undefined || this.#ended) return;
-    this.#offer = undefined;
+    const request = this.#farChanges.answer(body);
+    if (request === undefined) return;
     this.#description = body;
-    this.#acceptModification(transaction, body);
-    if (!this.#established) {
-      this.#uac?.changed(tagOf(transaction.request.headers.get('from')) ?? '');
-      this.#uas?.changed();
-      this.#uas?.goOn();
-    }
+    if (this.#phase !== 'opening') return;
+    this.#uac?.changed(forkOf(request));
+    this.#uas?.changed();
+    this.#uas?.goOn();
   }
 
   /**
@@ -157,8 +165,7 @@ export class Call implements Timed {
    */
   offer(describe: () => Uint8Array, now: number): void {
     this.#context.layer.now = now;
-    if (!this.#established || this.#ended) return;
-    this.#changes.offer(describe);
+    if (this.#phase === 'up') this.#changes.offer(describe);
   }
 
   /** Asks the far end to call `referTo` in our place (RFC 3515, Transfers). `refer` events follow, of the last one. */
@@ -175,27 +182,20 @@ export class Call implements Timed {
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
   refuseOffer(status: number, now: number): void {
     this.#context.layer.now = now;
-    const transaction = this.#offer;
-    this.#offer = undefined;
-    transaction?.respond(status);
+    this.#farChanges.refuse(status);
     this.#uas?.goOn();
   }
 
   /** Asks the far end whether it is still there, by OPTIONS within the dialog. `alive` or `ended` follows. */
   probe(now: number): void {
     this.#context.layer.now = now;
-    const dialog = this.#dialog;
-    if (dialog === undefined || !this.#established || this.#ended || this.#probing) return;
+    const dialog = this.#whileUp;
+    if (dialog === undefined || this.#probing) return;
     this.#probing = true;
     sendProbe(this.#context, dialog, this.#credentials, (outcome) => {
       this.#probing = false;
-      if (this.#ended) return;
-      if (outcome === 'alive') {
-        this.#emit({ type: 'alive' });
-        return;
-      }
-      this.#sendBye();
-      this.#end({ why: outcome });
+      if (outcome === 'alive') this.#emit({ type: 'alive' });
+      else if (!this.#isOver) this.#endByBye({ why: outcome });
     });
   }
 
@@ -209,20 +209,21 @@ export class Call implements Timed {
     this.#dialog = dialog;
     this.#uas = new UasInvite(this.#context, transaction, {
       onAccepted: (timer) => {
-        this.#established = true;
+        this.#phase = 'up';
         this.#inviteExpiresAt = Infinity;
         this.#changes.startTimer(timer);
         this.#emit({ type: 'accepted' });
       },
       onConfirmed: () => {
-        if (this.#byeAfterAck) this.#sendBye();
+        if (this.#isOver) this.#sendBye();
         else this.#emit({ type: 'confirmed' });
       },
       onAnswer: (body) => this.#emit({ type: 'answer', body }),
-      onUnacknowledged: () => {
-        if (this.#established) this.#sendBye();
-        else this.#close();
+      // A call that was hung up before has ended, and its BYE is due all the same.
+      onUnacknowledged: () => this.#endByBye({ why: 'unacknowledged' }),
+      onUnheard: () => {
         this.#end({ why: 'unacknowledged' });
+        this.#close();
       },
     });
     transaction.respond(100);
@@ -245,7 +246,7 @@ export class Call implements Timed {
         if (body.length > 0) this.#emit({ type: 'progress', body, fork });
       },
       onAnswered: (dialog, { headers, body }, timer) => {
-        this.#established = true;
+        this.#phase = 'up';
         this.#farAllowsUpdate = allows(headers, 'UPDATE');
         this.#enter(dialog);
         this.#dialog = dialog;
@@ -264,15 +265,16 @@ export class Call implements Timed {
 
   /** What another node needs to go on. Undefined: the call is not up, or, when `settled`, an exchange is under way. */
   snapshot(settled: boolean): CallSnapshot | undefined {
-    const isBusy = this.#changes.pending || this.#offer || this.#unacknowledged || this.#uas?.state === 'accepted';
-    if (this.#dialog === undefined || !this.#established || this.#ended || (settled && isBusy)) return undefined;
-    return snapshotOf(this.#dialog, this.direction, this.#farAllowsUpdate);
+    const isBusy = this.#changes.pending || this.#farChanges.pending || this.#uas?.state === 'accepted';
+    const dialog = this.#whileUp;
+    if (dialog === undefined || (settled && isBusy)) return undefined;
+    return snapshotOf(dialog, this.direction, this.#farAllowsUpdate);
   }
 
   /** Goes on with the call of another node. Nothing is sent; `offer` makes the far end follow. */
   resume(snapshot: CallSnapshot, ahead: number): void {
     this.#dialog = dialogOfSnapshot(snapshot, ahead);
-    this.#established = true;
+    this.#phase = 'up';
     this.#farAllowsUpdate = snapshot.farAllowsUpdate;
     this.#enter(this.#dialog);
   }
@@ -284,7 +286,6 @@ export class Call implements Timed {
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
   abandon(): void {
-    this.#ended = true;
     this.#changes.stop();
     this.#close();
   }
@@ -302,12 +303,7 @@ export class Call implements Timed {
   }
 
   onAck(ack: SipRequest): void {
-    if (this.#uas?.takeAck(ack) === true) return;
-    const waiting = this.#unacknowledged;
-    if (waiting === undefined || parseCSeq(ack.headers.get('cseq'))?.number !== waiting.number) return;
-    waiting.stop();
-    this.#unacknowledged = undefined;
-    if (waiting.offered && ack.body.length > 0) this.#emit({ type: 'answer', body: ack.body });
+    if (this.#uas?.takeAck(ack) !== true) this.#farChanges.onAck(ack);
   }
 
   /** Takes a request within one of its dialogs. */
@@ -317,7 +313,7 @@ export class Call implements Timed {
       transaction.respond(request.method === 'BYE' ? 200 : 481);
       return;
     }
-    const dialog = this.#dialogOf(request) ?? this.#dialog;
+    const dialog = this.#isForked ? this.#uac?.dialogOf(forkOf(request)) : this.#dialog;
     const number = parseCSeq(request.headers.get('cseq'))?.number ?? 0;
     if (dialog !== undefined) {
       if (dialog.remoteNumber !== undefined && number <= dialog.remoteNumber) {
@@ -327,13 +323,13 @@ export class Call implements Timed {
       dialog.remoteNumber = number;
     }
     if (request.method === 'BYE') this.#onBye(transaction);
-    else if (this.#ended) transaction.respond(481);
+    else if (this.#isOver) transaction.respond(481);
     else if (request.method === 'PRACK') {
       if (this.#uas === undefined) transaction.respond(481);
-      else if (this.#uas.onPrack(transaction) === 'offer') this.#takeOffer(transaction);
+      else if (this.#uas.onPrack(transaction) === 'offer' && !this.#farChanges.takeOffer(transaction)) this.#uas.goOn();
     } else if (request.method === 'REFER') this.#transfers.onRefer(transaction);
     else if (request.method === 'NOTIFY') this.#transfers.onNotify(transaction);
-    else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
+    else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#farChanges.take(transaction, dialog);
     else if (request.method === 'INFO') answerInfo(transaction, (event) => this.#emit(event));
     else {
       const response = transaction.make(request.method === 'OPTIONS' ? 200 : 405);
@@ -357,14 +353,14 @@ export class Call implements Timed {
       }
     }
     this.#changes.due(now);
-    if (!this.#ended) this.#schedule();
+    if (!this.#isOver) this.#schedule();
   }
 
   #onBye(transaction: ServerTransaction): void {
     transaction.respond(200);
     const end: CallEnd = { why: 'bye', ...causeOf(transaction.request.headers) };
-    if (this.#uac !== undefined && !this.#established) {
-      this.#uac.hungUp(tagOf(transaction.request.headers.get('from')) ?? '', end);
+    if (this.#isForked) {
+      this.#uac?.hungUp(forkOf(transaction.request), end);
       return;
     }
     if (this.#uas?.state === 'proceeding') this.#uas.refuse(487);
@@ -373,93 +369,41 @@ export class Call implements Timed {
     this.#close();
   }
 
-  #onModification(transaction: ServerTransaction, dialog: Dialog | undefined): void {
-    const { request } = transaction;
-    const update = request.method === 'UPDATE';
-    const describes = request.body.length > 0 || !update;
-    if (describes && contentType(request.headers) !== 'application/sdp' && request.body.length > 0) {
-      refuseType(transaction);
-      return;
-    }
-    // §14.2 and RFC 3311 §5.2: one exchange at a time; ours in flight is glare, theirs unanswered is their haste.
-    const early = this.#uac !== undefined && !this.#established && !this.#uac.isSettled(tagOf(request.headers.get('from')) ?? '');
-    const glare = this.#changes.pending || (update && describes && early);
-    const hasty =
-      this.#offer !== undefined ||
-      this.#unacknowledged !== undefined ||
-      (describes && this.#uas !== undefined && !this.#uas.isSettled);
-    if (hasty || (!update && !this.#established)) {
-      refuseForNow(transaction, this.#context.entropy.fraction());
-      return;
-    }
-    if (glare && describes) {
-      transaction.respond(491);
-      return;
-    }
-    if (isTooSmall(request.headers, transaction.source)) {
-      refuseInterval(transaction);
-      return;
-    }
-    if (dialog !== undefined) dialog.target = contactOf(request.headers) ?? dialog.target;
-    if (!describes) {
-      this.#acceptModification(transaction, NO_BODY);
-      return;
-    }
-    if (!update) transaction.respond(100);
-    this.#takeOffer(transaction);
+  /** Whose offer has no answer, of the INVITE's own and of our changes. */
+  #openOffer(request: SipRequest): 'ours' | 'theirs' | undefined {
+    if (this.#uas !== undefined && !this.#uas.isSettled) return 'theirs';
+    const isEarly = this.#isForked && this.#uac?.isSettled(forkOf(request)) !== true;
+    return isEarly || this.#changes.pending ? 'ours' : undefined;
   }
 
-  #takeOffer(transaction: ServerTransaction): void {
-    if (this.#offer !== undefined) {
-      transaction.respond(500);
-      this.#uas?.goOn();
-      return;
-    }
-    this.#offer = transaction;
-    this.#emit({ type: 'offer', body: transaction.request.body });
+  /** Ends the call, and its dialog by BYE. */
+  #endByBye(end: CallEnd): void {
+    this.#end(end);
+    this.#sendBye();
   }
 
-  /** Sends 200 to a re-INVITE or UPDATE, and renews the session timer. */
-  #acceptModification(transaction: ServerTransaction, body: Uint8Array): void {
-    const { request } = transaction;
-    const { response, timer } = acceptance(this.#context, transaction, body);
-    if (!transaction.send(response)) return;
-    if (this.#established) this.#changes.startTimer(timer);
-    if (request.method !== 'INVITE') return;
-    this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () => {
-      // §14.2: no ACK of a re-INVITE's 2xx ends the session.
-      this.#unacknowledged = undefined;
-      this.#sendBye();
-      this.#end({ why: 'unacknowledged' });
-    });
-  }
-
+  /** Sends BYE. The callee's waits for the ACK of its 2xx (§15), and is sent then. */
   #sendBye(): void {
     const dialog = this.#dialog;
-    if (dialog === undefined || this.#closed) return;
-    this.#transfers.close();
+    if (dialog === undefined || this.#phase === 'closed' || this.#uas?.state === 'accepted') return;
     sendBye(this.#context, dialog, this.#credentials, () => this.#close());
   }
 
   #end(end: CallEnd): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#isOver) return;
+    this.#phase = 'ended';
     this.#changes.stop();
+    this.#farChanges.stop();
     this.#transfers.close();
     this.#cancelledAt = Infinity;
     this.#inviteExpiresAt = Infinity;
     this.#schedule();
-    this.#unacknowledged?.stop();
-    this.#unacknowledged = undefined;
-    // A re-INVITE that still waits for its answer is over with the dialog (§15.1.2).
-    this.#offer?.respond(487);
-    this.#offer = undefined;
-    this.#emitEnd({ type: 'ended', end });
+    this.#context.tell(this, { type: 'ended', end });
   }
 
   #close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closed';
     this.#context.layer.deadlines.set(this, Infinity);
     for (const key of this.#keys) this.#context.leave(key, this);
     this.#keys.clear();
@@ -468,7 +412,7 @@ export class Call implements Timed {
 
   #enter(dialog: Dialog): void {
     const key = dialogKey(dialog.callId, dialog.localTag, dialog.remoteTag);
-    if (this.#keys.has(key) || this.#closed) return;
+    if (this.#keys.has(key) || this.#phase === 'closed') return;
     this.#keys.add(key);
     this.#context.enter(key, this);
   }
@@ -477,12 +421,7 @@ export class Call implements Timed {
    * Whether it comes from a fork that has not got the call: its numbers, its target and its end are none of the call's.
    */
   #isOfOtherFork(request: SipRequest): boolean {
-    return this.#established && this.#uac !== undefined && (tagOf(request.headers.get('from')) ?? '') !== this.#dialog?.remoteTag;
-  }
-
-  #dialogOf(request: SipRequest): Dialog | undefined {
-    if (this.#established || this.#uac === undefined) return undefined;
-    return this.#uac.dialogOf(tagOf(request.headers.get('from')) ?? '');
+    return this.#uac?.state === 'answered' && forkOf(request) !== this.#dialog?.remoteTag;
   }
 
   #schedule(): void {
@@ -490,10 +429,9 @@ export class Call implements Timed {
   }
 
   #emit(event: CallEvent): void {
-    if (!this.#ended) this.#emitEnd(event);
-  }
-
-  #emitEnd(event: CallEvent): void {
-    this.#context.tell(this, event);
+    if (!this.#isOver) this.#context.tell(this, event);
   }
 }
+
+/** The tag by which a far end, or one of its forks, is known. */
+const forkOf = (request: SipRequest): string => tagOf(request.headers.get('from')) ?? '';

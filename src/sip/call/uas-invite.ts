@@ -21,8 +21,10 @@ interface UasInviteOwner {
   onConfirmed(): void;
   /** An ACK or PRACK brought the answer to an offer of ours. It comes before `onConfirmed`. */
   onAnswer(body: Uint8Array): void;
-  /** No ACK of the 2xx, or no PRACK, within 64*T1. */
+  /** No ACK of the 2xx within 64*T1. */
   onUnacknowledged(): void;
+  /** No PRACK of a reliable response within 64*T1. The INVITE was refused for it. */
+  onUnheard(): void;
 }
 
 interface Reliable {
@@ -223,7 +225,7 @@ export class UasInvite implements ServerOwner, Timed {
     if (waiting === undefined) return;
     if (now >= waiting.until) {
       this.refuse(504);
-      this.#owner.onUnacknowledged();
+      this.#owner.onUnheard();
       return;
     }
     this.transaction.sendAgain(waiting.bytes);
