@@ -6,10 +6,10 @@ import { LegSignals } from '../call/leg-signals.ts';
 import type { Leg, LegEnd, LegListener } from '../call/ports/leg.ts';
 import type { CallQuality } from '../event/call-report.ts';
 import type { HangupCause } from '../event/hangup.ts';
-import { SIP_LEG_EVENT_KEYS } from '../limits.ts';
 import { qualityOf } from '../media/call-quality.ts';
 import type { LegAudio, MediaNotice, WebrtcLeg } from '../media/engine.ts';
 import { EarlyAudio } from '../media/leg/early-audio.ts';
+import { ToneListening } from '../media/leg/tone-listening.ts';
 import type { LinkState } from '../notice/signal.ts';
 import type { AudioAgreement } from '../sdp/negotiation.ts';
 
@@ -42,9 +42,7 @@ export class BrowserLeg implements Leg {
   #over = false;
   #holding = false;
   #isHeld = false;
-  #secure = false;
-  #hearsTones = false;
-  #eventKeys = 0;
+  readonly #tones = new ToneListening((on) => this.#media?.detectTones(on));
   readonly #early = new EarlyAudio((notice) => this.#signals.tell({ type: 'leg.media', notice }));
 
   private constructor(options: BrowserLegOptions) {
@@ -75,7 +73,7 @@ export class BrowserLeg implements Leg {
     const agreement = { ...offered, receive: offered.receive && !this.#holding, isHolding: this.#holding };
     this.#agreement = agreement;
     this.#media?.negotiate({ ...agreement, learnFrom: [] });
-    this.#hearTones();
+    this.#tones.agreed(agreement.telephoneEventPayloadType !== undefined);
     if (agreement.held === this.#isHeld) return;
     this.#isHeld = agreement.held;
     if (this.#isAnswered) this.#tellHold();
@@ -138,8 +136,7 @@ export class BrowserLeg implements Leg {
   }
 
   secure(on: boolean): void {
-    this.#secure = on;
-    this.#hearTones();
+    this.#tones.secure(on);
   }
 
   async quality(): Promise<CallQuality | undefined> {
@@ -147,17 +144,8 @@ export class BrowserLeg implements Leg {
     return qualityOf(await this.#media.counters(), this.#agreement?.codec ?? '');
   }
 
-  /** Listens for tones where no telephone-event was agreed on, and wherever a card is keyed in (phone-leg.ts). */
-  #hearTones(): void {
-    const hasEvents = this.#agreement?.telephoneEventPayloadType !== undefined;
-    const on = this.#secure || !hasEvents || this.#eventKeys < SIP_LEG_EVENT_KEYS;
-    if (on === this.#hearsTones) return;
-    this.#hearsTones = on;
-    this.#media?.detectTones(on);
-  }
-
   #hear(notice: MediaNotice): void {
-    if (notice.type === 'digit' && notice.method === 'rfc4733' && ++this.#eventKeys === SIP_LEG_EVENT_KEYS) this.#hearTones();
+    if (notice.type === 'digit') this.#tones.heard(notice.method);
     // A leg that closes is out of its room as part of its end, which says why.
     if (!this.#over || notice.type !== 'room.left') this.#signals.tell({ type: 'leg.media', notice });
     if (notice.type !== 'link' || this.#over) return;

@@ -6,11 +6,11 @@ import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
-import { SIP_LEG_EVENT_KEYS } from '../../limits.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import { EarlyAudio } from '../../media/leg/early-audio.ts';
+import { ToneListening } from '../../media/leg/tone-listening.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, followed, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
@@ -19,8 +19,10 @@ import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Headers } from '../../sip/message/message.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
+import { Holds } from './holds.ts';
 import { digitOfInfo } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
+import { SignsOfLife } from './signs-of-life.ts';
 import { sipFacts } from './sip-facts.ts';
 import { TwinKeys } from './twin-keys.ts';
 
@@ -61,8 +63,6 @@ export abstract class PhoneLeg implements Leg {
   protected call: Call | undefined;
   protected over = false;
   protected answered = false;
-  /** Whether the stream was agreed on. */
-  protected isAgreed = false;
   readonly #direction: 'inbound' | 'outbound';
   readonly #signals: LegSignals;
   #rtp: RtpLeg | undefined;
@@ -70,27 +70,12 @@ export abstract class PhoneLeg implements Leg {
   #negotiation: Negotiation | undefined;
   /** Whether the far end has refused to encrypt the audio. */
   #isClear = false;
-  /** Whether the far end holds us, and whether that was signalled. */
-  #held = false;
-  #toldHeld = false;
-  /** The codec that was agreed on last. */
-  #codec: AudioCodec | undefined;
-  /** Whether we hold the far end, and whether a re-INVITE of ours is on its way to tell it so. */
-  #holding = false;
-  #reoffering = false;
+  /** What was agreed on last. */
   #agreement: AudioAgreement | undefined;
-  /** Whether `leg.answered` was signalled. */
-  #connected = false;
-  /** Packets received by the last probe. */
-  #packets: number | undefined;
-  /** Whether the call has said anything since the last probe. */
-  #heard = false;
-  #hasEvents = false;
-  /** Keys that the far end has sent as telephone-events. */
-  #eventKeys = 0;
+  readonly #holds = new Holds((signal) => this.signal(signal));
+  readonly #tones = new ToneListening((on) => this.#rtp?.detectTones(on));
   readonly #twins = new TwinKeys();
-  #secure = false;
-  #hearsTones = false;
+  readonly #life = new SignsOfLife();
   readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
   #rang = false;
 
@@ -113,41 +98,31 @@ export abstract class PhoneLeg implements Leg {
     this.#signals.listen(listener);
   }
 
+  /** Whether the stream was agreed on. */
+  protected get isAgreed(): boolean {
+    return this.#agreement !== undefined;
+  }
+
   get audio(): LegAudio | undefined {
     return this.over ? undefined : this.isAgreed ? this.#rtp : this.#early;
   }
 
   secure(on: boolean): void {
-    this.#secure = on;
-    this.#hearTones();
-  }
-
-  /**
-   * Listens for tones in the audio
-   * - when no telephone-event was agreed,
-   * - until the far end has sent its first keys as telephone-events, because some trunks agree on them and send tones
-   *   only,
-   * - during a secure collection, because some trunks send both and a digit of a card must not pass unheard.
-   *
-   * The media plane tells a key that comes both ways once (native/plane/leg/inband_keys.h).
-   */
-  #hearTones(): void {
-    const on = this.#secure || !this.#hasEvents || this.#eventKeys < SIP_LEG_EVENT_KEYS;
-    if (on === this.#hearsTones) return;
-    this.#hearsTones = on;
-    this.#rtp?.detectTones(on);
+    this.#tones.secure(on);
   }
 
   /** Opens the leg's ports, once, and its side of offer and answer. Undefined when no ports are free. */
   protected async describe(): Promise<Negotiation | undefined> {
     this.#opening ??= this.options.media.openRtpLeg((notice) => {
-      if (notice.type === 'digit' && notice.method === 'rfc4733' && ++this.#eventKeys === SIP_LEG_EVENT_KEYS) this.#hearTones();
       if (notice.type === 'payload.changed') {
         const agreement = this.#agreement && followed(this.#agreement, notice.payloadType);
         if (agreement !== undefined) this.apply(agreement);
         return;
       }
-      if (notice.type === 'digit' && this.#twins.isToldByInfo(notice.digit, notice.durationMs, this.options.driver.now)) return;
+      if (notice.type === 'digit') {
+        this.#tones.heard(notice.method);
+        if (this.#twins.isToldByInfo(notice.digit, notice.durationMs, this.options.driver.now)) return;
+      }
       // A leg that closes is out of its room as part of its end, which says why.
       if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
     });
@@ -189,18 +164,14 @@ export abstract class PhoneLeg implements Leg {
     if (this.over || this.#rtp === undefined || agreement === undefined) return;
     this.#agreement = agreement;
     this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources(), isRinging: !this.answered });
-    this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
-    this.#hearTones();
-    this.#codec = agreement.codec;
-    this.#held = agreement.held;
-    this.#tellHold();
-    this.isAgreed = true;
+    this.#tones.agreed(agreement.telephoneEventPayloadType !== undefined);
+    this.#holds.far(agreement.held);
     this.#early.handOver(this.#rtp);
   }
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
-    this.#heard = true;
+    this.#life.spoken();
     switch (event.type) {
       case 'offer':
         this.#onOffer(event.body);
@@ -220,7 +191,7 @@ export abstract class PhoneLeg implements Leg {
         this.signal({ type: 'leg.transfer_requested', target: event.target });
         return;
       case 'alive':
-        this.#heard = false;
+        this.#life.told();
         this.signal({ type: 'leg.alive' });
         return;
       case 'info': {
@@ -253,25 +224,15 @@ export abstract class PhoneLeg implements Leg {
     return true;
   }
 
-  /** Tells the hold of the far end, from the answer on. */
-  #tellHold(): void {
-    if (!this.#connected || this.#held === this.#toldHeld) return;
-    this.#toldHeld = this.#held;
-    this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
-  }
-
-  /** The call was answered on another node, which may have told otherwise whether the far end holds us. */
+  /** The call was answered on another node, and goes on here. */
   protected signalResumed(): void {
-    this.#connected = true;
-    this.#toldHeld = this.#held;
-    this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
+    this.#holds.resumed();
   }
 
   /** The call is answered on both sides. */
   protected signalAnswered(headers: Headers): void {
-    this.#connected = true;
-    this.signal({ type: 'leg.answered', sip: sipFacts(headers, this.options.trunk, this.#codec) });
-    this.#tellHold();
+    const sip = sipFacts(headers, this.options.trunk, this.#agreement?.codec);
+    this.#holds.answered(() => this.signal({ type: 'leg.answered', sip }));
   }
 
   sendDigits(operationUuid: string, digits: string, durationMs: number, gapMs: number): void {
@@ -289,11 +250,8 @@ export abstract class PhoneLeg implements Leg {
   hold(on: boolean): void {
     const { call } = this;
     const negotiation = this.#negotiation;
-    if (this.over || call === undefined || negotiation === undefined || !this.#connected) return;
-    // A hold that is taken back before the far end has answered has taken effect here all the same, and is told.
-    if (this.#reoffering && on !== this.#holding) this.signal({ type: 'leg.own_hold', on: this.#holding });
-    this.#holding = on;
-    this.#reoffering = true;
+    if (this.over || call === undefined || negotiation === undefined || !this.#holds.isAnswered) return;
+    this.#holds.order(on);
     negotiation.hold(on);
     const agreement = this.#agreement;
     if (on && agreement !== undefined) this.apply({ ...agreement, receive: false, isHolding: true });
@@ -302,17 +260,15 @@ export abstract class PhoneLeg implements Leg {
 
   /** The far end has answered our re-INVITE, or refused it, or answered what cannot be used: our side goes on alone. */
   #onReoffered(isRefused: boolean): void {
-    if (!this.#reoffering) return;
-    this.#reoffering = false;
+    if (!this.#holds.settle()) return;
     const agreement = this.#agreement;
-    if (isRefused && agreement !== undefined && !this.#holding)
-      this.apply({ ...agreement, receive: agreement.send, isHolding: false });
-    this.signal({ type: 'leg.own_hold', on: this.#holding });
+    const on = this.#holds.isOwn;
+    if (isRefused && agreement !== undefined && !on) this.apply({ ...agreement, receive: agreement.send, isHolding: false });
+    this.signal({ type: 'leg.own_hold', on });
   }
 
   get handOver(): LegHandOver {
-    const isHeld = () => this.#held || this.#holding || this.#reoffering;
-    const snapshot = () => (isHeld() ? undefined : this.#snapshot(true));
+    const snapshot = () => (this.#holds.isAny ? undefined : this.#snapshot(true));
     const kept = () => this.#snapshot(false);
     return { snapshot, kept, release: () => this.#release(), reclaim: () => this.#reclaim() };
   }
@@ -348,7 +304,7 @@ export abstract class PhoneLeg implements Leg {
 
   async quality(): Promise<CallQuality | undefined> {
     if (this.over || !this.isAgreed || this.#rtp === undefined) return undefined;
-    return qualityOf(await this.#rtp.counters(), this.#codec ?? '');
+    return qualityOf(await this.#rtp.counters(), this.#agreement?.codec ?? '');
   }
 
   get transfers(): LegTransfers {
@@ -375,12 +331,7 @@ export abstract class PhoneLeg implements Leg {
     if (rtp === undefined || call === undefined || this.over) return;
     const { packetsReceived } = await rtp.counters();
     if (this.over) return;
-    const before = this.#packets;
-    const heard = this.#heard;
-    this.#packets = packetsReceived;
-    this.#heard = false;
-    const moved = before === undefined ? !this.#connected && packetsReceived > 0 : packetsReceived !== before;
-    if (moved || heard) this.signal({ type: 'leg.alive' });
+    if (this.#life.look(packetsReceived, this.#holds.isAnswered)) this.signal({ type: 'leg.alive' });
     else this.options.driver.run((now) => call.probe(now));
   }
 
@@ -441,7 +392,7 @@ export abstract class PhoneLeg implements Leg {
   /** Gives the ports back, where any were taken. Resolves with how the call sounded. */
   async #close(): Promise<CallQuality | undefined> {
     const counters = await (await this.#opening)?.close();
-    return counters === undefined ? undefined : qualityOf(counters, this.#codec ?? '');
+    return counters === undefined ? undefined : qualityOf(counters, this.#agreement?.codec ?? '');
   }
 
   #onOffer(body: Uint8Array): void {
