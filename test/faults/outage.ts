@@ -18,6 +18,8 @@ export interface Site {
   strike(seconds: number): Promise<void>;
   /** Ends what is not the platform's own. */
   close(): Promise<void>;
+  /** Whether the platform has a wrong clock meanwhile. */
+  readonly hasWrongClock?: boolean;
 }
 
 export interface Outage {
@@ -186,6 +188,7 @@ const stepped = (by: string) => async (): Promise<Site> => {
       writeFileSync(clock, '+0');
     },
     close: async () => rmSync(dataDir, { recursive: true, force: true }),
+    hasWrongClock: true,
   };
 };
 

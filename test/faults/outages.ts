@@ -23,6 +23,7 @@ const READY_MAX_MS = 30_000;
 async function tryOne(outage: Outage, seconds: number, seed: number): Promise<boolean> {
   const site = await outage.open();
   const stage = await Stage.open(site.platform, seed);
+  stage.witness.expectsWrongTimes = site.hasWrongClock === true;
   try {
     const { restarts, knocking } = await strike(stage, site, seconds);
     const readyMs = await readyAfter(stage);
@@ -40,11 +41,12 @@ async function tryOne(outage: Outage, seconds: number, seed: number): Promise<bo
     if (client.slowestMs > ANSWER_MAX_MS) breaches.push(`a command was answered after ${Math.round(client.slowestMs)} ms`);
     if (readyMs > READY_MAX_MS) breaches.push(`not ready within ${READY_MAX_MS} ms after the outage`);
     if (stage.told === toldBefore) breaches.push('no story came to its end after the outage');
+    if (site.hasWrongClock === true && witness.mistimed === 0) breaches.push('the wrong clock was not seen in any delivery');
     for (const breach of breaches.slice(0, 20)) console.log(`BREACH ${outage.name}: ${breach}`);
     for (const line of site.platform.output.split('\n').filter((each) => each.includes('support_id'))) console.log(line);
     const statuses = [...client.statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${count}×${status}`);
     console.log(
-      `${outage.name}: ${ledger.count} outcomes owed, ${witness.events} events in ${witness.deliveries} deliveries; ` +
+      `${outage.name}: ${ledger.count} outcomes owed, ${witness.events} events in ${witness.deliveries} deliveries (${witness.mistimed} of a wrong time); ` +
         `${stage.told} stories told, ${stage.cutOff} cut off; answers ${statuses.join(' ')}, the slowest after ` +
         `${Math.round(client.slowestMs)} ms; ready ${Math.round(readyMs)} ms after it; ${restarts} restarts; ${breaches.length} breaches`,
     );
