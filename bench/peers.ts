@@ -1,24 +1,40 @@
 /**
- * CPU of a leg in the whole product, in the bare reflector and in Janus AudioBridge, all talking in rooms of ten, in
- * interleaved rounds of one run: legs of plain RTP, then WebRTC legs, which the bare reflector has not. Janus is
- * Debian's `janus`; without it the product is measured alone.
+ * CPU of a leg in the whole product, in the bare reflector, in Janus AudioBridge, Asterisk's ConfBridge and FreeSWITCH's
+ * conference, all talking in rooms of ten, in interleaved rounds of one run: legs of plain RTP, then WebRTC legs, which
+ * only the product and Janus have here. Janus is Debian's `janus`; Asterisk and FreeSWITCH are built from the source
+ * trees that are named. What is not there is left out.
  *
  *   npm run bench -- peers [LEGS] [ROUNDS] [SECONDS] [WEBRTC LEGS]      100 legs, 3 rounds of 4 s, 30 WebRTC legs
+ *     --asterisk TREE    --freeswitch TREE
  */
+import { parseArgs } from 'node:util';
 import { hostAddress } from '../test/support/host-address.ts';
+import { sippInstalled } from '../test/support/sipp.ts';
+import { asterisk } from './support/asterisk.ts';
+import { freeswitch } from './support/freeswitch.ts';
 import { janus, janusInstalled, janusWebrtc } from './support/janus.ts';
 import { buildReflector, floor, interleaved, product, type Side } from './support/legs.ts';
 import { interleavedWebrtc, productWebrtc } from './support/webrtc-legs.ts';
 
-const [legs = 100, rounds = 3, seconds = 4, webrtcLegs = 30] = process.argv.slice(2).map(Number);
+const { positionals, values: trees } = parseArgs({
+  allowPositionals: true,
+  options: { asterisk: { type: 'string' }, freeswitch: { type: 'string' } },
+});
+const [legs = 100, rounds = 3, seconds = 4, webrtcLegs = 30] = positionals.map(Number);
 
 async function plain(): Promise<void> {
   const sides: Side[] = [await floor(legs, 29_000, 32_702), await product(legs, 26_000, 32_700)];
   if (janusInstalled) sides.push(await janus(legs, 20_000, 32_706, 32_704));
+  if (trees.asterisk !== undefined) sides.push(await asterisk(trees.asterisk, legs, 15_000, 32_710));
+  if (trees.freeswitch !== undefined) sides.push(await freeswitch(trees.freeswitch, legs, 10_000, 32_712));
   const costs = await interleaved(sides, rounds, seconds);
   const least = costs.get('floor') ?? Number.NaN;
   for (const [name, us] of costs)
-    console.log(`${legs} legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / least).toFixed(2)} times the floor`);
+    console.log(
+      Number.isNaN(us)
+        ? `${legs} legs, ${name}: no round had 99 % of its packets`
+        : `${legs} legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / least).toFixed(2)} times the floor`,
+    );
   for (const side of sides) await side.stop();
 }
 
@@ -33,6 +49,10 @@ async function webrtc(address: string): Promise<void> {
 }
 
 buildReflector();
+if (trees.freeswitch !== undefined && !sippInstalled)
+  throw new Error('FreeSWITCH is called by SIPp (Debian: apt-get install sip-tester)');
+if (trees.asterisk === undefined) console.log('Asterisk is left out: `--asterisk TREE` names its source tree');
+if (trees.freeswitch === undefined) console.log('FreeSWITCH is left out: `--freeswitch TREE` names its source tree');
 if (!janusInstalled) console.log('janus is not installed and is left out (Debian: apt-get install janus)');
 if (legs > 0) await plain();
 if (hostAddress === undefined) console.log('WebRTC legs are left out: Janus needs an address of the machine beyond loopback');

@@ -2,6 +2,7 @@
  * Sides of a comparison of legs: the whole product with real calls, and the bare reflector; and the load that all get.
  */
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
@@ -25,6 +26,21 @@ export interface Side {
 export function buildReflector(): void {
   const done = spawnSync('make', ['-s', '-C', 'native', '../build/reflector'], { cwd: root, stdio: 'inherit' });
   if (done.status !== 0) process.exit(1);
+}
+
+const PORTS_MS = 60_000;
+
+/**
+ * The ports of so many legs, once all of them are bound: the even ones from `firstPort` on, as the kernel lists them.
+ */
+export async function boundPorts(legs: number, firstPort: number): Promise<readonly number[]> {
+  for (const end = performance.now() + PORTS_MS; ; await Bun.sleep(200)) {
+    const rows = readFileSync('/proc/net/udp', 'utf8').split('\n').slice(1);
+    const bound = new Set(rows.map((row) => Number.parseInt(row.trim().split(/[\s:]+/)[2] ?? '', 16)));
+    const ports = [...bound].filter((port) => port % 2 === 0 && port >= firstPort && port < firstPort + 4 * legs);
+    if (ports.length >= legs) return ports.slice(0, legs);
+    if (performance.now() > end) throw new Error(`${ports.length} of ${legs} legs have a port within ${PORTS_MS / 1000} s`);
+  }
 }
 
 const evenPorts = (count: number, first: number): number[] => Array.from({ length: count }, (_, at) => first + 2 * at);
@@ -102,7 +118,7 @@ export async function interleaved(sides: readonly Side[], rounds: number, second
       const counts = delivered >= 0.99;
       if (counts) costs.get(side.name)?.push(us);
       console.log(
-        `${side.name.padEnd(8)} ${us.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'}`,
+        `${side.name.padEnd(10)} ${us.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'}`,
       );
     }
   }
