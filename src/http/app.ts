@@ -23,7 +23,7 @@ import type { AnsweredCommand } from '../tracing/spans.ts';
 import { newTraceparent } from '../tracing/tracing.ts';
 import { admission, performing } from './admission/admission.ts';
 import { whoseOf } from './admission/elsewhere.ts';
-import { linkTrace } from './admission/trace.ts';
+import { TraceLinks } from './admission/trace.ts';
 import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
@@ -176,8 +176,14 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     now: () => clock.now(),
   };
   const admit = admission(options);
+  const links = new TraceLinks(deps.log, clock);
   for (const route of routes)
-    app.on(route.method, route.path, ({ req }) => admitted(deps, admit, contextOf(req.raw, route, req.param())));
+    app.on(route.method, route.path, async ({ req }) => {
+      const context = contextOf(req.raw, route, req.param());
+      const response = await admitted(deps, admit, context);
+      if (context.appUuid !== '' || context.isOperator) links.know(req.raw);
+      return response;
+    });
   const pages = addPages(app, deps, routes);
   const media = addDoors(app, deps, consoleSessions, options.tokens);
 
@@ -191,7 +197,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     const wrong = hostFault(request);
     const response = wrong === undefined ? await app.fetch(request) : problemResponse(wrong, newTraceparent());
     withoutLength(request, response);
-    linkTrace(deps.log, request, response);
+    links.link(request, response);
     if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
     return response;
   };

@@ -149,6 +149,26 @@ test('a valid traceparent is linked on every route, in one line of the log; a ma
   expect(lines()).toHaveLength(paths.length);
 });
 
+test('callers without a key, or over their rate, fill the log with a hundred of their traces at most, and leave the others theirs', async () => {
+  const linked = (trace: string) => platform.output.split('\n').filter((line) => line.includes(`00-${trace}-`)).length;
+  const ask = async (path: string, trace: string, times: number, more: Record<string, string> = {}) => {
+    const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, ...more };
+    for (let n = 0; n < times; n += 10)
+      await Promise.all(Array.from({ length: 10 }, () => fetch(platform.url + path, { headers })));
+  };
+  const stranger = 'a'.repeat(32);
+  const guesser = 'b'.repeat(32);
+  const known = 'c'.repeat(32);
+  const begunAt = performance.now();
+  await ask('/healthz', stranger, 300);
+  await ask('/v1/sessions', guesser, 300, { authorization: `Bearer ${app.appUuid}:sk_wrong` });
+  const seconds = Math.ceil((performance.now() - begunAt) / 1000);
+  await ask('/api/v1/app', known, 10, { authorization: `Bearer ${app.appUuid}:${app.apiKey}` });
+  while (linked(known) < 10) await new Promise((wake) => setTimeout(wake, 5));
+  expect(linked(stranger) + linked(guesser)).toBeLessThanOrEqual(100 + 10 * seconds);
+  expect(platform.output).toContain('too many traces of callers without a key: not all are logged');
+});
+
 test('answers to credentials are not stored by anyone', async () => {
   const { headers } = await platform.api(app, 'GET', '/api/v1/app');
   expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
