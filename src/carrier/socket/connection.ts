@@ -3,9 +3,9 @@
  *
  *   stranger --its address is a trunk's or a device's now--> known
  *
- * A stranger must complete a message every SIP_FIRST_MESSAGE_MS, and SIP_STRANGER_MESSAGES_MAX at most. A known connection must complete its first one by
- * then, and is closed after many idle periods, unless a device is registered over it: that one is kept while it is
- * bound.
+ * A stranger must complete a message every SIP_FIRST_MESSAGE_MS, and may send SIP_STRANGER_MESSAGES_MAX in that time.
+ * A known connection must complete its first one by then, and is closed after many idle periods, unless a device is
+ * registered over it: that one is kept while it is bound.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
