@@ -29,13 +29,12 @@ export class TraceLinks {
   /** The requests that are under way whose keys were right. */
   readonly #known = new WeakSet<Request>();
   #allowed = LINKED_STRANGERS_AT_ONCE;
-  #lookedAt: number;
+  #lookedAt = -Infinity;
 
   constructor(log: Log, clock: Clock) {
     this.#log = log;
     this.#clock = clock;
     this.#throttled = new ThrottledLog(log, clock, LINKED_STRANGERS_LOG_MS);
-    this.#lookedAt = clock.now();
   }
 
   /** The key of the request was right. */
