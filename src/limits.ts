@@ -116,6 +116,10 @@ export const OPERATOR_GUESS_WINDOW_MS = 60_000;
 export const OPERATOR_GUESS_ADDRESSES_MAX = 10_000;
 /** Characters of a caller's `tracestate` that are logged beside the platform's own trace. */
 export const LINKED_TRACESTATE_MAX_CHARS = 512;
+/** Traces of callers without a key that are logged at once and a second, and how often it is said that more came. */
+export const LINKED_STRANGERS_AT_ONCE = 100;
+export const LINKED_STRANGERS_PER_SEC = 10;
+export const LINKED_STRANGERS_LOG_MS = 60_000;
 /** Requests that came before all was up and wait for it; past it they are 503. */
 export const HTTP_WAIT_FOR_START_MAX = 1_000;
 /** How long a drain waits for calls it has ended to be confirmed: an actor's own wait and a little more. */

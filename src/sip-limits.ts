@@ -84,6 +84,8 @@ export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
  * address is neither a trunk's nor a registered device's.
  */
 export const SIP_FIRST_MESSAGE_MS = 10_000;
+/** Messages and keepalives of one connection of a stranger in so long; one more closes the connection. */
+export const SIP_STRANGER_MESSAGES_MAX = 100;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;

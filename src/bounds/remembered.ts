@@ -1,3 +1,5 @@
+import { detached } from './detached.ts';
+
 /** A longer text is not kept: a thousand of them would be megabytes. */
 const KEPT_MAX_CHARS = 512;
 
@@ -11,10 +13,12 @@ export function remembered<T>(of: (text: string) => T, most: number): (text: str
   return (text) => {
     const known = answers.get(text);
     if (known !== undefined) return known.answer;
-    const answer = of(text);
-    if (text.length > KEPT_MAX_CHARS) return answer;
+    if (text.length > KEPT_MAX_CHARS) return of(text);
+    // Both the text and what was found in it are kept, and may be a part of something large.
+    const own = detached(text);
+    const answer = of(own);
     if (answers.size >= most) answers.clear();
-    answers.set(text, { answer });
+    answers.set(own, { answer });
     return answer;
   };
 }

@@ -2,6 +2,7 @@
  * The SIP requests that were refused lately, so that an operator sees why a trunk stays silent, and what to do about
  * it.
  */
+import { detached } from '../bounds/detached.ts';
 import type { Refusal } from '../call/ports/trunks.ts';
 import { SIP_REFUSAL_ROWS_MAX, SIP_REFUSAL_URI_MAX_CHARS } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -36,8 +37,8 @@ export class Refusals {
   }
 
   #note(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
-    const { method } = request;
-    const key = `${source.host} ${source.transport} ${method.slice(0, 32)} ${status} ${why.reason}`;
+    const method = detached(request.method.slice(0, 32));
+    const key = `${source.host} ${source.transport} ${method} ${status} ${why.reason}`;
     const before = this.#rows.get(key);
     this.#rows.delete(key);
     this.#rows.set(key, {
@@ -46,7 +47,7 @@ export class Refusals {
       count: (before?.count ?? 0) + 1,
       source: source.host,
       transport: source.transport,
-      method: method.slice(0, 32),
+      method,
       from: uriOf(request, 'from'),
       to: uriOf(request, 'to'),
       status,
@@ -65,7 +66,8 @@ export class Refusals {
 
 function uriOf(request: SipRequest, name: 'from' | 'to'): string {
   const value = request.headers.get(name) ?? '';
-  return (parseNameAddress(value)?.uri ?? value).replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_REFUSAL_URI_MAX_CHARS);
+  const uri = (parseNameAddress(value)?.uri ?? value).slice(0, SIP_REFUSAL_URI_MAX_CHARS);
+  return detached(uri.replace(/[\x00-\x1f\x7f]/g, ' '));
 }
 
 const bannedFor = (sec: number, host: string): Why => ({

@@ -38,8 +38,9 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
   let app: HttpApp | undefined;
   const up = Promise.withResolvers<HttpApp>();
   const answer = (request: Request): Response | Promise<Response> => {
-    // An HTTP/1.0 request without Host has no origin in its URL (HAProxy's health check is one).
-    if (request.url.startsWith('/')) return answer(new Request(new URL(request.url, publicUrl), request));
+    // An HTTP/1.0 request without Host has no origin in its URL (HAProxy's health check is one). Its path may be `//`,
+    // which is no reference to a path.
+    if (request.url.startsWith('/')) return answer(new Request(publicUrl + request.url, request));
     if (app !== undefined) return app.fetch(request);
     return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
   };

@@ -2,6 +2,7 @@
  * Puts the SIP messages of a call into its timeline. A message is found by its Call-ID. A call over the loopback trunk
  * has two Sessions with one Call-ID, which the tag of the caller tells apart.
  */
+import { detached } from '../bounds/detached.ts';
 import type { Clock } from '../clock.ts';
 import { factText } from '../event/call-report.ts';
 import {
@@ -64,7 +65,9 @@ export class SipTrace {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
     const read = messageFacts(text);
     if (read === undefined) return;
-    const facts = { ...read, callId: factText(read.callId) };
+    // Of a message that is kept in part, the rest is not to stay in memory with that.
+    const own = text.length > SIP_TRACE_MAX_CHARS ? detached : (part: string) => part;
+    const facts = { ...read, callId: own(factText(read.callId)), fromTag: own(read.fromTag) };
     const call = this.#calls.get(facts.callId) ?? this.#unbound.get(facts.callId) ?? this.#opened(facts);
     if (call === undefined) return;
     if (call.callerTag === '' && facts.isRequest) call.callerTag = facts.fromTag;
@@ -76,10 +79,10 @@ export class SipTrace {
       direction,
       transport: peer.transport,
       peer: peer.host.includes(':') ? `[${peer.host}]:${peer.port}` : `${peer.host}:${peer.port}`,
-      first_line: facts.firstLine.slice(0, SIP_TRACE_MAX_CHARS),
+      first_line: own(facts.firstLine.slice(0, SIP_TRACE_MAX_CHARS)),
       call_id: facts.callId.slice(0, SIP_TRACE_MAX_CHARS),
-      cseq: facts.cseq.slice(0, SIP_TRACE_MAX_CHARS),
-      text: this.#redacted(text, facts.cseq),
+      cseq: own(facts.cseq.slice(0, SIP_TRACE_MAX_CHARS)),
+      text: own(this.#redacted(text, facts.cseq)),
     };
     if (session === undefined) call.early.push({ side, entry });
     else this.#keep(session, entry);

@@ -1,6 +1,7 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
 
 import { Hono } from 'hono';
+import { remembered } from '../bounds/remembered.ts';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
 import { PEER_STREAM_PATH, type PeerStreams } from '../call/ports/peer-streams.ts';
@@ -14,7 +15,7 @@ import type { Clock } from '../clock.ts';
 import { StoreUnavailable } from '../database/journal/journal.ts';
 import type { Store } from '../database/store.ts';
 import type { HistorySink } from '../history/call-history.ts';
-import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
+import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC, URLS_REMEMBERED_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
@@ -22,7 +23,7 @@ import type { AnsweredCommand } from '../tracing/spans.ts';
 import { newTraceparent } from '../tracing/tracing.ts';
 import { admission, performing } from './admission/admission.ts';
 import { whoseOf } from './admission/elsewhere.ts';
-import { linkTrace } from './admission/trace.ts';
+import { TraceLinks } from './admission/trace.ts';
 import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
@@ -175,8 +176,14 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     now: () => clock.now(),
   };
   const admit = admission(options);
+  const links = new TraceLinks(deps.log, clock);
   for (const route of routes)
-    app.on(route.method, route.path, ({ req }) => admitted(deps, admit, contextOf(req.raw, route, req.param())));
+    app.on(route.method, route.path, async ({ req }) => {
+      const context = contextOf(req.raw, route, req.param());
+      const response = await admitted(deps, admit, context);
+      if (context.appUuid !== '' || context.isOperator) links.know(req.raw);
+      return response;
+    });
   const pages = addPages(app, deps, routes);
   const media = addDoors(app, deps, consoleSessions, options.tokens);
 
@@ -187,19 +194,30 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 
   const pipeline = new PipelineLimit((done) => void turn().then(done));
   const fetch = async (request: Request): Promise<Response> => {
-    // Two Host fields come as one (RFC 9112 §3.2 wants them refused).
-    const response =
-      request.headers.get('host')?.includes(',') === true
-        ? problemResponse(problems.invalid('Host: must be given once'), newTraceparent())
-        : await app.fetch(request);
+    const wrong = hostFault(request);
+    const response = wrong === undefined ? await app.fetch(request) : problemResponse(wrong, newTraceparent());
     withoutLength(request, response);
-    linkTrace(deps.log, request, response);
+    links.link(request, response);
     if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
     return response;
   };
   const perform = performer(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners, routes };
 }
+
+/**
+ * What is wrong with the Host of a request (RFC 9112 §3.2). The runtime takes two fields as one, and any octets for a
+ * host, with which the URL of the request is none.
+ */
+function hostFault({ url, headers }: Request): Problem | undefined {
+  if (headers.get('host')?.includes(',') === true) return problems.invalid('Host: must be given once');
+  const path = url.indexOf('/', url.indexOf('//') + 2);
+  return isOrigin(path < 0 ? url : url.slice(0, path))
+    ? undefined
+    : problems.invalid('Host: must be a host, with or without a port');
+}
+
+const isOrigin = remembered((text) => URL.canParse(text), URLS_REMEMBERED_MAX);
 
 /** Takes a request of a route through admission, and tells metrics, timeline and tracing how it was answered. */
 async function admitted(

@@ -41,15 +41,19 @@ describe('an address that is refused again and again', () => {
   test('is not listened to any more, over UDP and TCP, and the operator is told', async () => {
     const carrier = await open(3);
     const stranger = await peerOf(carrier, '127.0.0.66');
+    const before = await peerOf(carrier, '127.0.0.66', 'tcp');
     await scan(stranger, 3);
     stranger.send(stranger.request('OPTIONS', { id: 'after' }));
+    before.send(before.request('OPTIONS', { id: 'connected before' }));
     const known = await peerOf(carrier, '127.0.0.1');
     known.send(known.request('OPTIONS', { id: 'known' }));
     await known.until(/^SIP\/2.0 200/);
     expect(stranger.heard).toEqual([]);
     const connected = await peerOf(carrier, '127.0.0.66', 'tcp');
-    for (let looks = 0; looks < 400 && !connected.closed; looks++) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(connected.closed).toBe(true);
+    for (const each of [before, connected]) {
+      for (let looks = 0; looks < 400 && !each.closed; looks++) await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(each.closed).toBe(true);
+    }
     expect(carrier.carrier.bans()).toEqual({ now: 1, total: 1 });
     expect(carrier.carrier.refusals()[0]).toMatchObject({
       source: '127.0.0.66',

@@ -95,6 +95,19 @@ describe('a device', () => {
     });
   });
 
+  test('is guessed ten times a minute also by requests that hold many answers', async () => {
+    const { carrier, directory } = await open();
+    const guesser = await peerOf(carrier, '127.0.0.65');
+    const names = { from: '<sip:alice@x>;tag=g', to: '<sip:alice@x>' };
+    guesser.send(guesser.request('REGISTER', { id: 'first', ...names }));
+    const challenge = await guesser.until(/^SIP\/2.0 401/);
+    const answer = (password?: string) => answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'alice', password);
+    const fields = Array.from({ length: 80 }, (_, i) => answer(`guess ${i}`)).join('') + answer();
+    guesser.send(guesser.request('REGISTER', { id: 'many', ...names, fields }));
+    expect(await guesser.until(/^SIP\/2.0 [2-6]/)).toMatch(/^SIP\/2.0 401/);
+    expect(directory.contacts.size).toBe(0);
+  });
+
   test('is not guessed from the address of another, nor once that one has gone', async () => {
     const { carrier } = await open();
     const alice = await peerOf(carrier, '127.0.0.68');

@@ -147,6 +147,27 @@ describe('the TCP connection of a stranger', () => {
     await closed(peer);
   });
 
+  test('is closed when it sends more than a hundred messages in ten seconds, of which the rest is not looked at', async () => {
+    const { clock, carrier, peer } = await open();
+    const stray = 'SIP/2.0 200 OK\r\nVia: SIP/2.0/TCP h;branch=z9hG4bKx\r\nl: 0\r\n\r\n';
+    const keepalive = '\r\n\r\n';
+    peer.send((stray + keepalive).repeat(48));
+    await isUp(peer);
+    await clock.advance(SIP_FIRST_MESSAGE_MS - 1);
+    await isUp(peer);
+    await clock.advance(SIP_FIRST_MESSAGE_MS - 1);
+    peer.send((stray + keepalive).repeat(48));
+    await isUp(peer);
+    for (const flood of [stray, keepalive + stray]) {
+      const flooding = await RawPeer.tcp(carrier.port('tcp'), HOST);
+      closers.push(() => flooding.close());
+      flooding.send(flood.repeat(101));
+      await closed(flooding);
+    }
+    peer.send((stray + keepalive).repeat(4));
+    await closed(peer);
+  });
+
   test('stays when its address has become that of a trunk', async () => {
     const { clock, carrier, peer } = await open();
     await isUp(peer);

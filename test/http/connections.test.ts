@@ -46,11 +46,36 @@ describe('a connection', () => {
     expect(text).toContain('{"status":"ok"}');
   });
 
+  test('of HTTP/1.0 without Host gets the 404 of an unknown path also where that begins with two slashes', async () => {
+    for (const path of ['//', '//healthz', '//a:b/', '///'])
+      expect([path, answers((await exchange(`GET ${path} HTTP/1.0\r\n\r\n`, () => false)).text)]).toEqual([path, [404]]);
+  });
+
   test('that gives Host twice is refused in the error format', async () => {
     const { text } = await exchange('GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', (t) => t.includes('}'));
     expect(answers(text)).toEqual([400]);
     expect(text).toContain('"message":"Host: must be given once"');
     expect(text.toLowerCase()).toContain('traceparent: 00-');
+  });
+
+  test('whose Host makes no URL is refused on every path, and leaves nothing in the log', async () => {
+    const before = platform.output.length;
+    const wrong: string[] = [];
+    for (const path of ['/', '/nowhere', '/console', '/console/session', '/docs', '/v1/sessions', '/v1/whip', '/v1/media/a/pull'])
+      for (const host of ['%%%', 'a:99999', 'a:b', '[::1', '[v1.x]', '1.2.3.4.5', '%00', 'xn--', `${'a'.repeat(600)}:70000`]) {
+        const { text } = await exchange(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, () => false);
+        if (answers(text).join() !== '400') wrong.push(`${path} ${host}: ${answers(text)}`);
+      }
+    expect(wrong).toEqual([]);
+    expect(platform.output.slice(before)).toBe('');
+  });
+
+  test('may name its host in any way that a URL has', async () => {
+    for (const host of ['a', 'a.example:8080', '127.0.0.1', '[::1]:80', 'a_b', 'A.EXAMPLE.', ''])
+      expect([
+        host,
+        answers((await exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, () => false)).text),
+      ]).toEqual([host, [200]]);
   });
 
   test('may carry a push for as long as a call may last, and a larger body elsewhere is refused in the error format', async () => {
@@ -122,6 +147,26 @@ test('a valid traceparent is linked on every route, in one line of the log; a ma
     expect(JSON.parse(line ?? '{}')).toMatchObject({ traceparent, linked_tracestate: `vendor=${'x'.repeat(505)}` });
   }
   expect(lines()).toHaveLength(paths.length);
+});
+
+test('callers without a key, or over their rate, fill the log with a hundred of their traces at most, and leave the others theirs', async () => {
+  const linked = (trace: string) => platform.output.split('\n').filter((line) => line.includes(`00-${trace}-`)).length;
+  const ask = async (path: string, trace: string, times: number, more: Record<string, string> = {}) => {
+    const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, ...more };
+    for (let n = 0; n < times; n += 10)
+      await Promise.all(Array.from({ length: 10 }, () => fetch(platform.url + path, { headers })));
+  };
+  const stranger = 'a'.repeat(32);
+  const guesser = 'b'.repeat(32);
+  const known = 'c'.repeat(32);
+  const begunAt = performance.now();
+  await ask('/healthz', stranger, 300);
+  await ask('/v1/sessions', guesser, 300, { authorization: `Bearer ${app.appUuid}:sk_wrong` });
+  const seconds = Math.ceil((performance.now() - begunAt) / 1000);
+  await ask('/api/v1/app', known, 10, { authorization: `Bearer ${app.appUuid}:${app.apiKey}` });
+  while (linked(known) < 10) await new Promise((wake) => setTimeout(wake, 5));
+  expect(linked(stranger) + linked(guesser)).toBeLessThanOrEqual(100 + 10 * seconds);
+  expect(platform.output).toContain('too many traces of callers without a key: not all are logged');
 });
 
 test('answers to credentials are not stored by anyone', async () => {

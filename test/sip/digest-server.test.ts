@@ -51,6 +51,20 @@ describe('a digest answer', () => {
     expect(at.check(request(), 'alice', SECRETS, HOST, NOW)).toBe('missing');
   });
 
+  test('is one guess a request: no further answer of it is looked at', () => {
+    const at = server();
+    const right = answered(at).headers.get('authorization') ?? '';
+    const guesses = request(answered(at, { password: 'guess' }).headers.get('authorization'));
+    guesses.headers.add('authorization', right);
+    expect(at.check(guesses, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+    // What answers another realm, or a challenge of another process, is none.
+    const others = request('Digest realm="elsewhere", username="alice", uri="sip:x", nonce="n", response="r"');
+    const foreign = new DigestServer('sidetone', hexHash, () => 'another key', token);
+    others.headers.add('authorization', answered(foreign).headers.get('authorization') ?? '');
+    others.headers.add('authorization', right);
+    expect(at.check(others, 'alice', SECRETS, HOST, NOW)).toBe('right');
+  });
+
   test('is good once: a replay is asked anew, a higher count of the same nonce passes', () => {
     const at = server();
     const headers = new Headers();

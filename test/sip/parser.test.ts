@@ -207,3 +207,44 @@ describe('framing a stream', () => {
     fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), (pieces) => void frames(pieces)));
   });
 });
+
+describe('a message of 32 kB that anybody may send', () => {
+  const head = text(INVITE).slice(0, -2);
+  const LONG: Readonly<Record<string, Uint8Array>> = {
+    'has a field of 7,000 lines': bytes(`${head}Subject: x${'\r\n a'.repeat(7_000)}\r\n\r\n`),
+    'has 30,000 blanks in its Via': altered('pc33.atlanta.example;', `pc33${' '.repeat(30_000)}example;`),
+    'has 30,000 tabs before a colon in its Via': altered('pc33.atlanta.example;', `pc33${'\t'.repeat(30_000)}:a;`),
+  };
+  for (const [name, message] of Object.entries(LONG))
+    test(`is read within 5 ms where it ${name}`, () => {
+      const took = Array.from({ length: 10 }, () => {
+        const began = performance.now();
+        parseMessage(message);
+        return performance.now() - began;
+      });
+      // The best of ten: the others may have waited for the machine.
+      expect(Math.min(...took)).toBeLessThan(5);
+    });
+
+  test('is read with its continued lines as one value', () => {
+    const read = (value: string) => {
+      const parsed = parseMessage(bytes(`${head}Subject:${value}\r\n\r\n`));
+      return parsed.ok ? parsed.message.headers.get('subject') : undefined;
+    };
+    expect(read(' a\r\n b \r\n\tc')).toBe('a b c');
+    expect(read('\r\n a\r\n \r\n b')).toBe('a b');
+    expect(read(' a\r\n ')).toBe('a');
+  });
+
+  test('may have blanks around the colon of its port, and no others within its host', () => {
+    for (const [sentBy, expected] of [
+      ['h : 5070', 'ok'],
+      ['h\t:\t5070', 'ok'],
+      ['[::1] : 5070', 'ok'],
+      ['h : 5070x', 400],
+      ['h h:5070', 400],
+      ['h :', 400],
+    ] as const)
+      expect([sentBy, outcome(altered('pc33.atlanta.example;', `${sentBy};`))]).toEqual([sentBy, expected]);
+  });
+});

@@ -3,9 +3,9 @@
  *
  *   stranger --its address is a trunk's or a device's now--> known
  *
- * A stranger must complete a message every SIP_FIRST_MESSAGE_MS. A known connection must complete its first one by
- * then, and is closed after many idle periods, unless a device is registered over it: that one is kept while it is
- * bound.
+ * A stranger must complete a message every SIP_FIRST_MESSAGE_MS, and may send SIP_STRANGER_MESSAGES_MAX in that time.
+ * A known connection must complete its first one by then, and is closed after many idle periods, unless a device is
+ * registered over it: that one is kept while it is bound.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
@@ -16,6 +16,7 @@ import {
   SIP_CONNECTION_TURN_MESSAGES,
   SIP_CONNECTION_UNANSWERED_MAX,
   SIP_FIRST_MESSAGE_MS,
+  SIP_STRANGER_MESSAGES_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
 import type { SendFailure } from '../../sip/flow.ts';
@@ -69,6 +70,9 @@ export class Connection {
   #idlePeriods = 0;
   /** The time until which a device is registered over this connection, in milliseconds. */
   #keptUntil = 0;
+  /** The messages of a stranger since then, in milliseconds. */
+  #count = 0;
+  #countedSince = 0;
   /** Closes the connection when no whole message comes in time. */
   #cancelDeadline: () => void = () => {};
   #cancelIdle: () => void = () => {};
@@ -131,11 +135,27 @@ export class Connection {
       this.#heard = true;
       this.#recognize();
       this.#expectMessage();
-      if (frame.type === 'message') this.#options.onMessage(frame.bytes, this);
+      if (this.#isFlooding()) this.#drop();
+      else if (frame.type === 'message') this.#options.onMessage(frame.bytes, this);
       else if (frame.type === 'ping') this.write(PONG, () => {});
       else this.#drop();
     }
     return most;
+  }
+
+  /**
+   * Counts a message or keepalive of a stranger. True when it has sent more than its share: the system holds megabytes
+   * of such a flood for each connection, which would be worked on for minutes after their senders are gone.
+   */
+  #isFlooding(): boolean {
+    if (this.#kind !== 'stranger') return false;
+    const now = this.#clock.now();
+    if (now - this.#countedSince >= SIP_FIRST_MESSAGE_MS) {
+      this.#countedSince = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    return this.#count > SIP_STRANGER_MESSAGES_MAX;
   }
 
   /** Reads on after a backlog. */

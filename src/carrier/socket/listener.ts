@@ -67,7 +67,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     ...options,
     tls: certificateOf(tls),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
-      if (!options.isBanned(host)) options.onMessage(bytes, { transport, host, port, flow });
+      options.onMessage(bytes, { transport, host, port, flow });
     },
     onLost: ({ transport, remoteHost: host, remotePort: port }) => options.onLost({ transport, host, port }),
   });

@@ -63,7 +63,7 @@ interface StreamOptions {
    * message of a stranger.
    */
   isKnown(address: string): boolean;
-  /** Whether connections from an address are closed at once. */
+  /** Whether connections from an address are closed: new ones at once, those that are up at their next message. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
   /** A connection is closed that a device was registered over, or one that we had opened. */
@@ -219,7 +219,7 @@ export class Streams {
     const flow = this.#firstFlow + ++this.#flows;
     const connection = new Connection({
       ...{ flow, transport, socket, host, port, kind, clock, connectMs },
-      onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
+      onMessage: (bytes, from) => (this.#options.isBanned(host) ? from.close() : this.#options.onMessage(bytes, from)),
       onBacklog: (from) => this.#wait(from),
       isKnown: (address) => this.#options.isKnown(address),
       onKnown: () => this.#inbound.becameKnown(host),

@@ -61,7 +61,10 @@ export class DigestServer {
     ]);
   }
 
-  /** Checks the Authorization of a request from `host` against the secrets of the user that it must be from. */
+  /**
+   * Checks the Authorization of a request from `host` against the secrets of the user that it must be from. The first
+   * answer to a challenge of ours decides, so that a request with hundreds of them guesses one password.
+   */
   check(request: SipRequest, username: string, secrets: DigestSecrets, host: string, now: number): DigestVerdict {
     const answers = this.#answers(request);
     if (answers.length === 0) return 'missing';
@@ -71,7 +74,8 @@ export class DigestServer {
       if (name !== 'MD5' && name !== 'SHA-256') continue;
       const nonce = answer.get('nonce') ?? '';
       const issuedAt = this.#issuedAt(nonce, host);
-      if (issuedAt === undefined || !this.#isRight(answer, name, secrets[HASHES[name]], request)) continue;
+      if (issuedAt === undefined) continue;
+      if (!this.#isRight(answer, name, secrets[HASHES[name]], request)) return 'wrong';
       return now - issuedAt > SIP_NONCE_LIFE_MS || !this.#isFresh(nonce, answer) ? 'stale' : 'right';
     }
     // An answer to a challenge of another process is no guess: it is asked anew.

@@ -75,7 +75,7 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
       const last = headers.values.length - 1;
       const before = headers.values[last];
       if (before === undefined) problem ??= 'folding before any header';
-      else headers.values[last] = `${before} ${line.trim()}`.trim();
+      else headers.values[last] = joined(before, line.trim());
       continue;
     }
     const colon = line.indexOf(':');
@@ -92,6 +92,12 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
   }
   return problem;
 }
+
+/**
+ * A value and the line that continues it. Nothing is copied here, where a field may have thousands of such lines: the
+ * engine puts the pieces together once, when the value is read.
+ */
+const joined = (before: string, more: string): string => (before === '' ? more : more === '' ? before : `${before} ${more}`);
 
 /** Whether a NUL stands outside a quoted pair, the only place where the grammar allows one (RFC 3261 §25.1). */
 function hasBareNul(line: string): boolean {

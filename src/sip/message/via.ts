@@ -30,10 +30,21 @@ function readVia(value: string): Via | undefined {
   const transport = parts?.[1];
   const sentBy = parts?.[2];
   if (transport === undefined || sentBy === undefined) return undefined;
-  const hostPort = parseHostPort(sentBy.replace(/[ \t]*:[ \t]*(?=[0-9]+$)/, ':'));
+  const hostPort = parseHostPort(withoutBlanks(sentBy));
   const parameters = parseParameters(semicolon < 0 ? '' : first.slice(semicolon).trim());
   if (hostPort === undefined || parameters === undefined) return undefined;
   return { transport: transport.toLowerCase(), ...hostPort, branch: parameters.get('branch') ?? '', parameters };
+}
+
+/**
+ * A sent-by without the blanks around the colon of its port (RFC 3261 §25.1, COLON). It is cut by hand: a pattern that
+ * looks for blanks before a colon begins anew at each blank, and anybody may send 30,000 of them.
+ */
+function withoutBlanks(sentBy: string): string {
+  const colon = sentBy.lastIndexOf(':');
+  if (colon < 0) return sentBy;
+  const port = sentBy.slice(colon + 1).trimStart();
+  return /^[0-9]+$/.test(port) ? `${sentBy.slice(0, colon).trimEnd()}:${port}` : sentBy;
 }
 
 /**
