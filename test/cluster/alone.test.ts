@@ -153,6 +153,16 @@ describe.skipIf(!natsInstalled)('a node', () => {
     );
   }, 30_000);
 
+  test.concurrent('is refused where NODE_HOST is no address of the machine, and no other node takes it for a lost one', async () => {
+    for (const [host, reason] of [
+      ['198.51.100.7', 'NODE_HOST: no port of 198.51.100.7 can be bound'],
+      ['nowhere.invalid', 'NODE_HOST: there is no address for nowhere.invalid'],
+    ] as const)
+      expect(await refusal({ ...cluster.environment(), NODE_HOST: host })).toStartWith(`sidetone: ${reason}`);
+    const told = await cluster.nodes[0]?.platform.operator('GET', '/nodes');
+    expect(JSON.stringify(told?.body)).not.toMatch(/198\.51\.100\.7|nowhere/);
+  }, 30_000);
+
   test.concurrent('keeps a process without NATS_URL off its database', async () => {
     const { NATS_URL: _, ...alone } = cluster.environment();
     expect(await refusal(alone)).toStartWith('sidetone: another process works on this database');
