@@ -228,6 +228,11 @@ export const NODE_RETRY_AFTER_SEC = 2;
 /** Sessions and Rooms whose node is remembered, so that a command for them needs no look into the database. */
 export const NODE_PLACES_MAX = 20_000;
 export const NODE_PING_TIMEOUT_MS = 500;
+/** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
+export const NODE_REACH_LOOK_MS = 10_000;
+export const NODE_REACH_MISSES = 2;
+/** A node that has not reached NATS for so long after its start says so. */
+export const NATS_FIRST_MS = 3_000;
 /** The other node's clock, as a ping told it, is good for so long. */
 export const NODE_OFFSET_KEPT_MS = 30_000;
 /** Numbers of messages and operations that were seen, so that none is taken twice. */

@@ -17,6 +17,7 @@ import type { OpenTransport } from './bus/transport.ts';
 import { beatLoadOf } from './membership/beat-load.ts';
 import { LeaseKeeper } from './membership/lease-keeper.ts';
 import { Members } from './membership/members.ts';
+import { ReachWatch } from './membership/reach-watch.ts';
 import { SharedBrowserCalls } from './peer/browser-calls.ts';
 import { type LocalWork, PeerCommands } from './peer/commands.ts';
 import { Dialogs } from './peer/dialogs.ts';
@@ -73,6 +74,7 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #bus: Bus;
   #members: Members | undefined;
+  #reach: ReachWatch | undefined;
   #commands: PeerCommands | undefined;
   #leases: LeaseKeeper | undefined;
   #quota: ChannelQuota | undefined;
@@ -118,6 +120,13 @@ export class Cluster {
       onBack,
     });
     await this.#members.start();
+    this.#reach = new ReachWatch({ clock, log, ping: (nodeId) => this.#bus.ping(nodeId), peers: () => this.#alive() });
+  }
+
+  /** The other nodes that give signs of life. */
+  #alive(): readonly NodeRow[] {
+    const { nodeId: own } = this.#options.nodes;
+    return this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
   }
 
   /** Begins to serve what other nodes forward, and to forward. */
@@ -188,6 +197,7 @@ export class Cluster {
       connected: this.#bus.connected,
       others: others.length,
       suspects: others.filter(({ nodeId }) => members?.isSuspect(nodeId) === true).length,
+      unreached: this.#reach?.unreached ?? 0,
       ...this.#bus.load(),
     };
   }
@@ -225,9 +235,7 @@ export class Cluster {
 
   /** A registration of that trunk that another node told with its beat. Undefined when there is none. */
   registrationOf(trunk: string): { readonly until: number; readonly serviceRoute: readonly string[] } | undefined {
-    const { nodeId: own } = this.#options.nodes;
-    const others = this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
-    for (const row of others) {
+    for (const row of this.#alive()) {
       const { registered, serviceRoutes } = beatLoadOf(row);
       const until = registered[trunk];
       if (until !== undefined) return { until, serviceRoute: serviceRoutes[trunk] ?? [] };
@@ -237,6 +245,11 @@ export class Cluster {
 
   isSuspect(nodeId: string): boolean {
     return this.#members?.isSuspect(nodeId) ?? false;
+  }
+
+  /** Tells whether a node gives signs of life and does not answer over NATS. */
+  isUnreached(nodeId: string): boolean {
+    return this.#reach?.isUnreached(nodeId) ?? false;
   }
 
   /** Short messages wait for the node that submits them. */
@@ -278,6 +291,7 @@ export class Cluster {
     this.#cancelReload();
     this.#quota?.stop();
     this.#members?.stop();
+    this.#reach?.stop();
   }
 
   async close(): Promise<void> {

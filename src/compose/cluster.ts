@@ -320,6 +320,7 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
     gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),
     gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
     gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
+    gauge('nodes_unreached', 'Other nodes that live and do not answer over NATS', () => now().unreached),
     gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
     counter('node_requests_total', 'Requests to other nodes', () => now().sent),
     counter('node_messages_total', 'Messages of other nodes', () => now().received),

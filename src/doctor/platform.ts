@@ -44,6 +44,7 @@ interface ToldNode {
   readonly version: string;
   readonly dead_at: string | null;
   readonly suspect: boolean;
+  readonly unreached: boolean;
 }
 
 interface ToldRefusal {
@@ -158,10 +159,18 @@ function natsCheck(isConnected: boolean): Check {
 async function nodesCheck(api: OperatorApi): Promise<Check> {
   const name = 'nodes';
   const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === null);
-  const silent = nodes.filter(({ suspect }) => suspect).map((node) => `${node.http_host}:${node.http_port}`);
+  const names = (some: readonly ToldNode[]) => some.map((node) => `${node.http_host}:${node.http_port}`).join(', ');
+  const unreached = nodes.filter((node) => node.unreached);
+  const silent = nodes.filter(({ suspect }) => suspect);
   const versions = [...new Set(nodes.map(({ version }) => version))].join(', ');
+  if (unreached.length > 0)
+    return fault(
+      name,
+      `${names(unreached)} of ${nodes.length} live and do not answer over NATS: commands for their calls are answered with 503`,
+      'See that NATS_URL leads every node to the same servers, and that these are one cluster',
+    );
   if (silent.length === 0) return ok(name, `${nodes.length} give signs of life (version ${versions})`);
-  const found = `${silent.join(', ')} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
+  const found = `${names(silent)} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
   return warning(name, found, 'See whether they run and reach PostgreSQL and NATS; the others declare them dead before long');
 }
 

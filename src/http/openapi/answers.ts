@@ -212,6 +212,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
         draining_at: null,
         dead_at: null,
         suspect: false,
+        unreached: false,
         load: { sessions: 12 },
       },
     ],

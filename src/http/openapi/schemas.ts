@@ -336,6 +336,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     draining_at: { type: ['string', 'null'] },
     dead_at: { type: ['string', 'null'] },
     suspect: flag,
+    unreached: flag,
     load: { type: 'object' },
   }),
   NodeList: listOf('nodes', 'Node'),

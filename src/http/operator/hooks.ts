@@ -5,7 +5,7 @@ import type { CallHistory } from '../../history/call-history.ts';
 
 /** The nodes of the platform, one where there is no cluster. */
 export interface OperatorNodes {
-  list(): Promise<readonly (NodeRow & { readonly suspect: boolean })[]>;
+  list(): Promise<readonly (NodeRow & { readonly suspect: boolean; readonly unreached: boolean })[]>;
   /**
    * False: no such live node. `deadlineSec` undefined: it waits for its calls. `move`: it hands them to other nodes
    * meanwhile.

@@ -65,7 +65,9 @@ export const nodeRoutes = (nodes: OperatorNodes): readonly Route[] => [
   ),
 ];
 
-const nodeBody = (row: NodeRow & { readonly suspect: boolean }): Readonly<Record<string, unknown>> => ({
+const nodeBody = (
+  row: NodeRow & { readonly suspect: boolean; readonly unreached: boolean },
+): Readonly<Record<string, unknown>> => ({
   node_id: row.nodeId,
   http_host: row.host,
   http_port: row.httpPort,
@@ -76,5 +78,6 @@ const nodeBody = (row: NodeRow & { readonly suspect: boolean }): Readonly<Record
   draining_at: row.drainingAt === undefined ? null : timestamp(row.drainingAt),
   dead_at: row.deadAt === undefined ? null : timestamp(row.deadAt),
   suspect: row.suspect,
+  unreached: row.unreached,
   load: JSON.parse(row.load),
 });
