@@ -40,6 +40,8 @@ export const HISTORY_PART_MS = 10_000;
 export const HISTORY_FLUSH_MS = 1_000;
 export const HISTORY_LATE_MS = 1_000;
 export const HISTORY_WAITING_MAX_PARTS = 5_000;
+/** How often it is said that parts wait for the database. */
+export const HISTORY_SAID_EVERY_MS = 60_000;
 /** Timelines stored by one statement. */
 export const HISTORY_BATCH_MAX_PARTS = 500;
 /** SIP messages of one call that are kept, and the characters of one. */
@@ -292,6 +294,10 @@ export const TRUNKS_MAX = 1_000;
 export const WEBHOOK_SECRETS_REPLACED_MAX = 3;
 export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
 export const RETENTION_EVERY_SEC = 3600;
+
+/** How often an outage of the database that lasts is said, and how long no question may have failed when it is over. */
+export const OUTAGE_SAID_EVERY_MS = 60_000;
+export const OUTAGE_OVER_MS = 2_000;
 
 // Media.
 /** Notices a media worker takes from its plane at once; the rest follows in the same turn. */

@@ -2,12 +2,14 @@
  * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what
  * this file exports is used outside this folder, beside the start (`join.ts`).
  */
+
 import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
 import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import type { LeaseStore } from '../database/node/leases.ts';
 import type { NodeRow, NodeStore } from '../database/node/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
@@ -269,7 +271,7 @@ export class Cluster {
       if (typeof appUuid === 'string') caches.appChanged(appUuid);
     });
     const reload = () =>
-      caches.trunksChanged().catch((error: unknown) => log.warn({ error: String(error) }, 'the trunks were not read anew'));
+      caches.trunksChanged().catch((error: unknown) => warnUnlessAway(log, error, {}, 'the trunks were not read anew'));
     this.#bus.hear('trunks', () => void reload());
     const again = () => {
       const { clock } = this.#options;
