@@ -119,6 +119,7 @@ export const COMMANDS = {
     rows: (body) => body.nodes.map(({ load, ...node }) => ({ ...node, ...load, http: `${node.http_host}:${node.http_port}` })),
     columns: [
       'node_id',
+      'here',
       'http',
       'version',
       'started_at',

@@ -80,6 +80,7 @@ export function operatorNodes({
     list: async () =>
       (await nodes.list()).map((row) => ({
         ...row,
+        here: row.nodeId === nodes.nodeId,
         suspect: cluster?.isSuspect(row.nodeId) ?? false,
         unreached: cluster?.isUnreached(row.nodeId) ?? false,
       })),

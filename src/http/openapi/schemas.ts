@@ -327,6 +327,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ConsoleLogin: object({ login: text, url: text, expires_at: time }),
   Node: object({
     node_id: text,
+    here: flag,
     http_host: text,
     http_port: whole,
     sip: text,
