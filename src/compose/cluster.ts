@@ -334,7 +334,10 @@ export const registerLease = (trunk: string): string => `register:${trunk}`;
 
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
 async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
-  log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
+  log.error(
+    { ...(by === '' ? {} : { by }), sessions: sessions.size },
+    'this node was declared dead: it was stopped, or cut off, for longer than NODE_BURIAL_SEC; it hangs up its calls and ends',
+  );
   sessions.abandon();
   await sleep(clock, NODE_DEAD_GRACE_MS);
   exit();

@@ -121,3 +121,13 @@ test('a node without NATS is a fault, and another node without a sign of life a 
     remedy: expect.stringContaining('NATS_URL'),
   });
 });
+
+test('a platform that does not know the token runs all the same, and its token is asked for', async () => {
+  const api = new OperatorApi('http://platform.invalid', 'token', async () =>
+    Response.json({ code: 'unauthorized' }, { status: 401 }),
+  );
+  const found = await platformChecks(api, createOutbound([]), Date.now());
+  expect(found?.checks).toEqual([
+    expect.objectContaining({ name: 'platform', status: 'fault', remedy: expect.stringContaining('OPERATOR_TOKEN') }),
+  ]);
+});
