@@ -40,6 +40,8 @@ export const HISTORY_PART_MS = 10_000;
 export const HISTORY_FLUSH_MS = 1_000;
 export const HISTORY_LATE_MS = 1_000;
 export const HISTORY_WAITING_MAX_PARTS = 5_000;
+/** How often it is said that parts wait for the database. */
+export const HISTORY_SAID_EVERY_MS = 60_000;
 /** Timelines stored by one statement. */
 export const HISTORY_BATCH_MAX_PARTS = 500;
 /** SIP messages of one call that are kept, and the characters of one. */
@@ -232,6 +234,11 @@ export const NODE_RETRY_AFTER_SEC = 2;
 /** Sessions and Rooms whose node is remembered, so that a command for them needs no look into the database. */
 export const NODE_PLACES_MAX = 20_000;
 export const NODE_PING_TIMEOUT_MS = 500;
+/** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
+export const NODE_REACH_LOOK_MS = 10_000;
+export const NODE_REACH_MISSES = 2;
+/** A node that has not reached NATS for so long after its start says so. */
+export const NATS_FIRST_MS = 3_000;
 /** The other node's clock, as a ping told it, is good for so long. */
 export const NODE_OFFSET_KEPT_MS = 30_000;
 /** Numbers of messages and operations that were seen, so that none is taken twice. */
@@ -291,6 +298,10 @@ export const TRUNKS_MAX = 1_000;
 export const WEBHOOK_SECRETS_REPLACED_MAX = 3;
 export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
 export const RETENTION_EVERY_SEC = 3600;
+
+/** How often an outage of the database that lasts is said, and how long no question may have failed when it is over. */
+export const OUTAGE_SAID_EVERY_MS = 60_000;
+export const OUTAGE_OVER_MS = 2_000;
 
 // Media.
 /** Notices a media worker takes from its plane at once; the rest follows in the same turn. */

@@ -6,8 +6,7 @@ import { Stop } from './stop.mjs';
 const LOOK_MS = 500;
 
 /**
- * Finds the node of NODE_HOST and HTTP_PORT, or the only one, drains it, and resolves when it has no calls. Past
- * `deadline` seconds its calls are ended.
+ * Drains the node that answers, and resolves when it has no calls. Past `deadline` seconds its calls are ended.
  */
 export async function drain(api, { deadline }, signal) {
   const { node_id: node } = own(await live(api));
@@ -44,7 +43,10 @@ const ENDED = new Set(['ECONNREFUSED', 'ConnectionRefused']);
 
 const live = async (api) => (await api.json('GET', '/nodes')).nodes.filter((node) => !node.dead_at);
 
+/** The node that answers. One of a release before `here` is found by NODE_HOST and HTTP_PORT, or as the only one. */
 function own(nodes) {
+  const here = nodes.find((node) => node.here);
+  if (here !== undefined) return here;
   const host = process.env.NODE_HOST || reachable(process.env.HTTP_HOST || '127.0.0.1');
   const port = process.env.HTTP_PORT || '8080';
   const found = nodes.filter((node) => node.http_host === host && String(node.http_port) === port);

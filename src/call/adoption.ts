@@ -3,7 +3,9 @@
  * it does not know. So it looks, until no statement can be under way any more, for rows that are its own and that
  * nobody here has.
  */
+
 import { type Clock, sleep } from '../clock.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import { ADOPTION_LOOK_MS, STATEMENT_MAX_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 
@@ -76,7 +78,7 @@ export class Adoption<Row> {
     this.#isLooking = true;
     while (this.#isUnsure) {
       await sleep(clock, ADOPTION_LOOK_MS);
-      await takeUp().catch((error: unknown) => log.warn({ error: String(error) }, 'what this node may have taken waits'));
+      await takeUp().catch((error: unknown) => warnUnlessAway(log, error, {}, 'what this node may have taken waits'));
     }
     this.#isLooking = false;
   }

@@ -2,12 +2,14 @@
  * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what
  * this file exports is used outside this folder, beside the start (`join.ts`).
  */
+
 import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
 import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import type { LeaseStore } from '../database/node/leases.ts';
 import type { NodeRow, NodeStore } from '../database/node/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
@@ -17,6 +19,7 @@ import type { OpenTransport } from './bus/transport.ts';
 import { beatLoadOf } from './membership/beat-load.ts';
 import { LeaseKeeper } from './membership/lease-keeper.ts';
 import { Members } from './membership/members.ts';
+import { ReachWatch } from './membership/reach-watch.ts';
 import { SharedBrowserCalls } from './peer/browser-calls.ts';
 import { type LocalWork, PeerCommands } from './peer/commands.ts';
 import { Dialogs } from './peer/dialogs.ts';
@@ -73,6 +76,7 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #bus: Bus;
   #members: Members | undefined;
+  #reach: ReachWatch | undefined;
   #commands: PeerCommands | undefined;
   #leases: LeaseKeeper | undefined;
   #quota: ChannelQuota | undefined;
@@ -118,6 +122,13 @@ export class Cluster {
       onBack,
     });
     await this.#members.start();
+    this.#reach = new ReachWatch({ clock, log, ping: (nodeId) => this.#bus.ping(nodeId), peers: () => this.#alive() });
+  }
+
+  /** The other nodes that give signs of life. */
+  #alive(): readonly NodeRow[] {
+    const { nodeId: own } = this.#options.nodes;
+    return this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
   }
 
   /** Begins to serve what other nodes forward, and to forward. */
@@ -188,6 +199,7 @@ export class Cluster {
       connected: this.#bus.connected,
       others: others.length,
       suspects: others.filter(({ nodeId }) => members?.isSuspect(nodeId) === true).length,
+      unreached: this.#reach?.unreached ?? 0,
       ...this.#bus.load(),
     };
   }
@@ -225,9 +237,7 @@ export class Cluster {
 
   /** A registration of that trunk that another node told with its beat. Undefined when there is none. */
   registrationOf(trunk: string): { readonly until: number; readonly serviceRoute: readonly string[] } | undefined {
-    const { nodeId: own } = this.#options.nodes;
-    const others = this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
-    for (const row of others) {
+    for (const row of this.#alive()) {
       const { registered, serviceRoutes } = beatLoadOf(row);
       const until = registered[trunk];
       if (until !== undefined) return { until, serviceRoute: serviceRoutes[trunk] ?? [] };
@@ -237,6 +247,11 @@ export class Cluster {
 
   isSuspect(nodeId: string): boolean {
     return this.#members?.isSuspect(nodeId) ?? false;
+  }
+
+  /** Tells whether a node gives signs of life and does not answer over NATS. */
+  isUnreached(nodeId: string): boolean {
+    return this.#reach?.isUnreached(nodeId) ?? false;
   }
 
   /** Short messages wait for the node that submits them. */
@@ -256,7 +271,7 @@ export class Cluster {
       if (typeof appUuid === 'string') caches.appChanged(appUuid);
     });
     const reload = () =>
-      caches.trunksChanged().catch((error: unknown) => log.warn({ error: String(error) }, 'the trunks were not read anew'));
+      caches.trunksChanged().catch((error: unknown) => warnUnlessAway(log, error, {}, 'the trunks were not read anew'));
     this.#bus.hear('trunks', () => void reload());
     const again = () => {
       const { clock } = this.#options;
@@ -278,6 +293,7 @@ export class Cluster {
     this.#cancelReload();
     this.#quota?.stop();
     this.#members?.stop();
+    this.#reach?.stop();
   }
 
   async close(): Promise<void> {

@@ -28,7 +28,7 @@ import type { Store } from '../database/store.ts';
 import type { TrunkRow } from '../database/trunk/trunks.ts';
 import { NODE_DEAD_GRACE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { NativeMediaEngine } from '../media/media-engine.ts';
+import { type NativeMediaEngine, tryAddress } from '../media/media-engine.ts';
 import type { Reading } from '../metrics.ts';
 import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
 import { VERSION } from '../version.ts';
@@ -68,6 +68,8 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   if (settings.masterKeyBefore !== undefined && natsUrl === undefined) await changeKey(store, settings.masterKeyBefore, log);
   // What it seals from now on would open under this key only, and all that is sealed under none.
   if (!(await credentials.opensAny())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
+  // A node that cannot take part enters nothing that the others would take for a lost node.
+  const pipeHost = natsUrl === undefined ? '' : await addressOf(node.host);
   const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
   if (natsUrl === undefined) await joinAlone(nodes, about);
   else await joinCluster({ nodes, about, before, clock, log });
@@ -75,7 +77,6 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
   if (natsUrl === undefined) return undefined;
-  const pipeHost = await addressOf(node.host);
   return new Cluster({ settings, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
 }
 
@@ -91,9 +92,17 @@ async function changeKey(store: Store, before: Uint8Array, log: Log): Promise<vo
   if (lost > 0) log.error({ secrets: lost }, 'secrets open neither under MASTER_KEY nor under MASTER_KEY_BEFORE: set them again');
 }
 
-/** The address behind the name of this node, on which other nodes reach it. */
+/**
+ * The address behind the name of this node, on which other nodes reach it. Throws in one line where it is none of this
+ * machine's: no member of a Room could be piped to another node.
+ */
 async function addressOf(host: string): Promise<string> {
-  if (isIP(host) !== 0) return host;
+  const address = isIP(host) !== 0 ? host : await lookedUp(host);
+  await tryAddress('NODE_HOST', address);
+  return address;
+}
+
+async function lookedUp(host: string): Promise<string> {
   try {
     return (await lookup(host)).address;
   } catch {
@@ -311,6 +320,7 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
     gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),
     gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
     gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
+    gauge('nodes_unreached', 'Other nodes that live and do not answer over NATS', () => now().unreached),
     gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
     counter('node_requests_total', 'Requests to other nodes', () => now().sent),
     counter('node_messages_total', 'Messages of other nodes', () => now().received),
@@ -324,7 +334,10 @@ export const registerLease = (trunk: string): string => `register:${trunk}`;
 
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
 async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
-  log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
+  log.error(
+    { ...(by === '' ? {} : { by }), sessions: sessions.size },
+    'this node was declared dead: it was stopped, or cut off, for longer than NODE_BURIAL_SEC; it hangs up its calls and ends',
+  );
   sessions.abandon();
   await sleep(clock, NODE_DEAD_GRACE_MS);
   exit();

@@ -69,7 +69,7 @@ export function operatorNodes({
   drain,
 }: {
   readonly store: Pick<Store, 'nodes'>;
-  readonly cluster: Pick<Cluster, 'isSuspect'> | undefined;
+  readonly cluster: Pick<Cluster, 'isSuspect' | 'isUnreached'> | undefined;
   readonly drain: Pick<Drain, 'ordered'>;
 }): OperatorNodes {
   const look = async (nodeId: string): Promise<void> => {
@@ -77,7 +77,13 @@ export function operatorNodes({
     if (row !== undefined) drain.ordered(row);
   };
   return {
-    list: async () => (await nodes.list()).map((row) => ({ ...row, suspect: cluster?.isSuspect(row.nodeId) ?? false })),
+    list: async () =>
+      (await nodes.list()).map((row) => ({
+        ...row,
+        here: row.nodeId === nodes.nodeId,
+        suspect: cluster?.isSuspect(row.nodeId) ?? false,
+        unreached: cluster?.isUnreached(row.nodeId) ?? false,
+      })),
     async drain(nodeId, deadlineSec, mode) {
       const done = await nodes.drain(nodeId, deadlineSec, mode);
       await look(nodeId);

@@ -17,7 +17,7 @@ export async function examine(settings: Config, origin: string, ask: Ask = fetch
   const running = await platformChecks(api, createOutbound(settings.outboundAllow), now);
   const certificate = certificateCheck(settings, now);
   return [
-    ...(running?.checks ?? [fault('platform', `does not run at ${origin}, or has another operator token`, 'npm start')]),
+    ...(running?.checks ?? [fault('platform', `does not run at ${origin}`, 'npm start')]),
     ...(await portChecks(settings, running !== undefined)),
     advertisedCheck(settings, running?.farEnds ?? []),
     publicUrlCheck(settings),

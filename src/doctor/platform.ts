@@ -44,6 +44,7 @@ interface ToldNode {
   readonly version: string;
   readonly dead_at: string | null;
   readonly suspect: boolean;
+  readonly unreached: boolean;
 }
 
 interface ToldRefusal {
@@ -56,6 +57,9 @@ interface ToldRefusal {
 
 /** Serves a request, over the network or within the process. */
 export type Ask = (request: Request) => Promise<Response>;
+
+/** A platform runs there, and does not take our token. */
+class NotAdmitted extends Error {}
 
 /** The operator API of the platform that runs with these settings. */
 export class OperatorApi {
@@ -72,6 +76,7 @@ export class OperatorApi {
   /** What the platform tells under that path. Rejects when it does not answer, or does not know us. */
   async get(path: string): Promise<Readonly<Record<string, unknown>>> {
     const response = await this.#asked(path, 'GET');
+    if (response.status === 400 || response.status === 401) throw new NotAdmitted(`${path} was answered with ${response.status}`);
     const body: unknown = await response.json();
     if (typeof body !== 'object' || body === null) throw new Error(`${path} has no object`);
     if (!response.ok && path.startsWith('/operator')) throw new Error(`${path} was answered with ${response.status}`);
@@ -110,6 +115,11 @@ const SYSTEM_NAMES: Names = {
   services: async (name) => (await lookUpServices(name)).map((record) => record.name),
 };
 
+const STRANGER = fault(
+  'platform',
+  'runs, and does not know this operator token',
+  'Set OPERATOR_TOKEN as the platform has it, or --data-dir to the DATA_DIR that has its operator.token',
+);
 const UNANSWERED = { at: '', ok: false, sip_status: 0, rtt_ms: 0 };
 
 /** What the platform tells of itself, and the addresses of its trunks. Undefined when it does not run. */
@@ -122,8 +132,8 @@ export async function platformChecks(
   let trunks: readonly ToldTrunk[];
   try {
     trunks = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks');
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof NotAdmitted ? { checks: [STRANGER], farEnds: [] } : undefined;
   }
   const resolved = await Promise.all(trunks.map((trunk) => resolve(trunk, names)));
   const probed = await probeAll(api, trunks);
@@ -158,10 +168,18 @@ function natsCheck(isConnected: boolean): Check {
 async function nodesCheck(api: OperatorApi): Promise<Check> {
   const name = 'nodes';
   const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === null);
-  const silent = nodes.filter(({ suspect }) => suspect).map((node) => `${node.http_host}:${node.http_port}`);
+  const names = (some: readonly ToldNode[]) => some.map((node) => `${node.http_host}:${node.http_port}`).join(', ');
+  const unreached = nodes.filter((node) => node.unreached);
+  const silent = nodes.filter(({ suspect }) => suspect);
   const versions = [...new Set(nodes.map(({ version }) => version))].join(', ');
+  if (unreached.length > 0)
+    return fault(
+      name,
+      `${names(unreached)} of ${nodes.length} live and do not answer over NATS: commands for their calls are answered with 503`,
+      'See that NATS_URL leads every node to the same servers, and that these are one cluster',
+    );
   if (silent.length === 0) return ok(name, `${nodes.length} give signs of life (version ${versions})`);
-  const found = `${silent.join(', ')} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
+  const found = `${names(silent)} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
   return warning(name, found, 'See whether they run and reach PostgreSQL and NATS; the others declare them dead before long');
 }
 

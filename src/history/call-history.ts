@@ -3,6 +3,8 @@
  * a few seconds of it and nothing waits for that row. A timeline is for people: a crash may lose its last seconds,
  * while the events of the call lose nothing.
  */
+
+import { ThrottledLog } from '../bounds/throttled-log.ts';
 import type { Clock } from '../clock.ts';
 import {
   HISTORY_CALL_MAX_ENTRIES,
@@ -10,6 +12,7 @@ import {
   HISTORY_LATE_MS,
   HISTORY_PART_MAX_ENTRIES,
   HISTORY_PART_MS,
+  HISTORY_SAID_EVERY_MS,
   HISTORY_WAITING_MAX_PARTS,
 } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -60,6 +63,7 @@ interface Growing {
 
 export class CallHistory implements HistorySink {
   readonly #options: CallHistoryOptions;
+  readonly #troubles: ThrottledLog;
   readonly #calls = new Map<string, Growing>();
   #waiting: TimelinePart[] = [];
   #writing: Promise<void> | undefined;
@@ -68,6 +72,7 @@ export class CallHistory implements HistorySink {
 
   constructor(options: CallHistoryOptions) {
     this.#options = options;
+    this.#troubles = new ThrottledLog(options.log, options.clock, HISTORY_SAID_EVERY_MS);
   }
 
   begin(sessionUuid: string, appUuid: string): void {
@@ -151,8 +156,10 @@ export class CallHistory implements HistorySink {
     try {
       if (parts.length > 0) await this.#options.write(parts);
       this.#waiting = this.#waiting.slice(parts.length);
+      if (parts.length > 0) this.#troubles.settled({}, 'timelines of calls are written again');
     } catch (error) {
-      this.#options.log.warn({ error: String(error), parts: parts.length }, 'timelines of calls wait for the database');
+      const fields = { error: String(error), parts: parts.length };
+      this.#troubles.say('warn', 'write', fields, 'timelines of calls wait for the database');
     }
     this.#writing = undefined;
   }

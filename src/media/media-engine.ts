@@ -84,7 +84,7 @@ export async function createMediaEngine(
 ): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
-  await tryAddress(rtp.host);
+  await tryAddress('RTP_HOST', rtp.host);
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
@@ -97,12 +97,15 @@ export async function createMediaEngine(
   }
 }
 
-/** Throws where no socket can be bound on the address: each call would find no port, and be refused. */
-async function tryAddress(host: string): Promise<void> {
+/**
+ * Throws where no socket can be bound on the address that a setting names: each call, or each pipe to another node,
+ * would find no port.
+ */
+export async function tryAddress(setting: string, host: string): Promise<void> {
   try {
     (await Bun.udpSocket({ hostname: host, port: 0 })).close();
   } catch (error) {
-    throw startError('RTP_HOST', `no port of ${host} can be bound`, error);
+    throw startError(setting, `no port of ${host} can be bound`, error);
   }
 }
 
@@ -176,7 +179,7 @@ class PooledMediaEngine implements NativeMediaEngine {
       if (typeof leg !== 'number') return leg;
       this.#ports.release(port, performance.now());
       if (!TAKEN.has(leg)) {
-        this.#log.error({ errno: leg, port }, 'an RTP port could not be bound');
+        this.#log.error({ errno: leg, host, port }, 'an RTP port could not be bound');
         return undefined;
       }
     }

@@ -4,8 +4,10 @@
  * it may keep in memory is *behind*: the cursor passes over its new events, which stay in the database, and a cursor of
  * the application's own reads them as its lanes empty. At the start every application with a backlog is behind.
  */
+
 import type { Clock } from '../clock.ts';
 import type { Cursor, OutboxEvent, OutboxStore } from '../database/event/outbox.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import {
   RELAY_APP_LEAST_EVENTS,
   RELAY_APP_MAX_EVENTS,
@@ -61,7 +63,7 @@ export class Intake {
         await this.#pump();
       } catch (error) {
         // The events that were read are in the lanes, and the cursors stand behind them: reading goes on from there.
-        this.#options.log.warn({ error: String(error) }, 'the webhook relay waits for the database');
+        warnUnlessAway(this.#options.log, error, {}, 'the webhook relay waits for the database');
         await this.#rest(RELAY_OUTAGE_PAUSE_MS);
       }
     }

@@ -2,8 +2,10 @@
  * Writes outcomes back, many in one statement, one statement at a time. Those of SETTLE_GATHER_MS go together, since a
  * transaction costs the same for one as for twenty. A crash before that means a second delivery, never a lost one.
  */
+
 import { type Clock, sleep } from '../clock.ts';
 import type { OutboxStore, Settlement } from '../database/event/outbox.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import { SETTLE_BATCH_MAX_EVENTS, SETTLE_GATHER_MS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 
@@ -66,7 +68,7 @@ export class OutcomeWriter {
         this.#waiting = this.#waiting.slice(batch.length);
         this.#options.onWritten();
       } catch (error) {
-        log.warn({ error: String(error), waiting: this.#waiting.length }, 'webhook outcomes wait for the database');
+        warnUnlessAway(log, error, { waiting: this.#waiting.length }, 'webhook outcomes wait for the database');
         isAgain = true;
         this.#triesLeft -= 1;
         if (this.#triesLeft <= 0) {

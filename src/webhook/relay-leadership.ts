@@ -7,10 +7,12 @@
  * The lanes of an application whose endpoint answered 410 wait, for as long as retries would, until the application is
  * patched (contract §9).
  */
+
 import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { Attempt } from '../database/event/attempt.ts';
 import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/event/outbox.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import {
   RELAY_COUNTED_BYTES,
   RELAY_DISABLED_LOOK_MS,
@@ -221,7 +223,7 @@ export class RelayLeadership {
     try {
       endpoint = endpoints.known(job.appUuid) ?? (await endpoints.lookUp(job.appUuid));
     } catch (error) {
-      log.warn({ webhook_id: job.webhookId, error: String(error) }, 'a webhook waits for the database');
+      warnUnlessAway(log, error, { webhook_id: job.webhookId }, 'a webhook waits for the database');
       this.#land(() => this.#lanes.retry(job, clock.now() + RELAY_OUTAGE_PAUSE_MS, false));
       return;
     }

@@ -2,10 +2,12 @@
  * The relay: reads committed events, keeps each in its lanes, delivers heads, writes outcomes back. One relay works at
  * a time in a cluster; the others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
+
 import { type Clock, sleep } from '../clock.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { CredentialStore } from '../database/app/credentials.ts';
 import type { OutboxStore } from '../database/event/outbox.ts';
+import { warnUnlessAway } from '../database/journal/journal.ts';
 import { newUuid } from '../id.ts';
 import {
   RELAY_LAST_LOOK_MS,
@@ -164,7 +166,7 @@ class LeasedRelay implements Relay {
       return isHeld ? asked + this.#leaseMs : undefined;
     } catch (error) {
       this.#isAway = true;
-      log.warn({ error: String(error) }, 'the webhook lease waits for the database');
+      warnUnlessAway(log, error, {}, 'the webhook lease waits for the database');
       return this.#held?.leasedUntil;
     }
   }

@@ -1,9 +1,11 @@
 /** The start of a process: one owns its database, or a cluster does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { copyFileSync, rmSync } from 'node:fs';
 import postgres from 'postgres';
 import { createSeal } from '../../src/database/vault/seal.ts';
 import { openTestStore } from '../database/open.ts';
 import { blocksOf } from '../docs/blocks.ts';
+import { dataDirectory } from '../support/data-directory.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { natsInstalled, TestCluster } from './harness.ts';
@@ -151,6 +153,30 @@ describe.skipIf(!natsInstalled)('a node', () => {
     expect(await refusal({ ...cluster.environment(), MASTER_KEY: key })).toBe(
       'sidetone: MASTER_KEY: another than that of the cluster, give every node the same',
     );
+  }, 30_000);
+
+  test.concurrent('is refused on a copy of the DATA_DIR of a living one, as on a cloned machine', async () => {
+    const { dataDir } = cluster.node(0).platform;
+    const copy = dataDirectory('sidetone-copy-');
+    try {
+      // A copy that was made before the other was started again does not name the process that lives.
+      copyFileSync(`${dataDir}/volume.id`, `${copy}/volume.id`);
+      expect(await refusal({ ...cluster.environment(), DATA_DIR: copy })).toMatch(
+        /^sidetone: DATA_DIR: is a copy of that of the node at 127\.0\.0\.1:\d+: give each its own, or remove volume\.id/,
+      );
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  }, 30_000);
+
+  test.concurrent('is refused where NODE_HOST is no address of the machine, and no other node takes it for a lost one', async () => {
+    for (const [host, reason] of [
+      ['198.51.100.7', 'NODE_HOST: no port of 198.51.100.7 can be bound'],
+      ['nowhere.invalid', 'NODE_HOST: there is no address for nowhere.invalid'],
+    ] as const)
+      expect(await refusal({ ...cluster.environment(), NODE_HOST: host })).toStartWith(`sidetone: ${reason}`);
+    const told = await cluster.nodes[0]?.platform.operator('GET', '/nodes');
+    expect(JSON.stringify(told?.body)).not.toMatch(/198\.51\.100\.7|nowhere/);
   }, 30_000);
 
   test.concurrent('keeps a process without NATS_URL off its database', async () => {

@@ -1,13 +1,24 @@
 import { describe, expect, test } from 'bun:test';
+import { Bus } from '../../src/cluster/bus/bus.ts';
 import { Envelopes } from '../../src/cluster/bus/envelope.ts';
 import { Offsets } from '../../src/cluster/bus/offset.ts';
+import type { Transport } from '../../src/cluster/bus/transport.ts';
 import { LeaseKeeper } from '../../src/cluster/membership/lease-keeper.ts';
 import { Members } from '../../src/cluster/membership/members.ts';
+import { ReachWatch } from '../../src/cluster/membership/reach-watch.ts';
 import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
-import { NODE_BEAT_MS, NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
+import {
+  NATS_FIRST_MS,
+  NODE_BEAT_MS,
+  NODE_LEASE_MS,
+  NODE_LEASE_RENEW_MS,
+  NODE_PLACES_MAX,
+  NODE_REACH_LOOK_MS,
+} from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import type { Reach } from '../../src/machine/room/home-watch.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { nodeRow } from './node-row.ts';
 
@@ -192,4 +203,54 @@ test('as many places are remembered as there is room for, the ones that were use
   }
   expect(await places.of('app', '0', async () => 'again')).toBe('b');
   expect(await places.of('app', '1', async () => 'again')).toBe('again');
+});
+
+test('a node that lives and is connected to another NATS is told once, and again when it answers', async () => {
+  const clock = new VirtualClock();
+  const said: string[] = [];
+  const say = (_: unknown, message: string) => void said.push(message);
+  let reach: Reach = 'answers';
+  const watch = new ReachWatch({
+    clock,
+    log: { ...silentLog, warn: say, info: say },
+    ping: async () => reach,
+    peers: () => [{ nodeId: 'b', host: '10.0.0.2', httpPort: 8080 }],
+  });
+  const looks = async (answer: Reach, times: number) => {
+    reach = answer;
+    for (let look = 0; look < times; look++) await clock.advance(NODE_REACH_LOOK_MS);
+    return [said.splice(0).length, watch.isUnreached('b'), watch.unreached];
+  };
+  expect(await looks('answers', 3)).toEqual([0, false, 0]);
+  // A node that is busy misses one ping.
+  expect(await looks('silent', 1)).toEqual([0, false, 0]);
+  expect(await looks('nobody', 5)).toEqual([1, true, 1]);
+  expect(await looks('answers', 2)).toEqual([1, false, 0]);
+  await looks('nobody', 2);
+  // NATS is away from here: that is told by itself, and says nothing of the others.
+  expect(await looks('unknown', 1)).toEqual([0, false, 0]);
+  watch.stop();
+});
+
+test('a node that has not reached NATS since its start says so, once, and when it does', async () => {
+  const clock = new VirtualClock();
+  const said: string[] = [];
+  const say = (_: unknown, message: string) => void said.push(message);
+  const { promise: transport, resolve: connect } = Promise.withResolvers<Transport>();
+  const bus = new Bus({
+    open: () => transport,
+    masterKey: new Uint8Array(32),
+    nodeId: 'a',
+    cluster: 'c',
+    clock,
+    log: { ...silentLog, warn: say, info: say },
+    onBack() {},
+  });
+  void bus.start();
+  await clock.advance(NATS_FIRST_MS);
+  await clock.advance(60_000);
+  expect(said).toEqual([expect.stringContaining('NATS_URL')]);
+  connect({ subscribe() {}, publish() {}, request: async () => 'nobody', close: async () => {} });
+  await settle();
+  expect(said.slice(1)).toEqual(['NATS is reached']);
 });

@@ -52,7 +52,7 @@ test('a SIDETONE_URL that is empty counts as unset, as every variable does', () 
   };
   const tool = join(import.meta.dir, '../../bin/sidetone');
   const { stdout } = spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' });
-  expect(stdout).toContain('does not run at http://127.0.0.1:1,');
+  expect(stdout).toContain('does not run at http://127.0.0.1:1\n');
 }, 30_000);
 
 test('the doctor writes nothing: secrets that root made by looking could not be read by the platform', () => {

@@ -100,7 +100,7 @@ test('a webhook at a port of another protocol is told to move, not to be allowed
 });
 
 test('a node without NATS is a fault, and another node without a sign of life a warning', async () => {
-  const node = { http_host: '10.0.0.1', http_port: 8080, version: '1.0.0', dead_at: null, suspect: false };
+  const node = { http_host: '10.0.0.1', http_port: 8080, version: '1.0.0', dead_at: null, suspect: false, unreached: false };
   const silent = { ...node, http_host: '10.0.0.2', suspect: true };
   const dead = { ...silent, http_host: '10.0.0.3', dead_at: '2026-01-01T00:00:00.000Z' };
   const alone = await examined({});
@@ -114,4 +114,20 @@ test('a node without NATS is a fault, and another node without a sign of life a 
   expect(cut.check('nats')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('NATS_URL') });
   expect(cut.check('nodes')).toMatchObject({ status: 'warning', found: expect.stringContaining('10.0.0.2:8080 of 2') });
   expect(cut.check('platform')).toMatchObject({ status: 'ok' });
+  const split = await examined({ nats: true, nodes: [node, { ...node, http_host: '10.0.0.4', unreached: true }] });
+  expect(split.check('nodes')).toMatchObject({
+    status: 'fault',
+    found: expect.stringContaining('10.0.0.4:8080 of 2 live and do not answer over NATS'),
+    remedy: expect.stringContaining('NATS_URL'),
+  });
+});
+
+test('a platform that does not know the token runs all the same, and its token is asked for', async () => {
+  const api = new OperatorApi('http://platform.invalid', 'token', async () =>
+    Response.json({ code: 'unauthorized' }, { status: 401 }),
+  );
+  const found = await platformChecks(api, createOutbound([]), Date.now());
+  expect(found?.checks).toEqual([
+    expect.objectContaining({ name: 'platform', status: 'fault', remedy: expect.stringContaining('OPERATOR_TOKEN') }),
+  ]);
 });

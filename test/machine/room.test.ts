@@ -268,7 +268,7 @@ describe('a membership', () => {
               inside.add(event.room_id);
             }
             if (event.event === 'room.member.left') {
-              expect(inside.delete(event.room_id) || event.reason === 'removed').toBe(true);
+              expect(inside.delete(event.room_id) || event.reason === 'removed' || event.reason === 'orphan').toBe(true);
               expect(talks).toBe(false);
             }
             if (event.event === 'room.member.voice_activity_changed') {
@@ -292,6 +292,14 @@ describe('a membership', () => {
     expect(removed.events).toEqual([{ event: 'room.member.left', session_uuid: 's', room_id: 'one', reason: 'removed' }]);
     expect(memberJoined('s', removed.membership, 1).events).toEqual([]);
     expect(leave('s', joining, 'hangup').events).toEqual([]);
+  });
+
+  test('whose audio cannot be brought into the Room is told as left, and may join again', () => {
+    const order: MemberCommand = { type: 'member_join', roomId: 'one', room: 1, muted: false, voiceActivityEvents: false };
+    const joining = commandMember('s', undefined, order, 'op').membership;
+    const lost = memberLost('s', joining, 1);
+    expect(lost.events).toEqual([{ event: 'room.member.left', session_uuid: 's', room_id: 'one', reason: 'orphan' }]);
+    expect(memberRefusal(lost.membership, { ...order, roomId: 'two', room: 2 })).toBeUndefined();
   });
 
   test('in a Room without voice_activity_events who talks is known, and no event tells it', () => {

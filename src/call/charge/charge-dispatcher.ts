@@ -4,9 +4,10 @@
  * charge that is ended as `indeterminate`, for nobody can know. One that was refused because the database did not
  * answer, and is stored after all, is ended as `failed`: nothing has left.
  */
+
 import type { Clock } from '../../clock.ts';
 import type { ChargeRow, Consumed, PaymentStore } from '../../database/call/payments.ts';
-import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { StoreUnavailable, warnUnlessAway } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
 import { CHARGE_LEFT_AFTER_MS, CHARGES_IN_FLIGHT_MAX, STORE_LAST_OUTCOME_MS, VAULT_SWEEP_MAX_MS } from '../../limits.ts';
@@ -207,7 +208,7 @@ export class ChargeDispatcher implements Charges {
       if (next !== undefined) waitMs = Math.min(waitMs, Math.max(SWEEP_LEAST_MS, next - clock.now()));
       await this.#endLeft(clock.now() - CHARGE_LEFT_AFTER_MS);
     } catch (error) {
-      log.warn({ reason: String(error) }, 'expired payment references were not destroyed yet');
+      warnUnlessAway(log, error, {}, 'expired payment references were not destroyed yet');
     }
     if (this.#closedAt !== undefined) return;
     this.#cancelSweep = clock.at(clock.now() + waitMs, () => void this.#sweep());

@@ -8,9 +8,11 @@
  * One search is under way for each Room. What is told meanwhile (a pipe has found that the next home is lost as well)
  * changes what the search looks for, so that no loss is forgotten.
  */
+
 import { type Clock, sleep } from '../../clock.ts';
 import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
+import { warnUnlessAway } from '../../database/journal/journal.ts';
 import { HOME_SEARCH_TRIES, HOME_TRUSTED_TRIES, SEAT_NOTE_RETRY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { NewHome } from '../ports/room-peers.ts';
@@ -76,7 +78,7 @@ export class HomeSearch {
       // A home that does not know the Room may be one that is just opening it; later it is one that never will.
       const mayTake = lost.why !== 'moved' || tries >= HOME_TRUSTED_TRIES;
       const isFound = await this.#find(lost, mayTake).catch((error: unknown) => {
-        log.warn({ room_id: roomId, error: String(error) }, 'the new home of a Room is looked for again');
+        warnUnlessAway(log, error, { room_id: roomId }, 'the new home of a Room is looked for again');
         return false;
       });
       if (isFound && this.#searches.get(roomId) === lost) return true;

@@ -3,8 +3,10 @@
  *
  *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
  */
+
 import type { Clock } from '../../clock.ts';
 import type { SessionRow } from '../../database/journal/journal.ts';
+import { warnUnlessAway } from '../../database/journal/journal.ts';
 import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_BATCH_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { runningOf } from '../../machine/session/operation/running.ts';
@@ -57,7 +59,7 @@ export class Takeover {
     try {
       while (await this.#takeSome(nodeId));
     } catch (error) {
-      this.#options.log.warn({ node_id: nodeId, error: String(error) }, 'the calls of a lost node could not be taken over');
+      warnUnlessAway(this.#options.log, error, { node_id: nodeId }, 'the calls of a lost node could not be taken over');
     } finally {
       taken();
       this.#busy.delete(nodeId);

@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
-import { NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import { NATS_FIRST_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
 import { type Envelope, Envelopes } from './envelope.ts';
@@ -44,6 +44,8 @@ export interface BusLoad {
 }
 
 const PING = 'ping';
+const NOT_REACHED =
+  'NATS is not reached yet, and is tried again and again: see the host, the password and the TLS of NATS_URL; commands for calls of other nodes are refused';
 
 export class Bus {
   readonly #options: BusOptions;
@@ -72,7 +74,12 @@ export class Bus {
 
   /** Connects, for as long as it takes: a node without NATS serves its own calls. Resolves at the first connection. */
   async start(): Promise<void> {
-    const { open, log, nodeId, onBack } = this.#options;
+    const { open, log, clock, nodeId, onBack } = this.#options;
+    let isLate = false;
+    const cancel = clock.at(clock.now() + NATS_FIRST_MS, () => {
+      isLate = !this.#closed;
+      if (isLate) log.warn({}, NOT_REACHED);
+    });
     const transport = await open(`sidetone ${nodeId}`, (isUp) => {
       const wasUp = this.#isUp;
       this.#isUp = isUp && !this.#closed;
@@ -80,13 +87,14 @@ export class Bus {
       if (!isUp || wasUp) return;
       log.info({}, 'NATS is back');
       onBack();
-    });
+    }).finally(cancel);
     if (this.#closed) {
       await transport.close();
       return;
     }
     this.#transport = transport;
     this.#isUp = true;
+    if (isLate) log.info({}, 'NATS is reached');
     transport.subscribe(this.#subjectOf(nodeId, '>'), (message) => void this.#take(message));
     for (const [kind, heard] of this.#hearers) this.#subscribe(transport, kind, heard);
   }

@@ -42,16 +42,21 @@ export async function clusterName(nodes: NodeStore, masterKey: Uint8Array): Prom
 
 /**
  * Enters this process as a node. The process that used the DATA_DIR before is gone, since two may not share one: it is
- * declared dead at once, unless its beat still moves. Throws in one line.
+ * declared dead at once, unless its beat still moves. So is one on a copy of the DATA_DIR, as on a cloned machine:
+ * recordings are found, and taken up after a crash, by the name of their DATA_DIR. Throws in one line.
  */
 export async function joinCluster({ nodes, about, before, clock, log }: JoinOptions): Promise<void> {
-  const former = before === undefined ? undefined : await nodes.get(before);
-  if (former !== undefined && former.deadAt === undefined) {
-    // Two beats of time, so that a living process has raised its own.
-    await sleep(clock, NODE_BEAT_MS * 1.5);
-    if (!(await nodes.bury(former.nodeId, former.beat)) && (await nodes.get(former.nodeId))?.deadAt === undefined)
-      throw new Error('DATA_DIR: is in use by another node, give each its own');
-    log.warn({ node_id: former.nodeId }, 'declared dead the process that used this DATA_DIR before');
+  const formers = await nodes.onVolume(before ?? '', about.volumeId);
+  // Two beats of time, so that a living process has raised its own.
+  if (formers.length > 0) await sleep(clock, NODE_BEAT_MS * 1.5);
+  for (const { nodeId, beat, host, httpPort } of formers) {
+    if (!(await nodes.bury(nodeId, beat)) && (await nodes.get(nodeId))?.deadAt === undefined)
+      throw new Error(
+        nodeId === before
+          ? 'DATA_DIR: is in use by another node, give each its own'
+          : `DATA_DIR: is a copy of that of the node at ${host}:${httpPort}: give each its own, or remove volume.id and node.id from the copy`,
+      );
+    log.warn({ node_id: nodeId }, 'declared dead the process that used this DATA_DIR before');
   }
   await nodes.join(about);
 }

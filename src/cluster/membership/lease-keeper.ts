@@ -3,7 +3,9 @@
  * another takes over when the holder is gone. A lease that could not be renewed is lost when its time is over by this
  * node's own clock, counted from before it was asked for.
  */
+
 import type { Clock } from '../../clock.ts';
+import { warnUnlessAway } from '../../database/journal/journal.ts';
 import type { LeaseStore } from '../../database/node/leases.ts';
 import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -61,7 +63,7 @@ export class LeaseKeeper {
         if (!names.includes(name)) await leases.give(name);
       }
     } catch (error) {
-      log.warn({ error: String(error) }, 'leases were not renewed');
+      warnUnlessAway(log, error, {}, 'leases were not renewed');
       for (const [name, until] of this.#until) if (until <= clock.now()) this.#until.delete(name);
     }
     if (this.#stopped) return;

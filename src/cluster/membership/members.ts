@@ -5,6 +5,7 @@
 
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { type Clock, sleep } from '../../clock.ts';
+import { warnUnlessAway } from '../../database/journal/journal.ts';
 import type { NodeRow, NodeStore } from '../../database/node/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -101,7 +102,7 @@ export class Members {
     const { clock } = this.#options;
     this.#cancel = clock.at(clock.now() + NODE_BEAT_MS, () => {
       this.#beat()
-        .catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'the beat of this node was not stored'))
+        .catch((error: unknown) => warnUnlessAway(this.#options.log, error, {}, 'the beat of this node was not stored'))
         .finally(() => this.#next());
     });
   }
@@ -142,7 +143,7 @@ export class Members {
         await this.#options.takeOver(clock.now());
       }
     } catch (error) {
-      log.warn({ error: String(error) }, 'what a dead node left is taken over later');
+      warnUnlessAway(log, error, {}, 'what a dead node left is taken over later');
     } finally {
       this.#burying = false;
     }
@@ -164,7 +165,7 @@ export class Members {
     for (let look = 0; look < 2; look++) {
       await sleep(clock, NODE_LEFT_LOOK_MS);
       if (this.#stopped) return;
-      await takeOver(seenAt).catch((error: unknown) => log.warn({ error: String(error) }, 'the leftovers of a node wait'));
+      await takeOver(seenAt).catch((error: unknown) => warnUnlessAway(log, error, {}, 'the leftovers of a node wait'));
     }
   }
 }

@@ -28,6 +28,7 @@ import {
   UnusableDatabase,
 } from './database.ts';
 import { migrate } from './migrate.ts';
+import { OutageLog } from './outage-log.ts';
 import { openPostgres } from './postgres.ts';
 
 export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver'>;
@@ -67,7 +68,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
       throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
     throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
-  const inTime = bounded(connection);
+  const outage = new OutageLog(log);
+  const inTime = bounded(connection, outage);
   return {
     drizzle: connection.drizzle,
     shared: embedded === undefined,
@@ -76,7 +78,10 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     transaction: (work) => inTime(connection.transaction(work)),
     listen: connection.listen,
     lock: connection.lock,
-    close,
+    close() {
+      outage.close();
+      return close();
+    },
   };
 }
 
@@ -173,7 +178,7 @@ WHERE datname = current_database() AND usename = current_user
  * After a failover the connections may lead to the old server, which lives on as a standby, while DATABASE_URL leads to
  * the new one: a server that takes no writes is left.
  */
-function bounded({ leave }: Pick<Connection, 'leave'>): <T>(answer: Promise<T>) => Promise<T> {
+function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(answer: Promise<T>) => Promise<T> {
   let leftAt = -Infinity;
   const leaveStandby = () => {
     if (performance.now() - leftAt < STANDBY_LEAVE_SPACING_MS) return;
@@ -182,12 +187,16 @@ function bounded({ leave }: Pick<Connection, 'leave'>): <T>(answer: Promise<T>) 
   };
   return async (answer) => {
     try {
-      return await withTimeLimit(answer, QUERY_MAX_MS, () => {
+      const result = await withTimeLimit(answer, QUERY_MAX_MS, () => {
         throw new StoreUnavailable('the database did not answer in time');
       });
+      outage.answered(performance.now());
+      return result;
     } catch (error) {
       if (isReadOnly(error)) leaveStandby();
-      throw asUnavailable(error);
+      const known = asUnavailable(error);
+      if (known instanceof StoreUnavailable) outage.failed(known, performance.now());
+      throw known;
     }
   };
 }

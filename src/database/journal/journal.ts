@@ -4,6 +4,7 @@
  * the order in which they came.
  */
 import type { PlatformEvent } from '../../event/event.ts';
+import type { Log, LogFields } from '../../log.ts';
 import type { PaymentChange } from './payment-rows.ts';
 import type { RecordingChange } from './recording-rows.ts';
 
@@ -93,4 +94,12 @@ export interface Journal {
 /** The database is away or refused the write; the work may be tried again. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
+}
+
+/**
+ * Says that work waits. Where the database is away, the driver says so once for all (`OutageLog`), and each work that
+ * asks again every second need not.
+ */
+export function warnUnlessAway(log: Log, error: unknown, fields: LogFields, message: string): void {
+  log[error instanceof StoreUnavailable ? 'debug' : 'warn']({ ...fields, error: String(error) }, message);
 }

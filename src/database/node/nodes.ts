@@ -47,6 +47,8 @@ export interface NodeStore {
   /** All nodes that are not dead, and those that died within the last day. */
   list(): Promise<readonly NodeRow[]>;
   get(nodeId: string): Promise<NodeRow | undefined>;
+  /** The nodes that are not dead and are that process (`""`: none), or work on that DATA_DIR or a copy of it. */
+  onVolume(nodeId: string, volumeId: string): Promise<readonly NodeRow[]>;
   /**
    * Declares a node dead if its beat is still the one that was seen; undefined: whatever it is. False: it is not, or it
    * was dead already.
@@ -118,6 +120,10 @@ export function nodeStore(database: Database, nodeId: string): NodeStore & OwnDe
     async get(which) {
       const [row] = await database.query(`SELECT ${COLUMNS} ${FROM} WHERE n.node_id = $1`, [which]);
       return row === undefined ? undefined : nodeRow(row);
+    },
+    async onVolume(which, volumeId) {
+      const isIt = 'n.dead_at IS NULL AND (n.node_id = $1 OR n.volume_id = $2)';
+      return (await database.query(`SELECT ${COLUMNS} ${FROM} WHERE ${isIt}`, [which, volumeId])).map(nodeRow);
     },
     bury: async (which, beat) => (await database.query(BURY, [nodeId, which, beat ?? null])).length > 0,
     buryOthers: async () => void (await database.query(BURY_OTHERS, [nodeId])),

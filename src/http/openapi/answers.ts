@@ -203,6 +203,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
     nodes: [
       {
         node_id: OTHER,
+        here: false,
         http_host: '192.0.2.11',
         http_port: 8080,
         sip: 'udp:192.0.2.11:5060',
@@ -212,6 +213,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
         draining_at: null,
         dead_at: null,
         suspect: false,
+        unreached: false,
         load: { sessions: 12 },
       },
     ],

@@ -327,6 +327,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ConsoleLogin: object({ login: text, url: text, expires_at: time }),
   Node: object({
     node_id: text,
+    here: flag,
     http_host: text,
     http_port: whole,
     sip: text,
@@ -336,6 +337,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     draining_at: { type: ['string', 'null'] },
     dead_at: { type: ['string', 'null'] },
     suspect: flag,
+    unreached: flag,
     load: { type: 'object' },
   }),
   NodeList: listOf('nodes', 'Node'),

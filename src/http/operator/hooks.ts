@@ -3,9 +3,17 @@ import type { CarrierReadings } from '../../call/ports/trunks.ts';
 import type { NodeRow } from '../../database/node/nodes.ts';
 import type { CallHistory } from '../../history/call-history.ts';
 
+/** A node as the one that is asked sees it. */
+export interface SeenNode extends NodeRow {
+  /** It is the one that is asked. */
+  readonly here: boolean;
+  readonly suspect: boolean;
+  readonly unreached: boolean;
+}
+
 /** The nodes of the platform, one where there is no cluster. */
 export interface OperatorNodes {
-  list(): Promise<readonly (NodeRow & { readonly suspect: boolean })[]>;
+  list(): Promise<readonly SeenNode[]>;
   /**
    * False: no such live node. `deadlineSec` undefined: it waits for its calls. `move`: it hands them to other nodes
    * meanwhile.

@@ -1,14 +1,13 @@
 /** The nodes of the platform: listed, drained and taken into use again. */
 
 import { timestamp } from '../../clock.ts';
-import type { NodeRow } from '../../database/node/nodes.ts';
 import { isUuid } from '../../id.ts';
 import { NODE_DRAIN_MAX_SEC } from '../../limits.ts';
 import { ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { noBody, shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import type { OperatorNodes } from './hooks.ts';
+import type { OperatorNodes, SeenNode } from './hooks.ts';
 
 const drain = shape(() =>
   type({
@@ -65,8 +64,9 @@ export const nodeRoutes = (nodes: OperatorNodes): readonly Route[] => [
   ),
 ];
 
-const nodeBody = (row: NodeRow & { readonly suspect: boolean }): Readonly<Record<string, unknown>> => ({
+const nodeBody = (row: SeenNode): Readonly<Record<string, unknown>> => ({
   node_id: row.nodeId,
+  here: row.here,
   http_host: row.host,
   http_port: row.httpPort,
   sip: row.sipContact,
@@ -76,5 +76,6 @@ const nodeBody = (row: NodeRow & { readonly suspect: boolean }): Readonly<Record
   draining_at: row.drainingAt === undefined ? null : timestamp(row.drainingAt),
   dead_at: row.deadAt === undefined ? null : timestamp(row.deadAt),
   suspect: row.suspect,
+  unreached: row.unreached,
   load: JSON.parse(row.load),
 });

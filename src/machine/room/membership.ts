@@ -3,8 +3,9 @@
  *
  *   none ─join→ joining ─heard in the mix→ joined ─removed, moved, room closed, hangup→ none
  *
- * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves. The exception is a member
- * that is removed while it is joining: its `left` answers the command, and says that no `joined` will come.
+ * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves. The exceptions are a member
+ * that is removed while it is joining, and one whose audio cannot be brought into the Room: its `left` says that no
+ * `joined` will come, although the call goes on.
  */
 import type { Event } from '../../event/event.ts';
 import type { MemberDirection, MemberLeft, VolumeDirection } from '../../event/room-event.ts';
@@ -237,9 +238,18 @@ const voiceChanged = (sessionUuid: string, roomId: string, talking: boolean): Ev
   talking,
 });
 
-/** The media plane says that the member is out although nobody asked: the Room's worker is lost. */
+/**
+ * The media plane says that the member is out although nobody asked: the Room's worker is lost, or no pipe to the
+ * node of the Room could be made. One that was joining is told too, because its call goes on and its application waits.
+ */
 export function memberLost(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
-  return membership?.room === room ? { ...leave(sessionUuid, membership, 'orphan'), effects: [] } : stay(membership);
+  if (membership?.room !== room) return stay(membership);
+  const { roomId } = membership;
+  return {
+    membership: undefined,
+    events: [...silent(sessionUuid, membership), memberLeft(sessionUuid, roomId, 'orphan')],
+    effects: [],
+  };
 }
 
 /** Out of the Room, whatever the reason. */
@@ -251,8 +261,15 @@ export function leave(sessionUuid: string, membership: Membership | undefined, r
     events: [
       // Whoever talked is heard no more, whatever took it out (contract §4).
       ...silent(sessionUuid, membership),
-      ...(isTold ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
+      ...(isTold ? [memberLeft(sessionUuid, membership.roomId, reason)] : []),
     ],
     effects: [{ do: 'member_leave' }],
   };
 }
+
+const memberLeft = (sessionUuid: string, roomId: string, reason: MemberLeft): Event => ({
+  event: 'room.member.left',
+  session_uuid: sessionUuid,
+  room_id: roomId,
+  reason,
+});

@@ -323,6 +323,11 @@ const nodeStatements: readonly Statement[] = [
     const row = execution.tables.nodes.get(textAt(execution, 1));
     return row === undefined ? NONE : [row];
   }),
+  read(/^SELECT n\.node_id.* WHERE n\.dead_at IS NULL AND \(n\.node_id = \$1 OR n\.volume_id = \$2\)$/s, (execution) =>
+    [...execution.tables.nodes.values()]
+      .filter((row) => row.dead_at === null)
+      .filter((row) => row.node_id === textAt(execution, 1) || row.volume_id === textAt(execution, 2)),
+  ),
   write(
     /^UPDATE nodes AS n SET dead_at/,
     (execution) => () => {

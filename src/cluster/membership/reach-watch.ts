@@ -1,0 +1,82 @@
+/**
+ * Looks whether the other nodes, whose signs of life are in the database, answer over NATS as well. One that does not
+ * is connected to another NATS, or to none: each command for its calls is refused, and its own log need not say so.
+ */
+import type { Clock } from '../../clock.ts';
+import { NODE_REACH_LOOK_MS, NODE_REACH_MISSES } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { Reach } from '../../machine/room/home-watch.ts';
+
+/** A node that lives. `host` and `httpPort` are how the operator knows it. */
+interface Peer {
+  readonly nodeId: string;
+  readonly host: string;
+  readonly httpPort: number;
+}
+
+export interface ReachWatchOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  ping(nodeId: string): Promise<Reach>;
+  /** The other nodes that give signs of life. */
+  peers(): readonly Peer[];
+}
+
+export class ReachWatch {
+  readonly #options: ReachWatchOptions;
+  /** How often in a row each node has not answered. */
+  readonly #misses = new Map<string, number>();
+  #stopped = false;
+  #cancel = () => {};
+
+  constructor(options: ReachWatchOptions) {
+    this.#options = options;
+    this.#next();
+  }
+
+  /** Tells whether a node gives signs of life and does not answer over NATS. */
+  isUnreached(nodeId: string): boolean {
+    return (this.#misses.get(nodeId) ?? 0) >= NODE_REACH_MISSES;
+  }
+
+  /** How many nodes there are of which `isUnreached` is true. */
+  get unreached(): number {
+    return [...this.#misses.values()].filter((misses) => misses >= NODE_REACH_MISSES).length;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  #next(): void {
+    const { clock } = this.#options;
+    this.#cancel = clock.at(clock.now() + NODE_REACH_LOOK_MS, () => {
+      void this.#look().finally(() => {
+        if (!this.#stopped) this.#next();
+      });
+    });
+  }
+
+  async #look(): Promise<void> {
+    const { ping, peers } = this.#options;
+    const asked = peers();
+    for (const nodeId of [...this.#misses.keys()]) if (!asked.some((peer) => peer.nodeId === nodeId)) this.#misses.delete(nodeId);
+    await Promise.all(asked.map(async (peer) => this.#judge(peer, await ping(peer.nodeId))));
+  }
+
+  #judge({ nodeId, host, httpPort }: Peer, reach: Reach): void {
+    const { log } = this.#options;
+    const about = { node_id: nodeId, node: `${host}:${httpPort}` };
+    const wasUnreached = this.isUnreached(nodeId);
+    // Where NATS is not reached from here, nothing is known of the others, and that is told already.
+    if (reach === 'answers' || reach === 'unknown') {
+      this.#misses.delete(nodeId);
+      if (wasUnreached && reach === 'answers') log.info(about, 'a node answers over NATS again');
+      return;
+    }
+    this.#misses.set(nodeId, (this.#misses.get(nodeId) ?? 0) + 1);
+    if (!wasUnreached && this.isUnreached(nodeId))
+      log.warn(about, 'a node lives and does not answer over NATS: see that NATS_URL leads both nodes to the same servers');
+  }
+}

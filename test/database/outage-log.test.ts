@@ -1,0 +1,38 @@
+/** What an operator reads of an outage of the database. */
+import { expect, test } from 'bun:test';
+import { OutageLog } from '../../src/database/driver/outage-log.ts';
+import { OUTAGE_OVER_MS, OUTAGE_SAID_EVERY_MS } from '../../src/limits.ts';
+import { type LogFields, silentLog } from '../../src/log.ts';
+
+function outageLog() {
+  const said: string[] = [];
+  const say = (level: string) => (fields: LogFields) => void said.push(`${level} ${fields.away_ms ?? ''}`.trim());
+  return { outage: new OutageLog({ ...silentLog, warn: say('warn'), info: say('info') }), said };
+}
+
+const refused = new Error('the database is away (ECONNREFUSED)');
+
+test('An outage of the database is one line when it begins, one a minute, and one when it is over', () => {
+  const { outage, said } = outageLog();
+  outage.answered(0);
+  expect(said).toEqual([]);
+  // Ten questions a second, for 90 s.
+  for (let now = 1_000; now <= 91_000; now += 100) outage.failed(refused, now);
+  expect(said.splice(0)).toEqual(['warn', `warn ${OUTAGE_SAID_EVERY_MS}`]);
+  // One question that was answered is not the end: others may wait for a connection still.
+  outage.answered(91_100);
+  outage.failed(refused, 91_200);
+  expect(said).toEqual([]);
+  outage.answered(91_200 + OUTAGE_OVER_MS);
+  outage.answered(91_300 + OUTAGE_OVER_MS);
+  expect(said.splice(0)).toEqual(['info 90200']);
+  outage.failed(refused, 200_000);
+  expect(said.splice(0)).toEqual(['warn']);
+});
+
+test('What fails while the platform closes its connections is no outage', () => {
+  const { outage, said } = outageLog();
+  outage.close();
+  outage.failed(refused, 1_000);
+  expect(said).toEqual([]);
+});
