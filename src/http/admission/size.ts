@@ -17,7 +17,7 @@ export function size(context: RequestContext): Problem | undefined | Promise<Pro
   return readBody(request.body, limit, context);
 }
 
-/** Reads a body that is not much too large to its end, and keeps nothing of it, so that its sender hears the refusal. */
+/** Reads a body that is not much too large to its end and keeps nothing of it, so that its sender hears the refusal. */
 async function discarded(bytes: number, { body }: Request, refusal: Problem): Promise<Problem> {
   if (body === null || bytes > BODY_DISCARDED_MAX_BYTES) return refusal;
   const reader = body.getReader();

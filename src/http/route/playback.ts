@@ -14,8 +14,8 @@ import { onSession } from './sessions.ts';
 const SOURCE_URL = `an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters without user and password`;
 
 /**
- * A URL from which audio may be fetched. The address behind it is screened when it is fetched. A user and a password are
- * refused here, because they would be told in events, and the fetch refuses them without saying why.
+ * A URL from which audio may be fetched. The address behind it is screened when it is fetched. A user and a password
+ * are refused here, because they would be told in events, and the fetch refuses them without saying why.
  */
 export const sourceUrl = () =>
   type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
