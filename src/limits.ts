@@ -5,6 +5,11 @@ export * from './sip-limits.ts';
 
 // Interface, Limits.
 export const BODY_MAX_BYTES = 1024 * 1024;
+/**
+ * Part of a too large body that is still read before its 413. A client that writes its whole body before it reads, as
+ * the fetch of Node does, would otherwise see a broken connection instead of the answer.
+ */
+export const BODY_DISCARDED_MAX_BYTES = 8 * 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
 /** Objects and arrays in each other, in bodies and in messages of WebSockets. */
 export const JSON_DEPTH_MAX = 32;

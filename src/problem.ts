@@ -74,6 +74,7 @@ export const problems = {
   preconditionRequired: () => make('invalid_request', 428, 'If-Match: must name the ICE session, or be *'),
   unsatisfiable: () => make('invalid_request', 416, 'Range is beyond the end of the recording'),
   unsupportedMediaType: (type = 'application/json') => make('invalid_request', 415, `Content-Type must be ${type}`),
+  unsupportedCoding: () => make('invalid_request', 415, 'Content-Encoding: must be absent, as the body is read as it is'),
   keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
   malformedAuthorization: () => make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
   missingCredentials: () =>

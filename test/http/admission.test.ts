@@ -116,6 +116,12 @@ describe('the form of a request', () => {
     for (const type of ['', ' ', 'application/json; charset=utf-8', 'Application/JSON'])
       expect((await call('POST', '/v1/sessions:dial', dial, { 'content-type': type })).status).toBe(202);
   });
+  test('a compressed body is 415, and the message does not call it bad JSON', async () => {
+    const coded = (coding: string) => call('POST', '/v1/sessions:dial', dial, { 'content-encoding': coding });
+    for (const coding of ['gzip', 'br', 'gzip, identity'])
+      refused(await coded(coding), 415, 'invalid_request', /^Content-Encoding: must be absent/);
+    for (const coding of ['identity', 'Identity', '']) expect((await coded(coding)).status).toBe(202);
+  });
   test('bad JSON is 400, before a bad Operation-Id', async () => {
     for (const body of ['{', '', 'nonsense', '[['.repeat(20_000)])
       refused(await call('POST', '/v1/sessions:dial', body, { 'operation-id': 'x' }), 400, 'invalid_request', /JSON/);

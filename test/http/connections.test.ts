@@ -1,15 +1,18 @@
 /** Connections to the running platform, as bytes: what a stranger's client, proxy or attacker may send (RFC 9112). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
+import { promisify } from 'node:util';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
 let platform: Platform;
 let app: Credentials;
+const OPERATOR_TOKEN = 'operator-token-of-the-connections';
 const receiver = new Receiver();
 
 beforeAll(async () => {
-  platform = await Platform.start({ LOG_LEVEL: 'info' });
+  platform = await Platform.start({ LOG_LEVEL: 'info', OPERATOR_TOKEN });
   app = await platform.application(receiver.url, '+15550061');
 }, 60_000);
 afterAll(async () => {
@@ -106,6 +109,15 @@ describe('a connection', () => {
     expect(list.rooms).toHaveLength(made);
   });
 
+  test('hears a 413 although it sends its whole body of 8 MiB before it reads, as the fetch of Node does', async () => {
+    const script = `fetch(process.argv[1], { method: 'POST', body: new Uint8Array(8 * 1024 * 1024) }).then(
+      async (answer) => console.log(answer.status, await answer.text()), (error) => console.log(String(error.cause)))`;
+    for (const path of ['/v1/messages', `/v1/sessions/${crypto.randomUUID()}/answer`]) {
+      const { stdout } = await promisify(execFile)('node', ['-e', script, platform.url + path]);
+      expect(stdout).toStartWith('413 {"code":"payload_too_large"');
+    }
+  });
+
   test('that sends on after a 413 is closed without its body being read', async () => {
     const head = `POST /api/v1/rooms HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\n`;
     const { text, closed } = await exchange(Buffer.concat([Buffer.from(head), Buffer.alloc(2 * 1024 * 1024)]), () => false);
@@ -171,7 +183,23 @@ test('callers without a key, or over their rate, fill the log with a hundred of 
 
 test('answers to credentials are not stored by anyone', async () => {
   const { headers } = await platform.api(app, 'GET', '/api/v1/app');
-  expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const mcp = await fetch(`${platform.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${app.appUuid}:${app.apiKey}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify(message),
+  });
+  expect(mcp.status).toBe(200);
+  const events = await fetch(`${platform.url}/operator/v1/events/stream`, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+  });
+  await events.body?.cancel();
+  for (const each of [headers, mcp.headers, events.headers])
+    expect([each.get('cache-control'), each.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
 });
 
 test('after ten wrong operator tokens in a minute further wrong ones are 429; a right one always passes', async () => {

@@ -175,7 +175,7 @@ describe('a charge', () => {
     expect([late.status, late.headers.get('retry-after')]).toEqual([429, '5']);
   });
 
-  test('expired references are destroyed, and the time of the next is known', async () => {
+  test('expired references are destroyed, and a charge tells them from used ones', async () => {
     const { payments } = platform.testStore.store;
     const session = platform.session(app, { state: 'answered' });
     const soon = Date.now() + 5_000;
@@ -183,7 +183,14 @@ describe('a charge', () => {
     const gone = await references(app, session, Date.now() - 10);
     expect(await payments.destroyExpired(Date.now())).toBe(soon);
     expect(await payments.cardBrand(app.appUuid, session, kept.card_uuid, Date.now())).toBe('visa');
-    expect((await charge(session, body(gone))).status).toBe(409);
+    const refused = (message: string) => ({ status: 409, body: { code: 'conflict', message } });
+    expect(await charge(session, body(gone))).toMatchObject(refused('Payment reference has expired'));
+    const late = body({ ...gone, card_uuid: kept.card_uuid });
+    expect(await charge(session, late)).toMatchObject(refused('Payment reference has expired'));
+    expect((await charge(session, body(kept))).status).toBe(202);
+    const again = refused('Payment reference has already been used');
+    expect(await charge(session, body(kept))).toMatchObject(again);
+    expect(await charge(session, body({ ...gone, card_uuid: kept.card_uuid }))).toMatchObject(again);
   });
 });
 

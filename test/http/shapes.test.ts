@@ -247,6 +247,25 @@ describe('a URL that is not kept as it was sent', () => {
   });
 });
 
+test('a source with a user or a password is refused everywhere before it is fetched, and the message says so', async () => {
+  const refusal = async (method: string, path: string, body: unknown) => {
+    const { status, body: answer } = await platform.call(app, method, path, body);
+    return `${status} ${answer?.message}`;
+  };
+  const wanted = 'must be an http or https URL of at most 2048 characters without user and password';
+  for (const given of ['http://user:secret@a.example/a.wav', 'https://user@a.example/a.wav', 'http://:secret@a.example/a.wav']) {
+    for (const path of [`${session}/playback/play`, `${room}/playback/play`]) {
+      expect(await refusal('POST', path, { type: 'files', urls: [url, given] })).toBe(`400 urls[1]: ${wanted}`);
+      expect(await refusal('POST', path, { type: 'stream', url: given })).toBe(`400 url: ${wanted}`);
+    }
+    for (const path of ['dtmf/collect', 'payment/card/collect', 'payment/cvv/collect'])
+      expect(await refusal('POST', `${session}/${path}`, { prompt_files: [given] })).toBe(`400 prompt_files[0]: ${wanted}`);
+    const retry = await refusal('POST', `${session}/payment/card/collect`, { retry_prompt_files: [given] });
+    expect(retry).toBe(`400 retry_prompt_files[0]: ${wanted}`);
+    expect(await refusal('POST', '/api/v1/rooms', { hold_music_url: given })).toBe(`400 hold_music_url: ${wanted}`);
+  }
+});
+
 test('a header that may not have its name is told how it may be named', async () => {
   const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
   const named = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_headers: { From: 'x' } });

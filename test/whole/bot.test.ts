@@ -126,7 +126,8 @@ test('A bot is told its parameters, hears its Room, presses keys, and hangs up i
   await bot.hears('member_left', { session_uuid: to, reason: 'removed' });
   // It is in no Room of the bot any more, so that it cannot be named; it is still the bot's phone Session.
   bot.say({ type: 'hangup', session_uuid: to });
-  expect(String((await bot.hears('error')).message)).toStartWith('hangup: no such Session');
+  const refusal = 'hangup: no such Session in your Room; leave session_uuid out to mean your phone Session';
+  expect((await bot.hears('error')).message).toBe(refusal);
   bot.say({ type: 'hangup' });
   await receiver.event('session.ended', to);
   await receiver.event('session.ended', from);
@@ -177,9 +178,9 @@ test('An order that is malformed or has no Session to mean is an error, and noth
     expect(bot.texts.slice(heard)).toEqual([{ type: 'error', message: expected }]);
     bot.texts.length = 0;
   };
-  const none = 'no such Session in the Room, and no phone Session to mean';
+  const none = 'no phone Session to mean: name a member of your Room by session_uuid';
   await refused({ type: 'hangup' }, `hangup: ${none}`);
-  await refused({ type: 'hangup', session_uuid: to }, `hangup: ${none}`);
+  await refused({ type: 'hangup', session_uuid: to }, 'hangup: no such Session in your Room');
   await refused({ type: 'hangup', session_uuid: 7 }, 'hangup: session_uuid must be a string');
   await refused({ type: 'transfer' }, 'transfer: to must be a string');
 

@@ -1134,7 +1134,7 @@ export type PlayRequest = {
   readonly volume?: number;
 } | {
   readonly type: "files";
-  /** 1 to 100; each an http or https URL of at most 2048 characters. */
+  /** 1 to 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly urls: readonly (string)[];
   /** 0 to 1000000. */
   readonly loop?: number;
@@ -1144,7 +1144,7 @@ export type PlayRequest = {
   readonly type: "silence";
 } | {
   readonly type: "stream";
-  /** An http or https URL of at most 2048 characters. */
+  /** An http or https URL of at most 2048 characters without user and password. */
   readonly url: string;
   /** 0 to 200. */
   readonly volume?: number;
@@ -1175,7 +1175,7 @@ export type CollectDigitsRequest = {
   readonly max_digits?: number;
   /** 1 to 128. */
   readonly min_digits?: number;
-  /** At most 100; each an http or https URL of at most 2048 characters. */
+  /** At most 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
   /** At most 16; each one of 0-9, *, #, A-D. */
   readonly terminators?: readonly (string)[];
@@ -1194,9 +1194,9 @@ export type CollectCardRequest = {
   readonly inter_digit_timeout_ms?: number;
   /** 1 to 5. */
   readonly max_attempts?: number;
-  /** At most 10; each an http or https URL of at most 2048 characters. */
+  /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
-  /** At most 10; each an http or https URL of at most 2048 characters. */
+  /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly retry_prompt_files?: readonly (string)[];
   /** At most 15; each one of 0-9, #, A-D. */
   readonly terminators?: readonly (string)[];
@@ -1211,9 +1211,9 @@ export type CollectCvvRequest = {
   readonly inter_digit_timeout_ms?: number;
   /** 1 to 5. */
   readonly max_attempts?: number;
-  /** At most 10; each an http or https URL of at most 2048 characters. */
+  /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
-  /** At most 10; each an http or https URL of at most 2048 characters. */
+  /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly retry_prompt_files?: readonly (string)[];
   /** At most 15; each one of 0-9, #, A-D. */
   readonly terminators?: readonly (string)[];
@@ -1249,7 +1249,7 @@ export type SendMessageRequest = {
 };
 
 export type CreateRoomRequest = {
-  /** An http or https URL of at most 2048 characters. */
+  /** An http or https URL of at most 2048 characters without user and password. */
   readonly hold_music_url?: string;
   readonly voice_activity_events?: boolean;
 };
@@ -1262,7 +1262,7 @@ export type AddMemberRequest = {
 
 export type PlayToRoomRequest = {
   readonly type: "files";
-  /** 1 to 100; each an http or https URL of at most 2048 characters. */
+  /** 1 to 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly urls: readonly (string)[];
   /** 0 to 1000000. */
   readonly loop?: number;
@@ -1270,7 +1270,7 @@ export type PlayToRoomRequest = {
   readonly volume?: number;
 } | {
   readonly type: "stream";
-  /** An http or https URL of at most 2048 characters. */
+  /** An http or https URL of at most 2048 characters without user and password. */
   readonly url: string;
 };
 

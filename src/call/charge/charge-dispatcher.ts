@@ -111,6 +111,7 @@ export class ChargeDispatcher implements Charges {
       });
       if (consumed === 'unknown') return problems.notFound('Payment reference');
       if (consumed === 'used') return problems.conflict('Payment reference has already been used');
+      if (consumed === 'expired') return problems.conflict('Payment reference has expired');
       this.#attempt(gateway, charge, request, consumed);
       return answer;
     } finally {

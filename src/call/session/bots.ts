@@ -44,7 +44,9 @@ interface Bot {
 /** Whom an order is about, or why about nobody. */
 type Target = { readonly whom: string; readonly reason?: undefined } | { readonly whom?: undefined; readonly reason: string };
 
-const NOBODY = 'no such Session in the Room, and no phone Session to mean';
+const NOBODY = 'no phone Session to mean: name a member of your Room by session_uuid';
+const STRANGER = 'no such Session in your Room';
+const OWN_PHONE = `${STRANGER}; leave session_uuid out to mean your phone Session`;
 
 const BUCKET: Readonly<Record<BotOrder['type'], BucketName>> = {
   hangup: 'hangup',
@@ -119,11 +121,14 @@ export class Bots {
   /** The Session it names, which must be in its Room; else its phone Session; else the Room's only one. */
   async #target(sessionUuid: string, bot: Bot, named: string | undefined): Promise<Target> {
     const membership = this.#options.find(sessionUuid)?.state.membership;
-    if (named === undefined && bot.phoneSessionUuid !== undefined) return { whom: bot.phoneSessionUuid };
+    const phone = bot.phoneSessionUuid;
+    if (named === undefined && phone !== undefined) return { whom: phone };
     const members = membership?.phase === 'joined' ? await this.#options.members(membership.roomId, sessionUuid) : [];
     if (members === undefined) return { reason: 'the node of the Room does not answer now: try again' };
     const [meant, ...more] = members.filter((member) => (named === undefined ? !member.isBot : member.sessionUuid === named));
-    return meant === undefined || more.length > 0 ? { reason: NOBODY } : { whom: meant.sessionUuid };
+    if (meant !== undefined && more.length === 0) return { whom: meant.sessionUuid };
+    if (named === undefined) return { reason: NOBODY };
+    return { reason: named === phone ? OWN_PHONE : STRANGER };
   }
 }
 

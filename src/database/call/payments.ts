@@ -33,6 +33,9 @@ export interface Consumed {
   readonly last4: string;
 }
 
+/** Why the references of a charge cannot be taken. */
+type Unusable = 'unknown' | 'used' | 'expired';
+
 export interface PaymentStore {
   readonly vault: Vault;
   /** Other processes may charge from the same database. */
@@ -40,15 +43,15 @@ export interface PaymentStore {
   /** The brand of a card reference that can still be used. */
   cardBrand(appUuid: string, sessionUuid: string, reference: string, now: number): Promise<string | undefined>;
   /**
-   * Destroys both references and writes the charge as `attempting`, with its answer. `'unknown'`: not references of
-   * this Session;
-   * `'used'`: destroyed by an earlier attempt, or expired.
+   * Destroys both references and writes the charge as `attempting`, with its answer. Where it cannot, it tells why:
+   * they are not references of this Session (`'unknown'`), an earlier charge took one of them (`'used'`), or one of
+   * them is no longer kept (`'expired'`).
    */
   admit(
     charge: ChargeRow,
     references: { readonly card: string; readonly cvv: string },
     answer: StoredAnswer | undefined,
-  ): Promise<Consumed | 'unknown' | 'used'>;
+  ): Promise<Consumed | Unusable>;
   /** Tells whether a charge is stored whose admission was not answered. Waits for one that is still under way. */
   wasAdmitted(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): Promise<boolean>;
   /** Ends a charge, once: false where it has ended before. */
@@ -70,7 +73,8 @@ const BRAND = `SELECT brand FROM payment_references
   WHERE reference = $1 AND app_uuid = $2 AND session_uuid = $3::uuid AND sealed IS NOT NULL AND expires_at > $4::bigint AND reference LIKE 'card\\_%'`;
 const TAKE = `SELECT reference, sealed, brand, last4, expires_at FROM payment_references
   WHERE reference IN ($1, $2) AND app_uuid = $3 AND session_uuid = $4::uuid ORDER BY reference FOR UPDATE`;
-const DESTROY = `UPDATE payment_references SET sealed = NULL WHERE reference IN ($1, $2)`;
+/** A reference that a charge took has the expiry 0. */
+const DESTROY = `UPDATE payment_references SET sealed = NULL, expires_at = 0 WHERE reference IN ($1, $2)`;
 const BEGIN = `INSERT INTO charges (charge_uuid, operation_uuid, app_uuid, session_uuid, status, amount, currency, provider, terminal_number,
   client_state, traceparent, created_at, node_id)
   VALUES ($1::uuid, $2, $3, $4::uuid, 'attempting', $5::int, $6, $7, $8, $9, $10, $11::bigint, $12)`;
@@ -105,7 +109,7 @@ async function consume(
   charge: ChargeRow,
   { card, cvv }: { readonly card: string; readonly cvv: string },
   answer: StoredAnswer | undefined,
-): Promise<Consumed | 'unknown' | 'used'> {
+): Promise<Consumed | Unusable> {
   const { appUuid, sessionUuid } = charge;
   const rows = await within.query(TAKE, [card, cvv, appUuid, sessionUuid]);
   const found = (reference: string) => rows.find((row) => row.reference === reference);
@@ -113,7 +117,7 @@ async function consume(
   const cvvRow = found(cvv);
   if (cardRow === undefined || cvvRow === undefined) return 'unknown';
   const sealed = [sealedOf(cardRow, charge.createdAt), sealedOf(cvvRow, charge.createdAt)] as const;
-  if (sealed[0] === undefined || sealed[1] === undefined) return 'used';
+  if (sealed[0] === undefined || sealed[1] === undefined) return isUsed(cardRow) || isUsed(cvvRow) ? 'used' : 'expired';
   await within.query(DESTROY, [card, cvv]);
   await within.query(BEGIN, [
     charge.chargeUuid,
@@ -200,6 +204,8 @@ export function paymentStore(options: PaymentStoreOptions): PaymentStore {
     },
   };
 }
+
+const isUsed = (row: Row): boolean => Number(row.expires_at) === 0;
 
 const sealedOf = (row: Row, now: number): Uint8Array | undefined =>
   row.sealed instanceof Uint8Array && Number(row.expires_at) > now ? row.sealed : undefined;

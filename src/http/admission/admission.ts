@@ -170,8 +170,12 @@ const state =
   (context) =>
     context.route.isList === true ? lists.serve(context) : context.work?.();
 
+/** A response that a route made itself is for nobody's cache either, unless the route says otherwise. */
 function traced(response: Response, traceparent: string): Response {
-  response.headers.set('traceparent', traceparent);
+  const { headers } = response;
+  headers.set('traceparent', traceparent);
+  headers.set('x-content-type-options', 'nosniff');
+  if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
   return response;
 }
 

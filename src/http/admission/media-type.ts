@@ -1,6 +1,6 @@
 /**
  * 415: an explicit media type that is not JSON. Missing or blank is tolerated, parameters are accepted (interface,
- * Endpoints).
+ * Endpoints). A compressed body is 415 too (RFC 9110 §15.5.16): unpacked it could be of any size.
  */
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -9,6 +9,9 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+=(
 
 export function mediaType(context: RequestContext): Problem | undefined {
   if (!context.route.takesBody) return undefined;
-  const given = context.request.headers.get('content-type')?.trim() ?? '';
+  const { headers } = context.request;
+  const coding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+  if (coding !== '' && coding !== 'identity') return problems.unsupportedCoding();
+  const given = headers.get('content-type')?.trim() ?? '';
   return given === '' || JSON_TYPE.test(given) ? undefined : problems.unsupportedMediaType();
 }

@@ -1,5 +1,5 @@
 /** 413: the body is read here, up to the route's limit, whether its length was declared or not. */
-import { BODY_MAX_BYTES } from '../../limits.ts';
+import { BODY_DISCARDED_MAX_BYTES, BODY_MAX_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -7,7 +7,7 @@ export function size(context: RequestContext): Problem | undefined | Promise<Pro
   const { request, route } = context;
   const limit = route.maxBytes ?? BODY_MAX_BYTES;
   const declared = request.headers.get('content-length');
-  if (Number(declared ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
+  if (Number(declared ?? 0) > limit) return discarded(Number(declared), request, problems.tooLarge(limit, route.sizeHint));
   if (!route.takesBody) return undefined;
   if (declared !== null) return readDeclared(limit, context);
   if (request.body === null) {
@@ -15,6 +15,18 @@ export function size(context: RequestContext): Problem | undefined | Promise<Pro
     return undefined;
   }
   return readBody(request.body, limit, context);
+}
+
+/** Reads a body that is not much too large to its end and keeps nothing of it, so that its sender hears the refusal. */
+async function discarded(bytes: number, { body }: Request, refusal: Problem): Promise<Problem> {
+  if (body === null || bytes > BODY_DISCARDED_MAX_BYTES) return refusal;
+  const reader = body.getReader();
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    return cutOff();
+  }
+  return refusal;
 }
 
 const cutOff = (): Problem => problems.invalid('body: ended before it was complete');

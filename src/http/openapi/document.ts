@@ -17,7 +17,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   405: 'The path takes other methods; `Allow` names them.',
   409: 'The state does not permit this now, or (with `Retry-After`) a request with the same Idempotency-Key is still processing.',
   413: 'The body is too large, or too many results match.',
-  415: 'The body is not `application/json`.',
+  415: 'The body is not `application/json`, or is compressed.',
   422: 'The Idempotency-Key was used with another request, or the shape of a dial is wrong.',
   429: 'Too many requests; `Retry-After` says when to come back.',
   500: 'A bug; the log has it under `support_id`.',

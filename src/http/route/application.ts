@@ -9,7 +9,7 @@ import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import { isWholeUrl } from '../whole-url.ts';
+import { hasUserInfo, isWholeUrl } from '../whole-url.ts';
 
 const WEBHOOK_URL = `"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`;
 
@@ -28,11 +28,7 @@ export const blockedEvents = () =>
     .array()
     .atMostLength(BLOCKED_EVENTS_MAX);
 
-function isWebhookUrl(text: string): boolean {
-  if (!/^https?:\/\/[^\s/?#]/i.test(text) || !isWholeUrl(text)) return false;
-  const url = new URL(text);
-  return url.username === '' && url.password === '';
-}
+const isWebhookUrl = (text: string): boolean => /^https?:\/\/[^\s/?#]/i.test(text) && isWholeUrl(text) && !hasUserInfo(text);
 
 const patch = shape(() => type({ '+': 'reject', 'webhook_url?': webhookUrl(), 'blocked_webhook_events?': blockedEvents() }));
 

@@ -8,16 +8,19 @@ import type { Route } from '../request-context.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { type Shape, shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import { isWholeUrl } from '../whole-url.ts';
+import { hasUserInfo, isWholeUrl } from '../whole-url.ts';
 import { onSession } from './sessions.ts';
 
-const SOURCE_URL = `an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`;
+const SOURCE_URL = `an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters without user and password`;
 
-/** A URL from which audio may be fetched. The address behind it is screened when it is fetched. */
+/**
+ * A URL from which audio may be fetched. The address behind it is screened when it is fetched. A user and a password
+ * are refused here, because they would be told in events, and the fetch refuses them without saying why.
+ */
 export const sourceUrl = () =>
   type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
     .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
-    .narrow((url, context) => isWholeUrl(url) || context.mustBe(SOURCE_URL))
+    .narrow((url, context) => (isWholeUrl(url) && !hasUserInfo(url)) || context.mustBe(SOURCE_URL))
     .describe(SOURCE_URL);
 
 /** A playlist of files, for a Session or for a Room. */

@@ -6,8 +6,12 @@ import type { ChargeRecord, MessageRecord, PartRecord, ReferenceRecord, Tables }
 
 const referenceLocks = (execution: Execution) => [1, 2].map((at) => `reference ${textAt(execution, at)}`);
 
-function destroy({ references }: Tables, isMeant: (row: ReferenceRecord) => boolean): void {
-  for (const row of references.values()) if (isMeant(row)) references.set(row.reference, { ...row, sealed: null });
+function destroy(
+  { references }: Tables,
+  isMeant: (row: ReferenceRecord) => boolean,
+  change: Partial<ReferenceRecord> = {},
+): void {
+  for (const row of references.values()) if (isMeant(row)) references.set(row.reference, { ...row, sealed: null, ...change });
 }
 
 function beginCharge(execution: Execution): ChargeRecord {
@@ -51,10 +55,12 @@ const paymentStatements: readonly Statement[] = [
     }),
     referenceLocks,
   ),
-  step(/^UPDATE payment_references SET sealed = NULL WHERE reference IN/, (execution) => ({
+  step(/^UPDATE payment_references SET sealed = NULL, expires_at = 0 WHERE reference IN/, (execution) => ({
     rows: NONE,
-    apply: () =>
-      destroy(execution.tables, ({ reference }) => reference === textAt(execution, 1) || reference === textAt(execution, 2)),
+    apply: () => {
+      const taken = [textAt(execution, 1), textAt(execution, 2)];
+      destroy(execution.tables, ({ reference }) => taken.includes(reference), { expires_at: 0 });
+    },
   })),
   step(/^SELECT 1 FROM charges WHERE/, (execution) => ({
     rows: execution.tables.charges.has(textAt(execution, 1)) ? ONE : NONE,
