@@ -14,7 +14,7 @@ import { asterisk } from './support/asterisk.ts';
 import { freeswitch } from './support/freeswitch.ts';
 import { janus, janusInstalled, janusWebrtc } from './support/janus.ts';
 import { buildReflector, floor, interleaved, product, type Side } from './support/legs.ts';
-import { interleavedWebrtc, productWebrtc } from './support/webrtc-legs.ts';
+import { interleavedWebrtc, productWebrtc, type WebrtcSide } from './support/webrtc-legs.ts';
 
 const { positionals, values: trees } = parseArgs({
   allowPositionals: true,
@@ -22,30 +22,49 @@ const { positionals, values: trees } = parseArgs({
 });
 const [legs = 100, rounds = 3, seconds = 4, webrtcLegs = 30] = positionals.map(Number);
 
+/** Opens the sides one after the other, has them measured, and stops those that were opened, whatever happens. */
+async function measured<S extends { stop(): Promise<void> }>(
+  openers: readonly (() => Promise<S>)[],
+  measure: (sides: readonly S[]) => Promise<void>,
+): Promise<void> {
+  const sides: S[] = [];
+  try {
+    for (const open of openers) sides.push(await open());
+    await measure(sides);
+  } finally {
+    for (const side of sides) await side.stop();
+  }
+}
+
 async function plain(): Promise<void> {
-  const sides: Side[] = [await floor(legs, 29_000, 32_702), await product(legs, 26_000, 32_700)];
-  if (janusInstalled) sides.push(await janus(legs, 20_000, 32_706, 32_704));
-  if (trees.asterisk !== undefined) sides.push(await asterisk(trees.asterisk, legs, 15_000, 32_710));
-  if (trees.freeswitch !== undefined) sides.push(await freeswitch(trees.freeswitch, legs, 10_000, 32_712));
-  const costs = await interleaved(sides, rounds, seconds);
-  const least = costs.get('floor') ?? Number.NaN;
-  for (const [name, us] of costs)
-    console.log(
-      Number.isNaN(us)
-        ? `${legs} legs, ${name}: no round had 99 % of its packets`
-        : `${legs} legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / least).toFixed(2)} times the floor`,
-    );
-  for (const side of sides) await side.stop();
+  const openers: (() => Promise<Side>)[] = [() => floor(legs, 29_000, 32_702), () => product(legs, 26_000, 32_700)];
+  const { asterisk: asteriskTree, freeswitch: freeswitchTree } = trees;
+  if (janusInstalled) openers.push(() => janus(legs, 20_000, 32_706, 32_704));
+  if (asteriskTree !== undefined) openers.push(() => asterisk(asteriskTree, legs, 15_000, 32_710));
+  if (freeswitchTree !== undefined) openers.push(() => freeswitch(freeswitchTree, legs, 10_000, 32_712));
+  await measured(openers, async (sides) => {
+    const costs = await interleaved(sides, rounds, seconds);
+    const least = costs.get('floor') ?? Number.NaN;
+    for (const [name, us] of costs)
+      console.log(
+        Number.isNaN(us)
+          ? `${legs} legs, ${name}: no round had 99 % of its packets`
+          : `${legs} legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / least).toFixed(2)} times the floor`,
+      );
+  });
 }
 
 async function webrtc(address: string): Promise<void> {
-  const sides = [await productWebrtc(webrtcLegs, address)];
-  if (janusInstalled) sides.push(await janusWebrtc(webrtcLegs, 32_708, address));
-  const costs = await interleavedWebrtc(sides, rounds, 2 * seconds);
-  const ours = costs.get('product') ?? Number.NaN;
-  for (const [name, us] of costs)
-    console.log(`${webrtcLegs} WebRTC legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / ours).toFixed(2)} times ours`);
-  for (const side of sides) await side.stop();
+  const openers: (() => Promise<WebrtcSide>)[] = [() => productWebrtc(webrtcLegs, address)];
+  if (janusInstalled) openers.push(() => janusWebrtc(webrtcLegs, 32_708, address));
+  await measured(openers, async (sides) => {
+    const costs = await interleavedWebrtc(sides, rounds, 2 * seconds);
+    const ours = costs.get('product') ?? Number.NaN;
+    for (const [name, us] of costs)
+      console.log(
+        `${webrtcLegs} WebRTC legs, ${name}: ${us.toFixed(1)} us a leg and second, ${(us / ours).toFixed(2)} times ours`,
+      );
+  });
 }
 
 buildReflector();

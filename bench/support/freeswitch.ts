@@ -2,6 +2,7 @@
  * FreeSWITCH's mod_conference with SIP calls in conferences of ten, as a side of a comparison. It is built from a source
  * tree, with what a conference needs; SIPp places the calls.
  */
+import { createSocket } from 'node:dgram';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,9 @@ import { boundPorts, type Side } from './legs.ts';
 import { builtFrom } from './source-tree.ts';
 
 const ROOM = 10;
+const START_MS = 30_000;
+/** Calls are refused for some tenths of a second after OPTIONS are answered with 200. */
+const SETTLED_MS = 2_000;
 const MODULES = [
   ...['applications/mod_conference', 'applications/mod_dptools', 'dialplans/mod_dialplan_xml', 'endpoints/mod_sofia'],
   ...['loggers/mod_console', 'timers/mod_timerfd'],
@@ -55,6 +59,35 @@ ${param('rate', 8_000)}${param('interval', 20)}${param('energy-level', 0)}
 </document>
 `;
 
+/** Whether OPTIONS are answered with 200: while it starts they, and calls, are refused with 503. */
+async function takesCalls(sipPort: number): Promise<boolean> {
+  const socket = createSocket('udp4');
+  try {
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+    const { port } = socket.address();
+    const token = crypto.randomUUID();
+    const answer = new Promise<string>((resolve) => socket.once('message', (bytes) => resolve(bytes.toString('latin1'))));
+    socket.send(
+      [
+        `OPTIONS sip:127.0.0.1:${sipPort} SIP/2.0`,
+        `Via: SIP/2.0/UDP 127.0.0.1:${port};branch=z9hG4bK${token}`,
+        `From: <sip:bench@127.0.0.1>;tag=${token}`,
+        `To: <sip:127.0.0.1:${sipPort}>`,
+        `Call-ID: ${token}`,
+        'CSeq: 1 OPTIONS',
+        'Max-Forwards: 70',
+        'Content-Length: 0',
+        '\r\n',
+      ].join('\r\n'),
+      sipPort,
+      '127.0.0.1',
+    );
+    return (await Promise.race([answer, Bun.sleep(1_000).then(() => '')])).startsWith('SIP/2.0 200');
+  } finally {
+    socket.close();
+  }
+}
+
 /** Starts FreeSWITCH with so many talking calls, PCMU at 8 kHz, which send to `peerPort`. */
 export async function freeswitch(tree: string, legs: number, firstPort: number, peerPort: number): Promise<Side> {
   const prefix = buildFreeswitch(tree);
@@ -76,6 +109,9 @@ export async function freeswitch(tree: string, legs: number, firstPort: number, 
     rmSync(folder, { recursive: true, force: true });
   };
   try {
+    for (const end = performance.now() + START_MS; !(await takesCalls(sipPort)); await Bun.sleep(200))
+      if (performance.now() > end) throw new Error(`FreeSWITCH did not start within ${START_MS / 1000} s`);
+    await Bun.sleep(SETTLED_MS);
     for (let at = 0; at < legs; at += ROOM)
       callers.push(
         await sipp({

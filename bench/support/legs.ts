@@ -30,14 +30,18 @@ export function buildReflector(): void {
 
 const PORTS_MS = 60_000;
 
+/** The UDP ports of this machine that are bound, over IPv4 (proc(5), `/proc/net/udp`). */
+function boundUdp(): ReadonlySet<number> {
+  const rows = readFileSync('/proc/net/udp', 'utf8').split('\n').slice(1);
+  return new Set(rows.map((row) => Number.parseInt(row.trim().split(/[\s:]+/)[2] ?? '', 16)));
+}
+
 /**
  * The ports of so many legs, once all of them are bound: the even ones from `firstPort` on, as the kernel lists them.
  */
 export async function boundPorts(legs: number, firstPort: number): Promise<readonly number[]> {
   for (const end = performance.now() + PORTS_MS; ; await Bun.sleep(200)) {
-    const rows = readFileSync('/proc/net/udp', 'utf8').split('\n').slice(1);
-    const bound = new Set(rows.map((row) => Number.parseInt(row.trim().split(/[\s:]+/)[2] ?? '', 16)));
-    const ports = [...bound].filter((port) => port % 2 === 0 && port >= firstPort && port < firstPort + 4 * legs);
+    const ports = [...boundUdp()].filter((port) => port % 2 === 0 && port >= firstPort && port < firstPort + 4 * legs);
     if (ports.length >= legs) return ports.slice(0, legs);
     if (performance.now() > end) throw new Error(`${ports.length} of ${legs} legs have a port within ${PORTS_MS / 1000} s`);
   }
