@@ -111,3 +111,15 @@ test('warm-transfer.mjs hangs the colleague up when the caller hangs up before t
   await desk.until(() => desk.count('session.ended') > before, 'the end of the call to the colleague');
   await example.prints(/room\.deleted/);
 }, 40_000);
+
+test('call-queue.mjs takes a message when an agent is known to be away before the dial is answered.', async () => {
+  using late = lateAnswers('/v1/sessions:dial');
+  const environment = { SIDETONE_URL: late.url, FROM: CALLED, AGENTS: '+15550009' };
+  using example = await Example.start('call-queue.mjs', platform, called, environment);
+  const session = await calls.dial();
+  await example.prints(/agent invalid_number/);
+  late.release();
+  await example.prints(/nobody is there[\s\S]*records a message/);
+  await platform.api(caller, 'DELETE', `/v1/sessions/${session}`);
+  await example.prints(/room\.deleted/);
+}, 40_000);
