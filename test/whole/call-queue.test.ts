@@ -1,4 +1,4 @@
-/** docs/examples/call-queue.mjs, as it is, on Node, with callers and agents of other applications over a loopback trunk. */
+/** The queue of docs/examples, as it is, on Node, with callers and agents over a loopback trunk. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Example } from '../support/example.ts';
 import { CALLED, LoopbackCalls } from '../support/loopback-calls.ts';
