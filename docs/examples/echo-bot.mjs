@@ -19,29 +19,40 @@ const call = async (method, path, body) => {
   return answer;
 };
 
-/** The Room of each call and of each bot that is up, and the other of the two: who is left alone is hung up. */
-const bots = new Map();
+/** The calls that are up, each with its bot and their Room, by the session_uuid of the caller. */
+const talks = new Map();
 
 const steps = {
   'session.created': (event) => call('POST', `/v1/sessions/${event.session_uuid}/answer`, {}),
-  'session.answered': async (event) => {
+  'session.answered': async ({ session_uuid: caller }) => {
+    const talk = { caller };
+    talks.set(caller, talk);
     const { room_id } = await call('POST', '/api/v1/rooms', {});
-    await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: event.session_uuid });
+    talk.room_id = room_id;
+    await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: caller });
     const bot = await call('POST', '/v1/sessions:connectWebsocket', {
       websocket: { url: `ws://127.0.0.1:${server.address().port}/` },
       media_format: { from_session: FORMAT, to_session: FORMAT },
       room_id,
+      client_state: caller, // Comes back in every event of the bot.
     });
-    bots.set(event.session_uuid, { room_id, other: bot.session_uuid });
-    bots.set(bot.session_uuid, { room_id, other: event.session_uuid });
+    talk.bot = bot.session_uuid;
+    if (!talks.has(caller)) await close(talk); // The caller has hung up before these answers came.
   },
+  // Who is left alone is hung up.
   'session.ended': async (event) => {
-    const { room_id, other } = bots.get(event.session_uuid) ?? {};
-    for (const each of [event.session_uuid, other]) bots.delete(each);
-    if (other) await call('DELETE', `/v1/sessions/${other}`);
-    if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
+    const talk = talks.get(event.session_uuid) ?? talks.get(event.client_state);
+    if (talk === undefined) return;
+    talks.delete(talk.caller);
+    await close(talk);
   },
 };
+
+/** Hangs up both and closes their Room. A Session that has ended already answers so, and that is no error. */
+async function close({ caller, bot, room_id }) {
+  for (const session of [caller, bot]) if (session) await call('DELETE', `/v1/sessions/${session}`);
+  if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
+}
 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));

@@ -22,7 +22,7 @@ const call = async (method, path, body) => {
   return answer;
 };
 
-/** The caller, the bot and the Room of each conversation, found by the session_uuid of either. */
+/** The caller, the bot and the Room of each conversation, by the session_uuid of the caller. */
 const conversations = new Map();
 /** The numbers of calls that are not answered yet, for the bot. */
 const numbers = new Map();
@@ -33,27 +33,37 @@ const steps = {
     return call('POST', `/v1/sessions/${event.session_uuid}/answer`, {});
   },
   'session.answered': async ({ session_uuid: caller }) => {
+    const conversation = { caller };
+    conversations.set(caller, conversation);
     const { room_id } = await call('POST', '/api/v1/rooms', {});
+    conversation.room_id = room_id;
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: caller });
-    const { session_uuid: bot } = await call('POST', '/v1/sessions:connectWebsocket', {
+    const bot = await call('POST', '/v1/sessions:connectWebsocket', {
       websocket: { url: PIPECAT_URL, subprotocol: 'twilio' },
       media_format: { from_session: FORMAT, to_session: FORMAT },
       room_id,
       phone_session_uuid: caller, // Pipecat's `call_id`.
       parameters: numbers.get(caller), // Pipecat's `from` and `to`.
+      client_state: caller, // Comes back in every event of the bot.
     });
-    for (const session of [caller, bot]) conversations.set(session, { caller, bot, room_id });
+    conversation.bot = bot.session_uuid;
+    if (!conversations.has(caller)) await close(conversation); // The caller has hung up before these answers came.
   },
-  'session.ended': async ({ session_uuid: session }) => {
-    numbers.delete(session);
-    const conversation = conversations.get(session);
-    conversations.delete(session);
+  // Who is left alone is hung up.
+  'session.ended': async (event) => {
+    numbers.delete(event.session_uuid);
+    const conversation = conversations.get(event.session_uuid) ?? conversations.get(event.client_state);
     if (conversation === undefined) return;
-    const other = session === conversation.caller ? conversation.bot : conversation.caller;
-    if (conversations.has(other)) return call('DELETE', `/v1/sessions/${other}`);
-    return call('DELETE', `/api/v1/rooms/${conversation.room_id}`);
+    conversations.delete(conversation.caller);
+    await close(conversation);
   },
 };
+
+/** Hangs up both and closes their Room. A Session that has ended already answers so, and that is no error. */
+async function close({ caller, bot, room_id }) {
+  for (const session of [caller, bot]) if (session) await call('DELETE', `/v1/sessions/${session}`);
+  if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
+}
 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));

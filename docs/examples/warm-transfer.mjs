@@ -19,44 +19,51 @@ const call = async (method, path, body) => {
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 
-/** The transfers under way: caller, colleague and Room, found by the session_uuid of either call. */
+/** The transfers under way, each with its caller, colleague and Room, by the session_uuid of the caller. */
 const transfers = new Map();
 
+// The colleague's call carries the caller's session_uuid as `client_state`: its events may come before the answer to the dial.
 const steps = {
   'session.created': (event) => order(event.session_uuid, 'answer'),
-  'session.answered': async ({ session_uuid: session }) => {
-    const known = transfers.get(session);
+  'session.answered': async ({ session_uuid: session, client_state }) => {
     // The colleague is asked before anybody hears anybody: `dtmf/collect` ends in `digits.collected`.
-    if (known !== undefined) return order(session, 'dtmf/collect', { prompt_files: [file('question')], max_digits: 1, terminators: [] });
-    const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: file('music') });
-    const transfer = { caller: session, colleague: undefined, room_id };
+    if (transfers.has(client_state))
+      return order(session, 'dtmf/collect', { prompt_files: [file('question')], max_digits: 1, terminators: [] });
+    const transfer = { caller: session, colleague: undefined, room_id: undefined };
     transfers.set(session, transfer);
+    const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: file('music') });
+    transfer.room_id = room_id;
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: session });
-    const dialled = await call('POST', '/v1/sessions:dial', { from: FROM, to: COLLEAGUE, ring_timeout_sec: 20 });
-    if (dialled.session_uuid === undefined) return sorry(transfer);
+    const dial = { from: FROM, to: COLLEAGUE, ring_timeout_sec: 20, client_state: session };
+    const dialled = await call('POST', '/v1/sessions:dial', dial);
     transfer.colleague = dialled.session_uuid;
-    transfers.set(dialled.session_uuid, transfer);
+    if (!transfers.has(session)) return close(transfer); // The caller has hung up before these answers came.
+    if (transfer.colleague === undefined) await sorry(transfer);
   },
   'digits.collected': async (event) => {
-    const transfer = transfers.get(event.session_uuid);
-    if (transfer === undefined || event.session_uuid !== transfer.colleague) return;
-    if (event.digits !== '1') return hangUp(transfer.colleague);
-    await call('POST', `/api/v1/rooms/${transfer.room_id}/members`, { session_uuid: transfer.colleague });
+    const transfer = transfers.get(event.client_state);
+    if (transfer === undefined) return;
+    if (event.digits !== '1') return hangUp(event.session_uuid);
+    await call('POST', `/api/v1/rooms/${transfer.room_id}/members`, { session_uuid: event.session_uuid });
     transfer.isJoined = true;
     console.log('both talk');
   },
   'playback.ended': ({ session_uuid: session }) => transfers.get(session)?.isRefused && hangUp(session),
-  'session.ended': async ({ session_uuid: session }) => {
-    const transfer = transfers.get(session);
-    transfers.delete(session);
+  'session.ended': async ({ session_uuid: session, client_state }) => {
+    const transfer = transfers.get(session) ?? transfers.get(client_state);
     if (transfer === undefined) return;
-    const { caller, colleague, room_id, isJoined } = transfer;
     // The colleague did not want to, or nobody answered.
-    if (session === colleague && !isJoined && transfers.has(caller)) return sorry(transfer);
-    for (const other of [caller, colleague]) if (transfers.has(other)) await hangUp(other);
-    if (session === caller) await call('DELETE', `/api/v1/rooms/${room_id}`);
+    if (session !== transfer.caller && !transfer.isJoined) return sorry(transfer);
+    transfers.delete(transfer.caller);
+    await close(transfer);
   },
 };
+
+/** Hangs up both and closes their Room. A Session that has ended already answers so, and that is no error. */
+async function close({ caller, colleague, room_id }) {
+  for (const session of [caller, colleague]) if (session) await hangUp(session);
+  if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
+}
 
 async function sorry(transfer) {
   console.log('nobody is there');

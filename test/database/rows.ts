@@ -1,6 +1,6 @@
 /** Session rows for tests. */
 
-import type { SessionRecord } from '../../src/database/call/sessions.ts';
+import type { FoundSession } from '../../src/database/call/sessions.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { newAppUuid, newUuid } from '../../src/id.ts';
 
@@ -27,8 +27,8 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
 
 export const ended = (row: SessionRow, at = Date.now()): SessionRow => ({ ...row, state: 'ended', endedAt: at });
 
-/** What is read of a Session that is to be shown. */
-export function recordOf(row: SessionRow): SessionRecord {
-  const { epoch, clientState, roomId, running, trunk, answeredAt, summary, ...shown } = row;
+/** What is read of a Session that is to be shown by itself. */
+export function recordOf(row: SessionRow): FoundSession {
+  const { epoch, roomId, running, trunk, answeredAt, summary, ...shown } = row;
   return shown;
 }

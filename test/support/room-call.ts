@@ -84,7 +84,7 @@ const JUDGED = 25;
  * from this process, which is late with it on a busy machine: no one half second can be held against the platform.
  */
 export async function hearUntil(
-  { ear }: Caller,
+  { ear }: Pick<Caller, 'ear'>,
   holds: (heard: Float32Array) => boolean,
   what: string,
   since = ear.packets.length + SETTLING,

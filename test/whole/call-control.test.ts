@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AUDIO, bodyOf, field, RawPeer, sdp } from '../carrier/raw-peer.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { createRoom, hearUntil, join, level } from '../support/room-call.ts';
+import { RtpPeer, toneWav } from '../support/rtp-peer.ts';
 
 describe('call control', () => {
   let platform: Platform;
@@ -22,10 +24,10 @@ describe('call control', () => {
     await receiver.stop();
   });
 
-  async function call(id: string) {
+  async function call(id: string, audio = AUDIO) {
     const created = () => receiver.events.filter(({ event }) => event === 'session.created');
     const before = created().length;
-    peer.send(peer.request('INVITE', { id, body: sdp(), fields: 'X-Ref: 7\r\n' }));
+    peer.send(peer.request('INVITE', { id, body: sdp(audio), fields: 'X-Ref: 7\r\n' }));
     await receiver.until(() => created().length > before, 'session.created');
     const uuid = String(created().at(-1)?.body.session_uuid);
     expect(created().at(-1)?.body.sip).toMatchObject({ call_id: id, codec: 'PCMU', headers: { 'X-Ref': '7' } });
@@ -52,6 +54,45 @@ describe('call control', () => {
     peer.respond(await peer.until(/^BYE /), '200 OK');
     expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ quality: { codec: 'PCMU', packets_in: 0 } });
   }, 40_000);
+
+  test('A caller on hold hears nothing of its Room, only what is played to it, and the Room again afterwards', async () => {
+    const tone = (hz: number) => new Response(toneWav(hz, 1));
+    const media = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: ({ url }) => tone(url.endsWith('/held') ? 900 : 600) });
+    const play = async (path: string, file: string) => {
+      const body = { type: 'files', urls: [`${media.url}${file}`], loop: 0 };
+      expect((await platform.api(app, 'POST', path, body)).status).toBe(202);
+    };
+    const ear = await RtpPeer.open();
+    const stage = { platform, receiver, app };
+    const { uuid } = await call('room-hold', `m=audio ${ear.port} RTP/AVP 0`);
+    const roomId = await createRoom(stage);
+    await join(stage, roomId, uuid);
+    await play(`/api/v1/rooms/${roomId}/playback/play`, 'room');
+    const hears = (expected: readonly number[]) =>
+      hearUntil({ ear }, (pcm) => [600, 900].every((hz) => level(pcm, hz) > -25 === expected.includes(hz)), `${expected}`);
+    await hears([600]);
+
+    expect((await api(`${uuid}/hold`)).status).toBe(202);
+    peer.respond(await peer.until(/^INVITE sip:x@[\s\S]*a=sendonly/), '200 OK', {
+      body: sdp(`m=audio ${ear.port} RTP/AVP 0`, 'a=recvonly'),
+    });
+    await receiver.event('session.held', uuid);
+    await hears([]);
+    await play(`/v1/sessions/${uuid}/playback/play`, 'held');
+    await hears([900]);
+    expect((await api(`${uuid}/playback/stop`)).status).toBe(202);
+
+    expect((await api(`${uuid}/unhold`)).status).toBe(202);
+    peer.respond(await peer.until(/^INVITE sip:x@[\s\S]*a=sendrecv/), '200 OK', { body: sdp(`m=audio ${ear.port} RTP/AVP 0`) });
+    await receiver.event('session.resumed', uuid);
+    await hears([600]);
+    await platform.api(app, 'DELETE', `/v1/sessions/${uuid}`);
+    peer.respond(await peer.until(/^BYE /), '200 OK');
+    await receiver.event('session.ended', uuid);
+    await platform.api(app, 'DELETE', `/api/v1/rooms/${roomId}`);
+    ear.close();
+    await media.stop(true);
+  }, 60_000);
 
   test('A call is transferred to a number; the far end hangs up, and session.ended follows', async () => {
     const { uuid, within } = await call('blind');

@@ -43,7 +43,8 @@ describe.skipIf(!sippInstalled)('an outbound call', () => {
     const sessionUuid = await dial({ client_state: 'order 7' });
     await receiver.event('session.answered', sessionUuid);
     const seen = await platform.api(app, 'GET', `/v1/sessions/${sessionUuid}`);
-    expect(seen.body).toMatchObject({ type: 'phone_out', status: 'answered', caller_id: NUMBER, did: CALLEE });
+    const shown = { type: 'phone_out', status: 'answered', caller_id: NUMBER, did: CALLEE, client_state: 'order 7' };
+    expect(seen.body).toMatchObject(shown);
     const cancel = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/cancel`);
     expect([cancel.status, cancel.body.code]).toEqual([409, 'conflict']);
     await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);

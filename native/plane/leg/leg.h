@@ -47,7 +47,7 @@ struct Negotiated {
   bool send = true;
   bool receive = true;
   bool ringing = false;  // the call is not answered yet: nobody misses its audio
-  bool holding = false;  // we hold the far end, which may hold us as well: its audio is neither heard nor recorded
+  bool holding = false;  // we hold the far end, which may hold us as well: it neither hears its room nor is heard there
 
   /** Whether a silence of the far end is to be told. */
   bool awaits_audio() const { return receive && !ringing; }
@@ -107,6 +107,8 @@ class Leg final : public Participant, public RtpEndpoint {
 
   /** Applies an offer or answer. Without `keys` the stream is in clear. */
   void negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys = nullptr);
+  /** Whether we hold the far end. */
+  bool holding() const { return agreed_.holding; }
   uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
   Leg* rtp() override { return this; }
 

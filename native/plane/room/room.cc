@@ -17,7 +17,7 @@ constexpr VoiceActivity::Rule voice_rule{0.5f, 60, 500};
 }  // namespace
 
 int32_t Seat::from_goal() const { return leaving || muted ? 0 : gain_of(from_percent); }
-int32_t Seat::to_goal() const { return leaving ? 0 : gain_of(to_percent); }
+int32_t Seat::to_goal() const { return leaving || (rtp != nullptr && rtp->holding()) ? 0 : gain_of(to_percent); }
 
 Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters), whispers_(filters) {}
 

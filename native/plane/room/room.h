@@ -45,7 +45,9 @@ struct Seat {
   int16_t last = 0;              // its last sample
   VoiceActivity voice;
 
+  /** The gain that the others are to hear it with. */
   int32_t from_goal() const;
+  /** The gain that it is to hear the others with. A member whom we hold hears nothing of the room. */
   int32_t to_goal() const;
 };
 

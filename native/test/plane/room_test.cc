@@ -221,6 +221,43 @@ TEST("a far end that we hold is heard by nobody, whether or not it holds us too,
   CHECK(heard(true, true, false));
 }
 
+TEST("a member that we hold hears nothing of the room but its own playback, and the room again afterwards") {
+  for (const uint32_t members : {2u, 3u}) {
+    Bench bench;
+    CHECK(bench.plane->open_room(100));
+    Singer singers[] = {
+        {bench.open(), Codec::pcmu, 500}, {bench.open(), Codec::pcmu, 700}, {bench.open(), Codec::pcmu, 900}};
+    for (uint32_t id = 1; id <= members; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
+    const auto run = [&](bool holding) {
+      Negotiated agreed;
+      agreed.rtp = singers[1].far->here();
+      agreed.rtcp = nowhere();
+      agreed.receive = !holding;
+      agreed.holding = holding;
+      bench.plane->negotiate(2, agreed, bench.now);
+      for (int tick = 0; tick < 100; tick++) {
+        for (Singer& singer : singers) singer.sing();
+        bench.tick();
+        for (Singer& singer : singers) singer.hear();
+      }
+    };
+    const auto hears = [&](double hz) { return level(singers[1].last(0.5), hz, 8000) > -30; };
+    run(false);
+    CHECK(hears(500) && hears(900) == (members == 3));
+    run(true);
+    CHECK(!hears(500) && !hears(900));
+    std::vector<int16_t> pcm(8000 * 3);
+    for (size_t i = 0; i < pcm.size(); i++)
+      pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * 300 * static_cast<double>(i) / 8000)));
+    CHECK(bench.plane->play(2, 1, 8000, 100) && bench.plane->feed(2, 1, pcm.data(), pcm.size()));
+    run(true);
+    CHECK(hears(300) && !hears(500) && !hears(900));
+    CHECK(bench.plane->stop(2, 1));
+    run(false);
+    CHECK(!hears(300) && hears(500) && hears(900) == (members == 3));
+  }
+}
+
 TEST(
     "hold music is heard by a member that is alone while nothing is played, fades for it, and asks for more only "
     "then") {

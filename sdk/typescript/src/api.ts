@@ -729,6 +729,7 @@ export type Session = {
   readonly caller_id: string;
   readonly did: string;
   readonly status: "new" | "connecting" | "ringing" | "early_media" | "answered" | "ended";
+  readonly client_state?: string;
 };
 
 export type SessionAnsweredEvent = {

@@ -82,6 +82,8 @@ export interface SessionView {
   readonly created_at: string;
   readonly caller_id: string;
   readonly did: string;
+  /** What its application made the Session with (an extension). Absent where there is none, and in a list. */
+  readonly client_state?: string;
 }
 
 export interface SessionFilter {

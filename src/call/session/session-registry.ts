@@ -1,6 +1,6 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
-import type { SessionRecord } from '../../database/call/sessions.ts';
+import type { FoundSession, SessionRecord } from '../../database/call/sessions.ts';
 import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { isUuid, newUuid } from '../../id.ts';
@@ -48,7 +48,7 @@ import { type CallsElsewhere, type Replacement, Transfers } from './transfers.ts
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
-  find(appUuid: string, sessionUuid: string): Promise<SessionRecord | undefined>;
+  find(appUuid: string, sessionUuid: string): Promise<FoundSession | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRecord[] | 'too_many'>;
   /** Takes over the Sessions that processes which are gone left without an end. */
   adopt(): Promise<readonly SessionRow[]>;
@@ -396,7 +396,7 @@ export class SessionRegistry implements Sessions {
 
   async list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem> {
     const rows = await this.#options.records.list(appUuid, filter);
-    return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
+    return rows === 'too_many' ? problems.tooManySessions() : rows.map((row) => view(row));
   }
 
   /**

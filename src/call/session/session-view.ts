@@ -9,6 +9,8 @@ export function view(of: {
   readonly createdAt: number;
   readonly callerId: string;
   readonly did: string;
+  /** What its application made the Session with. A list does not show it. */
+  readonly clientState?: string;
 }): SessionView {
   return {
     session_uuid: of.sessionUuid,
@@ -17,5 +19,6 @@ export function view(of: {
     created_at: timestampSeconds(of.createdAt),
     caller_id: of.callerId,
     did: of.did,
+    ...(of.clientState === undefined || of.clientState === '' ? {} : { client_state: of.clientState }),
   };
 }

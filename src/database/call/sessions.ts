@@ -24,12 +24,15 @@ export type SessionRecord = Pick<
   'sessionUuid' | 'appUuid' | 'nodeId' | 'type' | 'state' | 'callerId' | 'did' | 'answered' | 'createdAt' | 'endedAt'
 >;
 
+/** A record with the text that its application gave it, of up to 1,024 characters: a list of 50,000 goes without. */
+export type FoundSession = SessionRecord & Pick<SessionRow, 'clientState'>;
+
 export interface SessionStore {
   /**
    * A Session of the application, also an ended one, for 24 h. Another application's is not read at all, so that it
    * takes as long as one that is not there.
    */
-  get(appUuid: string, sessionUuid: string): Promise<SessionRecord | undefined>;
+  get(appUuid: string, sessionUuid: string): Promise<FoundSession | undefined>;
   /** Live Sessions, newest first; `'too_many'` when more than 50,000 match, whatever the limit. */
   list(appUuid: string, query: SessionQuery): Promise<readonly SessionRecord[] | 'too_many'>;
   /** The node that runs a live Session of the application. Undefined: there is none, or it has ended. */
@@ -56,7 +59,7 @@ const COLUMNS =
 const SHOWN = 'node_id, type, state, caller_id, did, answered, created_at, ended_at';
 /** All rows as one text: JSON.parse makes them in one call, where the driver makes a string of each column. */
 const GET = `SELECT json_agg(shown)::text AS rows FROM (
-  SELECT at, ${SHOWN} FROM json_array_elements($1::text::json) WITH ORDINALITY AS asked (wanted, at)
+  SELECT at, ${SHOWN}, client_state FROM json_array_elements($1::text::json) WITH ORDINALITY AS asked (wanted, at)
   JOIN sessions ON session_uuid = (wanted->>1)::uuid AND app_uuid = wanted->>0) AS shown`;
 
 const MATCHED = `app_uuid = $1 AND ended_at IS NULL
@@ -85,15 +88,15 @@ type Wanted = readonly [appUuid: string, sessionUuid: string];
 
 /** `nodeId` names this process. */
 export function sessionStore(database: Database, nodeId: string, now: () => number): SessionStore {
-  const load = coalesce<Wanted, SessionRecord | undefined>({
+  const load = coalesce<Wanted, FoundSession | undefined>({
     load: async (wanted) => {
-      const found = wanted.map((): SessionRecord | undefined => undefined);
+      const found = wanted.map((): FoundSession | undefined => undefined);
       const [answer] = await database.query<{ rows: string | null }>(GET, [JSON.stringify(wanted)]);
       const rows: readonly Row[] = JSON.parse(answer?.rows ?? '[]');
       for (const row of rows) {
         const at = Number(row.at) - 1;
         const asked = wanted[at];
-        if (asked !== undefined) found[at] = sessionRecord(row, ...asked);
+        if (asked !== undefined) found[at] = { ...sessionRecord(row, ...asked), clientState: String(row.client_state) };
       }
       return found;
     },

@@ -165,7 +165,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   RoomMembership: object({ room_id: uuid, session_uuid: text, status: { enum: ['joining', 'leaving'] } }),
   MessageOperation: object({ message_uuid: uuid, ...OPERATION }),
   IngestReceipt: object({ operation_uuid: text, bytes_received: whole }),
-  Session: object({ ...SESSION, status: STATE }),
+  Session: object({ ...SESSION, status: STATE }, { client_state: text }),
   SessionSummary: object({ ...SESSION, state: STATE }),
   SessionList: listOf('sessions', 'SessionSummary'),
   Room: object({ ...ROOM, playback_operation_uuid: text, playback_urls: texts, playback_volume: whole }),

@@ -59,8 +59,8 @@ const sessionStatements: readonly Statement[] = [
     const shown = listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid], index) => {
       const row = execution.tables.sessions.get(sessionUuid);
       if (row?.app_uuid !== appUuid) return [];
-      const { node_id, type, state, caller_id, did, answered, created_at, ended_at } = row;
-      return [{ at: index + 1, node_id, type, state, caller_id, did, answered, created_at, ended_at }];
+      const { node_id, type, state, caller_id, did, answered, created_at, ended_at, client_state } = row;
+      return [{ at: index + 1, node_id, type, state, caller_id, did, answered, created_at, ended_at, client_state }];
     });
     return [{ rows: shown.length === 0 ? null : JSON.stringify(shown) }];
   }),
