@@ -19,7 +19,10 @@ const MODULES = [
   ...['res_sorcery_astdb', 'res_sorcery_config', 'res_sorcery_memory'],
 ];
 
-/** Builds Asterisk from its source tree. Debian's packages for it: libedit-dev libjansson-dev libsqlite3-dev libxml2-dev uuid-dev. */
+/**
+ * Builds Asterisk from its source tree. Debian's packages for it: libedit-dev libjansson-dev libsqlite3-dev libxml2-dev
+ * uuid-dev.
+ */
 const buildAsterisk = (tree: string): string =>
   builtFrom('asterisk', tree, [
     './configure --prefix="$PREFIX" --without-pjproject --without-pjproject-bundled --disable-xmldoc',

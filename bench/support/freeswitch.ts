@@ -1,6 +1,6 @@
 /**
- * FreeSWITCH's mod_conference with SIP calls in conferences of ten, as a side of a comparison. It is built from a source
- * tree, with what a conference needs; SIPp places the calls.
+ * FreeSWITCH's mod_conference with SIP calls in conferences of ten, as a side of a comparison. It is built from a
+ * source tree, with what a conference needs; SIPp places the calls.
  */
 import { createSocket } from 'node:dgram';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
