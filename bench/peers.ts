@@ -1,8 +1,8 @@
 /**
  * CPU of a leg in the whole product, in the bare reflector, in Janus AudioBridge, Asterisk's ConfBridge and
- * FreeSWITCH's conference, all talking in rooms of ten, in interleaved rounds of one run: legs of plain RTP, then WebRTC
- * legs, which only the product and Janus have here. Janus is Debian's `janus`; Asterisk and FreeSWITCH are built from
- * the source trees that are named. What is not there is left out.
+ * FreeSWITCH's conference, all talking in rooms of ten, in interleaved rounds of one run: legs of plain RTP, then
+ * WebRTC legs, which only the product and Janus have here. Janus is Debian's `janus`; Asterisk and FreeSWITCH are built
+ * from the source trees that are named. What is not there is left out.
  *
  *   npm run bench -- peers [LEGS] [ROUNDS] [SECONDS] [WEBRTC LEGS]      100 legs, 3 rounds of 4 s, 30 WebRTC legs
  *     --asterisk TREE    --freeswitch TREE
