@@ -1,12 +1,20 @@
 /** Texts that name sources: M3U (RFC 8216 where it is HLS) and PLS. Pure. */
 import { PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
 
+/** One segment of HLS: a resource, or a part of one. */
+interface HlsSegment {
+  /** The resource, or undefined where none is fetched: a gap, or a name that is no http(s) URL. Each has its number. */
+  readonly url: string | undefined;
+  /** The bytes of the resource that are the segment; undefined where it is the whole. */
+  readonly part: { readonly from: number; readonly bytes: number } | undefined;
+}
+
 /** One media playlist of HLS. */
 export interface HlsMedia {
   readonly type: 'media';
-  readonly segments: readonly string[];
-  /** Number of the first segment. */
-  readonly sequence: number;
+  readonly segments: readonly HlsSegment[];
+  /** Number of the first segment, of up to 64 bits: some servers take the time in nanoseconds. */
+  readonly sequence: bigint;
   readonly targetSec: number;
   /** Nothing is added any more. */
   readonly ended: boolean;
@@ -75,15 +83,43 @@ function media(lines: readonly string[], base: string): PlaylistText {
     Number(lines.find((line) => line.startsWith(`${tag}:`))?.slice(tag.length + 1) ?? 0) || 0;
   const encrypted = lines.some((line) => line.startsWith('#EXT-X-KEY:') && !/METHOD=NONE/.test(line));
   if (encrypted || lines.some((line) => line.startsWith('#EXT-X-MAP:'))) return { type: 'unsupported' };
-  const names = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  if (names.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
+  const segments = segmentsOf(lines, base);
+  if (segments === undefined) return { type: 'unsupported' };
+  if (segments.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
   return {
     type: 'media',
-    segments: names.flatMap((name) => httpUrl(name, base) ?? []),
-    sequence: Math.max(0, Math.floor(number('#EXT-X-MEDIA-SEQUENCE'))),
+    segments,
+    sequence: BigInt(lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0),
     targetSec: Math.min(TARGET_MAX_SEC, Math.max(TARGET_MIN_SEC, number('#EXT-X-TARGETDURATION'))),
     ended: lines.includes('#EXT-X-ENDLIST'),
   };
+}
+
+/** The segments in order; undefined where a part is named that begins nowhere (RFC 8216 §4.3.2.2). */
+function segmentsOf(lines: readonly string[], base: string): HlsSegment[] | undefined {
+  const segments: HlsSegment[] = [];
+  let range: string | undefined;
+  let isGap = false;
+  for (const line of lines) {
+    if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1);
+    if (line === '#EXT-X-GAP') isGap = true;
+    if (line === '' || line.startsWith('#')) continue;
+    const url = httpUrl(line, base);
+    const part = range === undefined ? undefined : partOf(range, url, segments.at(-1));
+    if (range !== undefined && part === undefined) return undefined;
+    segments.push({ url: isGap ? undefined : url, part });
+    range = undefined;
+    isGap = false;
+  }
+  return segments;
+}
+
+/** Reads `bytes[@from]`. Without `from` the part follows that of the segment before, which is of the same resource. */
+function partOf(range: string, url: string | undefined, before: HlsSegment | undefined): HlsSegment['part'] {
+  const [, bytes, named] = /^(\d{1,15})(?:@(\d{1,15}))?$/.exec(range) ?? [];
+  const follows = before?.part !== undefined && before.url === url ? before.part.from + before.part.bytes : undefined;
+  const from = named === undefined ? follows : Number(named);
+  return bytes === undefined || from === undefined ? undefined : { from, bytes: Number(bytes) };
 }
 
 /** The http(s) URL that `name` stands for; undefined where it is a file path or of another scheme. */

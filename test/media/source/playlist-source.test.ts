@@ -155,6 +155,55 @@ describe('HLS', () => {
     expect([packets > 45, end]).toEqual([true, 'playback.completed']);
   });
 
+  test('of parts of one file is heard once, each part by the bytes that it names', async () => {
+    const file = await fixture('tone-24k-joint-cbr.mp3');
+    const third = Math.floor(file.length / 3);
+    const parts = [`${third}@0`, `${third}`, `${file.length - 2 * third}`];
+    const ranges: (string | null)[] = [];
+    harness.files.set('/all.mp3', (request) => {
+      const range = request.headers.get('range');
+      ranges.push(range);
+      const [, from = 0, until = 0] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '')?.map(Number) ?? [];
+      const headers = { 'content-range': `bytes ${from}-${until}/${file.length}` };
+      return new Response(file.slice(from, until + 1), { status: 206, headers });
+    });
+    const lines = parts.flatMap((part) => ['#EXTINF:1,', `#EXT-X-BYTERANGE:${part}`, 'all.mp3']);
+    harness.files.set('/parts.m3u8', media(lines, true));
+    harness.files.set('/whole.mp3', file);
+    const [whole] = await played(['/whole.mp3']);
+    expect(near(await played(['/parts.m3u8']), whole)).toEqual([true, 'playback.completed']);
+    const asked = [`bytes=0-${third - 1}`, `bytes=${third}-${2 * third - 1}`, `bytes=${2 * third}-${file.length - 1}`];
+    expect(ranges).toEqual([asked[0] ?? '', ...asked]);
+
+    // A server that knows no ranges sends the whole: right for what begins there, and wrong for all else.
+    harness.files.set('/all.mp3', file);
+    harness.files.set('/first.m3u8', media([`#EXT-X-BYTERANGE:${third}@0`, 'all.mp3'], true));
+    expect(near(await played(['/first.m3u8']), Math.round(whole / 3))).toEqual([true, 'playback.completed']);
+    harness.files.set('/second.m3u8', media([`#EXT-X-BYTERANGE:${third}@${third}`, 'all.mp3'], true));
+    expect(await refusal('/second.m3u8')).toBe('unsupported');
+    harness.files.set('/nowhere.m3u8', media([`#EXT-X-BYTERANGE:${third}`, 'all.mp3'], true));
+    expect(await refusal('/nowhere.m3u8')).toBe('unsupported');
+  });
+
+  test('is heard to its end where its segments are numbered by nanoseconds, which no double holds', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    const lines = ['#EXTM3U', '#EXT-X-TARGETDURATION:1', '#EXT-X-MEDIA-SEQUENCE:1789000000000000123'];
+    harness.files.set('/numbered.m3u8', text(...lines, 'seg.mp3', 'seg.mp3', '#EXT-X-ENDLIST'));
+    harness.files.set('/plain.m3u8', media(['seg.mp3', 'seg.mp3'], true));
+    const [packets] = await played(['/plain.m3u8']);
+    expect(near(await played(['/numbered.m3u8']), packets)).toEqual([true, 'playback.completed']);
+  });
+
+  test('leaves out a gap, for which nothing is asked, and names of other schemes', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    const gaps = Array.from({ length: 6 }, (_, n) => ['#EXT-X-GAP', `gap-${n}.mp3`]).flat();
+    harness.files.set('/gaps.m3u8', media(['seg.mp3', ...gaps, 'ftp://radio.test/seg.mp3', 'seg.mp3'], true));
+    harness.files.set('/plain.m3u8', media(['seg.mp3', 'seg.mp3'], true));
+    const [packets] = await played(['/plain.m3u8']);
+    expect(near(await played(['/gaps.m3u8']), packets)).toEqual([true, 'playback.completed']);
+    expect(harness.requests.filter((path) => path.includes('gap-'))).toEqual([]);
+  });
+
   test('is refused where it is encrypted, fragmented, or without an end among files', async () => {
     harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
     harness.files.set('/key.m3u8', media(['#EXT-X-KEY:METHOD=AES-128,URI="k"', 'seg.mp3'], true));
@@ -256,7 +305,7 @@ test('a text of any kind is read without an error, and names nothing but http(s)
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
       const read = parsePlaylist(lines.join('\n'), 'https://radio.test/list');
-      const urls = read.type === 'media' ? read.segments : 'urls' in read ? read.urls : [];
+      const urls = read.type === 'media' ? read.segments.flatMap(({ url }) => url ?? []) : 'urls' in read ? read.urls : [];
       for (const url of urls) expect(url).toMatch(/^https?:\/\//);
     }),
   );
