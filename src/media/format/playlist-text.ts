@@ -56,7 +56,10 @@ function entries(names: readonly string[], base: string): PlaylistText {
   return { type: 'entries', urls: names.flatMap((name) => httpUrl(name, base) ?? []) };
 }
 
-/** The variants, the cheapest first: a telephone hears no difference. One without video comes before one with it. */
+/**
+ * The variants, the cheapest first: a telephone hears no difference. One without video comes before one with it, and
+ * before all come those of sound alone (RFC 8216 §4.3.4.1), which may be other languages: first the author's default.
+ */
 function variants(lines: readonly string[], base: string): PlaylistText {
   const found: { readonly name: string; readonly cost: number }[] = [];
   // From the end, so that the name which follows a variant is known: a search from each variant is quadratic.
@@ -69,11 +72,11 @@ function variants(lines: readonly string[], base: string): PlaylistText {
     if (name !== undefined) found.push({ name, cost: bandwidth + (video ? 1e12 : 0) });
   }
   const renditions = lines.flatMap((line) => {
-    const uri = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
-    return uri ?? [];
+    const name = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
+    return name === undefined ? [] : { name, cost: /[:,]DEFAULT=YES/.test(line) ? 0 : 1 };
   });
-  const cheapest = found.reverse().sort((a, b) => a.cost - b.cost);
-  const names = [...renditions, ...cheapest.map((variant) => variant.name)];
+  const byCost = [renditions, found.reverse()].flatMap((each) => each.sort((a, b) => a.cost - b.cost));
+  const names = byCost.map(({ name }) => name);
   if (names.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
   return { type: 'variants', urls: names.flatMap((each) => httpUrl(each, base) ?? []) };
 }

@@ -279,6 +279,22 @@ test('the variants of a playlist are told the cheapest first, each with the name
   });
 });
 
+test('of several languages the one that its author made the default is told first', () => {
+  const audio = (name: string, rest: string) => `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="${name}",URI="${name}.m3u8"${rest}`;
+  const master = [
+    '#EXTM3U',
+    audio('fr', ',DEFAULT=NO,AUTOSELECT=YES'),
+    audio('described', ''),
+    audio('en', ',LANGUAGE="en",DEFAULT=YES'),
+    '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"',
+    'video.m3u8',
+  ];
+  expect(parsePlaylist(master.join('\n'), 'https://tv.test/')).toEqual({
+    type: 'variants',
+    urls: ['en', 'fr', 'described', 'video'].map((name) => `https://tv.test/${name}.m3u8`),
+  });
+});
+
 test('a playlist of nothing but variants, or of a million lines, is read at once', () => {
   const variants = (count: number) => parsePlaylist(`#EXTM3U\n${'#EXT-X-STREAM-INF:\n'.repeat(count)}`, 'https://radio.test/');
   const began = performance.now();
