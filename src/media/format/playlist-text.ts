@@ -1,5 +1,5 @@
 /** Texts that name sources: M3U (RFC 8216 where it is HLS) and PLS. Pure. */
-import { PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
+import { HLS_SEGMENTS_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
 
 /** One segment of HLS: a resource, or a part of one. */
 interface HlsSegment {
@@ -86,31 +86,40 @@ function media(lines: readonly string[], base: string): PlaylistText {
     Number(lines.find((line) => line.startsWith(`${tag}:`))?.slice(tag.length + 1) ?? 0) || 0;
   const encrypted = lines.some((line) => line.startsWith('#EXT-X-KEY:') && !/METHOD=NONE/.test(line));
   if (encrypted || lines.some((line) => line.startsWith('#EXT-X-MAP:'))) return { type: 'unsupported' };
-  const segments = segmentsOf(lines, base);
-  if (segments === undefined) return { type: 'unsupported' };
-  if (segments.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
+  const named = namedSegments(lines);
+  if (named === undefined) return { type: 'unsupported' };
+  const ended = lines.includes('#EXT-X-ENDLIST');
+  if (ended && named.length > HLS_SEGMENTS_MAX) return { type: 'too many entries' };
+  // A stream without an end is heard from its last segments on. Some keep hours of those before.
+  const passed = ended ? 0 : Math.max(0, named.length - PLAYLIST_ENTRIES_MAX);
+  const sequence = lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0;
   return {
     type: 'media',
-    segments,
-    sequence: BigInt(lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0),
+    segments: named.slice(passed).map(({ name, isGap, part }) => ({ url: isGap ? undefined : httpUrl(name, base), part })),
+    sequence: BigInt(sequence) + BigInt(passed),
     targetSec: Math.min(TARGET_MAX_SEC, Math.max(TARGET_MIN_SEC, number('#EXT-X-TARGETDURATION'))),
-    ended: lines.includes('#EXT-X-ENDLIST'),
+    ended,
   };
 }
 
+interface NamedSegment {
+  readonly name: string;
+  readonly isGap: boolean;
+  readonly part: HlsSegment['part'];
+}
+
 /** The segments in order; undefined where a part is named that begins nowhere (RFC 8216 §4.3.2.2). */
-function segmentsOf(lines: readonly string[], base: string): HlsSegment[] | undefined {
-  const segments: HlsSegment[] = [];
+function namedSegments(lines: readonly string[]): NamedSegment[] | undefined {
+  const segments: NamedSegment[] = [];
   let range: string | undefined;
   let isGap = false;
   for (const line of lines) {
     if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1);
     if (line === '#EXT-X-GAP') isGap = true;
     if (line === '' || line.startsWith('#')) continue;
-    const url = httpUrl(line, base);
-    const part = range === undefined ? undefined : partOf(range, url, segments.at(-1));
+    const part = range === undefined ? undefined : partOf(range, line, segments.at(-1));
     if (range !== undefined && part === undefined) return undefined;
-    segments.push({ url: isGap ? undefined : url, part });
+    segments.push({ name: line, isGap, part });
     range = undefined;
     isGap = false;
   }
@@ -118,9 +127,9 @@ function segmentsOf(lines: readonly string[], base: string): HlsSegment[] | unde
 }
 
 /** Reads `bytes[@from]`. Without `from` the part follows that of the segment before, which is of the same resource. */
-function partOf(range: string, url: string | undefined, before: HlsSegment | undefined): HlsSegment['part'] {
+function partOf(range: string, name: string, before: NamedSegment | undefined): HlsSegment['part'] {
   const [, bytes, named] = /^(\d{1,15})(?:@(\d{1,15}))?$/.exec(range) ?? [];
-  const follows = before?.part !== undefined && before.url === url ? before.part.from + before.part.bytes : undefined;
+  const follows = before?.part !== undefined && before.name === name ? before.part.from + before.part.bytes : undefined;
   const from = named === undefined ? follows : Number(named);
   return bytes === undefined || from === undefined ? undefined : { from, bytes: Number(bytes) };
 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
+import { HLS_SEGMENTS_MAX, PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { type Call, Harness } from '../harness.ts';
@@ -277,6 +277,21 @@ test('the variants of a playlist are told the cheapest first, each with the name
     type: 'variants',
     urls: ['sound', 'fair', 'fair', 'dear'].map((name) => `https://radio.test/${name}.m3u8`),
   });
+});
+
+test('an HLS stream of hours is read: with an end all of it, without one its last segments by their numbers', () => {
+  const text = (count: number, ended: boolean) =>
+    ['#EXTM3U', '#EXT-X-TARGETDURATION:6', '#EXT-X-MEDIA-SEQUENCE:7']
+      .concat(Array.from({ length: count }, (_, n) => `#EXTINF:6,\n#EXT-X-BYTERANGE:10${n === 0 ? '@0' : ''}\nall.ts`))
+      .concat(ended ? '#EXT-X-ENDLIST' : [])
+      .join('\n');
+  const whole = parsePlaylist(text(HLS_SEGMENTS_MAX, true), 'https://radio.test/');
+  expect(whole.type === 'media' && [whole.segments.length, whole.sequence]).toEqual([HLS_SEGMENTS_MAX, 7n]);
+  expect(parsePlaylist(text(HLS_SEGMENTS_MAX + 1, true), 'https://radio.test/').type).toBe('too many entries');
+  const live = parsePlaylist(text(2 * PLAYLIST_ENTRIES_MAX, false), 'https://radio.test/');
+  expect(live).toMatchObject({ type: 'media', sequence: BigInt(7 + PLAYLIST_ENTRIES_MAX), ended: false });
+  const [first] = live.type === 'media' ? live.segments : [];
+  expect(first).toEqual({ url: 'https://radio.test/all.ts', part: { from: 10 * PLAYLIST_ENTRIES_MAX, bytes: 10 } });
 });
 
 test('of several languages the one that its author made the default is told first', () => {
