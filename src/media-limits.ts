@@ -28,6 +28,8 @@ export const PLAYLIST_MAX_BYTES = 1024 * 1024;
 export const PLAYLIST_LINES_MAX = 20_000;
 export const PLAYLIST_ENTRIES_MAX = 1_000;
 export const PLAYLIST_DEPTH_MAX = 3;
+/** Segments of an HLS stream with an end: seven hours of 6 s, which are read in 6 ms. */
+export const HLS_SEGMENTS_MAX = 4_000;
 /** Segments of an HLS stream that fail one after the other before it has failed. */
 export const HLS_FAILURES_MAX = 3;
 /**

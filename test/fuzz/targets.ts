@@ -238,7 +238,7 @@ function readSmpp(bytes: Uint8Array): string {
 
 function readPlaylist(bytes: Uint8Array): string {
   const found = parsePlaylist(utf8(bytes), 'http://radio.example/list');
-  return JSON.stringify(found).slice(0, 2_000);
+  return JSON.stringify(found, (_, value) => (typeof value === 'bigint' ? `${value}` : value)).slice(0, 2_000);
 }
 
 const whole = (read: (pieces: readonly Uint8Array[]) => string) => ({
@@ -320,7 +320,19 @@ export const TARGETS: readonly Target[] = [
   },
   {
     name: 'playlist',
-    words: ['#EXTM3U', '#EXTINF:', '#EXT-X-MEDIA-SEQUENCE:', '[playlist]', 'File1=', '\n', 'http://', '..//', '#EXT-X-KEY:'],
+    words: [
+      '#EXTM3U',
+      '#EXTINF:',
+      '#EXT-X-MEDIA-SEQUENCE:',
+      '[playlist]',
+      'File1=',
+      '\n',
+      'http://',
+      '..//',
+      '#EXT-X-KEY:',
+      '#EXT-X-BYTERANGE:',
+      '#EXT-X-GAP',
+    ],
     read: readPlaylist,
   },
   { name: 'websocket-control', words: JSON_WORDS, read: dialect((options) => new ControlledAudio(options)) },

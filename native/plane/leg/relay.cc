@@ -1,5 +1,6 @@
 #include "plane/leg/relay.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sidetone {
@@ -39,6 +40,14 @@ void Relay::end() {
   fades_out_ = false;
 }
 
+/** Whether a packet that comes now is not one too many. */
+bool Relay::in_time(int64_t now_us) {
+  paid_us_ = std::max(paid_us_, now_us);
+  if (paid_us_ - now_us > (at_once_most - 1) * each_us) return false;
+  paid_us_ += each_us;
+  return true;
+}
+
 bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestamp, int64_t now_us, Numbers& numbers) {
   if (!on() || fades_out_) return false;
   numbers.first = state_ == State::armed;
@@ -64,6 +73,7 @@ bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestam
   if (ahead <= -static_cast<int32_t>(back_most) ||
       (taken_ < back_most && static_cast<int16_t>(numbers.sequence - first_sequence_) < 0))
     return false;
+  if (!in_time(now_us)) return false;
   if (taken_ < back_most) taken_++;
   if (ahead > 0) {
     last_sequence_ = numbers.sequence;

@@ -57,9 +57,14 @@ class Relay {
   /** The same into a pipe to another node. Packets that come after frames of our own are numbered as if they were on
    * time, so that a burst after a stall stays in the jitter buffer of the mix there as delay, for seconds. */
   static constexpr int64_t pipe_patience_us = 240'000;
+  /** Packets that leave at once, as they come after a stall of the network: two seconds. */
+  static constexpr int64_t at_once_most = 100;
+  /** One packet in so long leaves of those that go on: twice as many as a far end speaks. */
+  static constexpr int64_t each_us = 10'000;
 
  private:
   enum class State : uint8_t { off, armed, on, ending };
+  bool in_time(int64_t now_us);
   static constexpr size_t fade_samples(Codec codec) { return codec_samples(codec, frame_units) / 4; }  // 5 ms
   static constexpr uint16_t back_most = 100;
   static constexpr int32_t jump_most = 8000;  // a second
@@ -76,6 +81,7 @@ class Relay {
   uint16_t last_sequence_ = 0;
   uint32_t last_timestamp_ = 0;
   int64_t last_us_ = 0;
+  int64_t paid_us_ = 0;  // when as many may leave at once again
 };
 
 }  // namespace sidetone

@@ -152,7 +152,7 @@ TEST("what is passed on does not wait for a tick") {
   }
 }
 
-TEST("of a flood no more is passed on than a leg may take in a tick, however often it wakes the plane") {
+TEST("of a flood twice what anybody speaks is passed on, and two seconds at once, however often it wakes the plane") {
   for (const bool rings : {true, false}) {
     Two two(rings);
     two.now = now_of_system();
@@ -168,15 +168,37 @@ TEST("of a flood no more is passed on than a leg may take in a tick, however oft
         two.a().timestamp -= 160;
       }
     });
+    const int64_t began_us = now_of_system().us;
     uint32_t ticks = 0;
     for (int i = 0; i < 20; i++) ticks += two.plane->run().ticks;
+    const int64_t lasted_us = now_of_system().us - began_us;
     done = true;
     flood.join();
     CHECK(two.plane->counters(2, after));
-    const uint32_t passed = after.sent - before.sent;
+    const int64_t passed = after.sent - before.sent;
     CHECK(ticks > 0 && passed > 0);
-    CHECK(passed <= (ticks + 1) * 2 * Receiver::most);
+    CHECK(passed <= Relay::at_once_most + lasted_us / Relay::each_us + ticks + 1);
   }
+}
+
+TEST("who was held up for a second is passed on to the last packet, and one who floods goes on to be heard") {
+  Two two;
+  two.talk(settled);
+  (void)two.b().packets();
+  for (int i = 0; i < 50; i++) two.a().say(marked(i));
+  two.tick();
+  CHECK(two.b().packets().size() == 50);
+  size_t heard = 0;
+  for (int i = 0; i < 100; i++) {  // 50 packets a tick, for two seconds
+    for (int copy = 0; copy < 50; copy++) {
+      two.a().say(marked(copy));
+      if (copy > 0) two.a().timestamp -= 160;
+    }
+    two.b().say(marked(i));
+    two.tick();
+    heard += two.b().packets().size();
+  }
+  CHECK(heard >= 200 && heard <= 300);
 }
 
 TEST("nobody hears a click when a bridge of two is made, joined by a third, left, muted or told to be quieter") {

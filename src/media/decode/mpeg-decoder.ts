@@ -19,9 +19,10 @@ export class MpegDecoder extends LibraryDecoder {
   readonly #framer = new MpegFramer();
   /** The seek under way, while the place to begin at has not come. */
   #seek: MpegSeek | undefined;
-  /** Source samples to throw away, and those to keep after them. */
+  /** Source samples to throw away, those to keep after them, and those to throw away then, before all others. */
   #discard = 0;
   #left = Infinity;
+  #padding = 0;
   #skipped: number | undefined;
 
   /** `open` gives an instance of mpg123 for frames of a layer. `closed` is called when this decoder is closed. */
@@ -58,6 +59,7 @@ export class MpegDecoder extends LibraryDecoder {
     if (found === undefined) return NO_PCM;
     this.#discard = this.#seek.discard;
     this.#left = this.#seek.left ?? Infinity;
+    this.#padding = this.#seek.padding;
     this.#seek = undefined;
     return await this.#decode(found);
   }
@@ -94,14 +96,26 @@ export class MpegDecoder extends LibraryDecoder {
 
   #kept(channels: readonly Float32Array[], samples: number, hz: number): Pcm {
     this.isHeard = true;
-    const thrown = Math.min(this.#discard, samples);
-    this.#discard -= thrown;
-    const kept = Math.min(this.#left, samples - thrown);
-    this.#left -= kept;
-    return this.output.add(
-      channels.map((channel) => channel.subarray(thrown, thrown + kept)),
-      hz,
-    );
+    const parts: Pcm[] = [];
+    for (let at = 0; at < samples; ) {
+      const thrown = Math.min(this.#discard, samples - at);
+      this.#discard -= thrown;
+      at += thrown;
+      const kept = Math.min(this.#left, samples - at);
+      this.#left -= kept;
+      const [from, until] = [at, at + kept];
+      at = until;
+      parts.push(
+        this.output.add(
+          channels.map((channel) => channel.subarray(from, until)),
+          hz,
+        ),
+      );
+      if (this.#left > 0) continue;
+      this.#discard = this.#padding;
+      this.#left = Infinity;
+    }
+    return joined(parts);
   }
 }
 

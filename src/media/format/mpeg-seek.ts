@@ -1,7 +1,13 @@
 /**
  * Finds a place in MPEG audio without decoding what lies before it: frames are counted by their headers, and those just
  * before the place are kept, because a frame may take bits from earlier ones (the reservoir) and its sound overlaps the
- * one before. Pure.
+ * one before.
+ *
+ *   files that were joined:  tag │ delay │ sound of the first │ padding │ tag │ delay │ sound of the second │ padding
+ *   what is heard:                        └──────────────────┘         └─────────────────────────────────────────┘
+ *
+ * A tag describes the file that it was made for. What follows that file's frames is heard in full, as mpg123 has it
+ * when it reads from the start. Pure.
  */
 import { encoderTag } from './mpeg-frame.ts';
 import type { FramedMpeg } from './mpeg-framer.ts';
@@ -19,7 +25,8 @@ export class MpegSeek {
   #frameSamples = 1152;
   #hz = 0;
   #trim = 0;
-  #total: number | undefined;
+  /** The frames that the encoder's tag names, and the samples of sound in them. */
+  #tagged: { readonly frames: number; readonly samples: number } | undefined;
   #kept: { readonly index: number; readonly frame: FramedMpeg }[] = [];
   #discard = 0;
 
@@ -34,19 +41,34 @@ export class MpegSeek {
     return this.#discard;
   }
 
-  /** Source samples there are from the place to the end; undefined where nothing says so. */
+  /** Source samples from the place to the end of the file that the tag describes; undefined where none is cut off. */
   get left(): number | undefined {
-    return this.#total === undefined ? undefined : Math.max(0, this.#total - this.#target + this.#trim);
+    const left = (this.#tagged?.samples ?? 0) - this.#place;
+    return left > 0 ? left : undefined;
+  }
+
+  /** Source samples to throw away after those. */
+  get padding(): number {
+    return this.#tagged === undefined ? 0 : this.#tagged.frames * this.#frameSamples - this.#trim - this.#tagged.samples;
   }
 
   /** The length of all frames so far, at `outHz`. It is asked for where the place was past the end. */
   get outLength(): number {
-    const samples = this.#total ?? this.#frames * this.#frameSamples;
-    return this.#hz === 0 ? 0 : Math.round((samples * this.#outHz) / this.#hz);
+    const { frames, samples } = this.#tagged ?? { frames: Infinity, samples: 0 };
+    const later = this.#frames - frames;
+    const heard = later < 0 ? Math.max(0, this.#frames * this.#frameSamples - this.#trim) : samples + later * this.#frameSamples;
+    return this.#hz === 0 ? 0 : Math.round((heard * this.#outHz) / this.#hz);
   }
 
+  get #place(): number {
+    return Math.floor((this.#outSamples * this.#hz) / this.#outHz);
+  }
+
+  /** The place among all samples of all frames. */
   get #target(): number {
-    return Math.floor((this.#outSamples * this.#hz) / this.#outHz) + this.#trim;
+    const tagged = this.#tagged;
+    if (tagged === undefined || this.#place < tagged.samples) return this.#place + this.#trim;
+    return tagged.frames * this.#frameSamples + this.#place - tagged.samples;
   }
 
   /** Takes frames. Undefined while the place has not come; then the frames that the decoder is to be given. */
@@ -54,6 +76,8 @@ export class MpegSeek {
     for (const [index, frame] of frames.entries()) {
       if (!this.#reached(frame)) continue;
       const kept = this.#kept;
+      // A decoder that begins with the tag of a later file would take it for that of the whole.
+      if (kept[0] !== undefined && tagOf(kept[0].frame) !== undefined) kept.shift();
       this.#discard = this.#target - (kept[0]?.index ?? 0) * this.#frameSamples;
       this.#kept = [];
       return [...kept.map((each) => each.frame), ...frames.slice(index + 1)];
@@ -68,18 +92,25 @@ export class MpegSeek {
       this.#first = false;
       this.#hz = header.hz;
       this.#frameSamples = header.samples;
-      const tag = encoderTag(frame.bytes, 0, { ...header, bytes: frame.bytes.length });
+      const tag = tagOf(frame);
       if (tag !== undefined) {
-        if (tag.delay !== undefined) {
-          this.#trim = tag.delay + DECODER_DELAY;
-          if (tag.frames > 0) this.#total = Math.max(0, tag.frames * header.samples - tag.delay - tag.padding);
-        }
+        if (tag.delay !== undefined) this.#describe(tag.frames, tag.delay, tag.padding);
         return false;
       }
     }
     const index = this.#frames++;
     const wanted = Math.floor(this.#target / this.#frameSamples);
     if (index >= wanted - BEFORE_FRAMES) this.#kept.push({ index, frame: { header, bytes: frame.bytes.slice() } });
-    return index >= wanted && this.left !== 0;
+    return index >= wanted;
+  }
+
+  #describe(frames: number, delay: number, padding: number): void {
+    this.#trim = delay + DECODER_DELAY;
+    if (frames === 0) return;
+    const whole = frames * this.#frameSamples;
+    this.#tagged = { frames, samples: Math.max(0, Math.min(whole - delay - padding, whole - this.#trim)) };
   }
 }
+
+const tagOf = ({ header, bytes }: FramedMpeg): ReturnType<typeof encoderTag> =>
+  encoderTag(bytes, 0, { ...header, bytes: bytes.length });

@@ -1,12 +1,20 @@
 /** Texts that name sources: M3U (RFC 8216 where it is HLS) and PLS. Pure. */
-import { PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
+import { HLS_SEGMENTS_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
+
+/** One segment of HLS: a resource, or a part of one. */
+interface HlsSegment {
+  /** The resource, or undefined where none is fetched: a gap, or a name that is no http(s) URL. Each has its number. */
+  readonly url: string | undefined;
+  /** The bytes of the resource that are the segment; undefined where it is the whole. */
+  readonly part: { readonly from: number; readonly bytes: number } | undefined;
+}
 
 /** One media playlist of HLS. */
 export interface HlsMedia {
   readonly type: 'media';
-  readonly segments: readonly string[];
-  /** Number of the first segment. */
-  readonly sequence: number;
+  readonly segments: readonly HlsSegment[];
+  /** Number of the first segment, of up to 64 bits: some servers take the time in nanoseconds. */
+  readonly sequence: bigint;
   readonly targetSec: number;
   /** Nothing is added any more. */
   readonly ended: boolean;
@@ -48,7 +56,10 @@ function entries(names: readonly string[], base: string): PlaylistText {
   return { type: 'entries', urls: names.flatMap((name) => httpUrl(name, base) ?? []) };
 }
 
-/** The variants, the cheapest first: a telephone hears no difference. One without video comes before one with it. */
+/**
+ * The variants, the cheapest first: a telephone hears no difference. One without video comes before one with it, and
+ * before all come those of sound alone (RFC 8216 §4.3.4.1), which may be other languages: first the author's default.
+ */
 function variants(lines: readonly string[], base: string): PlaylistText {
   const found: { readonly name: string; readonly cost: number }[] = [];
   // From the end, so that the name which follows a variant is known: a search from each variant is quadratic.
@@ -61,11 +72,11 @@ function variants(lines: readonly string[], base: string): PlaylistText {
     if (name !== undefined) found.push({ name, cost: bandwidth + (video ? 1e12 : 0) });
   }
   const renditions = lines.flatMap((line) => {
-    const uri = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
-    return uri ?? [];
+    const name = /^#EXT-X-MEDIA:.*TYPE=AUDIO/.test(line) ? /URI="([^"]+)"/.exec(line)?.[1] : undefined;
+    return name === undefined ? [] : { name, cost: /[:,]DEFAULT=YES/.test(line) ? 0 : 1 };
   });
-  const cheapest = found.reverse().sort((a, b) => a.cost - b.cost);
-  const names = [...renditions, ...cheapest.map((variant) => variant.name)];
+  const byCost = [renditions, found.reverse()].flatMap((each) => each.sort((a, b) => a.cost - b.cost));
+  const names = byCost.map(({ name }) => name);
   if (names.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
   return { type: 'variants', urls: names.flatMap((each) => httpUrl(each, base) ?? []) };
 }
@@ -75,15 +86,52 @@ function media(lines: readonly string[], base: string): PlaylistText {
     Number(lines.find((line) => line.startsWith(`${tag}:`))?.slice(tag.length + 1) ?? 0) || 0;
   const encrypted = lines.some((line) => line.startsWith('#EXT-X-KEY:') && !/METHOD=NONE/.test(line));
   if (encrypted || lines.some((line) => line.startsWith('#EXT-X-MAP:'))) return { type: 'unsupported' };
-  const names = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  if (names.length > PLAYLIST_ENTRIES_MAX) return { type: 'too many entries' };
+  const named = namedSegments(lines);
+  if (named === undefined) return { type: 'unsupported' };
+  const ended = lines.includes('#EXT-X-ENDLIST');
+  if (ended && named.length > HLS_SEGMENTS_MAX) return { type: 'too many entries' };
+  // A stream without an end is heard from its last segments on. Some keep hours of those before.
+  const passed = ended ? 0 : Math.max(0, named.length - PLAYLIST_ENTRIES_MAX);
+  const sequence = lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0;
   return {
     type: 'media',
-    segments: names.flatMap((name) => httpUrl(name, base) ?? []),
-    sequence: Math.max(0, Math.floor(number('#EXT-X-MEDIA-SEQUENCE'))),
+    segments: named.slice(passed).map(({ name, isGap, part }) => ({ url: isGap ? undefined : httpUrl(name, base), part })),
+    sequence: BigInt(sequence) + BigInt(passed),
     targetSec: Math.min(TARGET_MAX_SEC, Math.max(TARGET_MIN_SEC, number('#EXT-X-TARGETDURATION'))),
-    ended: lines.includes('#EXT-X-ENDLIST'),
+    ended,
   };
+}
+
+interface NamedSegment {
+  readonly name: string;
+  readonly isGap: boolean;
+  readonly part: HlsSegment['part'];
+}
+
+/** The segments in order; undefined where a part is named that begins nowhere (RFC 8216 §4.3.2.2). */
+function namedSegments(lines: readonly string[]): NamedSegment[] | undefined {
+  const segments: NamedSegment[] = [];
+  let range: string | undefined;
+  let isGap = false;
+  for (const line of lines) {
+    if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1);
+    if (line === '#EXT-X-GAP') isGap = true;
+    if (line === '' || line.startsWith('#')) continue;
+    const part = range === undefined ? undefined : partOf(range, line, segments.at(-1));
+    if (range !== undefined && part === undefined) return undefined;
+    segments.push({ name: line, isGap, part });
+    range = undefined;
+    isGap = false;
+  }
+  return segments;
+}
+
+/** Reads `bytes[@from]`. Without `from` the part follows that of the segment before, which is of the same resource. */
+function partOf(range: string, name: string, before: NamedSegment | undefined): HlsSegment['part'] {
+  const [, bytes, named] = /^(\d{1,15})(?:@(\d{1,15}))?$/.exec(range) ?? [];
+  const follows = before?.part !== undefined && before.name === name ? before.part.from + before.part.bytes : undefined;
+  const from = named === undefined ? follows : Number(named);
+  return bytes === undefined || from === undefined ? undefined : { from, bytes: Number(bytes) };
 }
 
 /** The http(s) URL that `name` stands for; undefined where it is a file path or of another scheme. */

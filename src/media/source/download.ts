@@ -14,6 +14,8 @@ import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
 export interface DownloadTarget {
   readonly outbound: AudioOutbound;
   readonly url: string;
+  /** The bytes that are asked for; undefined: all. More may come, where all begins where the part does. */
+  readonly part?: { readonly from: number; readonly bytes: number } | undefined;
   /** Ends the request, or the reading of its body, at any time. */
   readonly signal: AbortSignal;
   /** The most that is read, packed and unpacked; a live stream has no such limit. */
@@ -39,10 +41,12 @@ export class Download {
   #unpacked = 0;
   #body: IncomingBody;
   #read = 0;
-  /** The length of the whole, where an answer of a part of it told it. */
+  /** The byte of the resource at which the first answer begins. */
+  readonly #from: number;
+  /** The bytes from there to the end, where the first answer told the length of the whole. */
   readonly #total: number | undefined;
   /** The byte at which the download was last resumed. */
-  #resumedAt = 0;
+  #resumedAt: number;
   #closed = false;
   /** The milliseconds that bytes were waited for, and the bytes that came meanwhile, since the rate was last judged. */
   #waitedMs = 0;
@@ -54,21 +58,27 @@ export class Download {
     this.#coding = coding;
     this.response = response;
     this.#body = response.body;
-    const total = /^bytes 0-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
-    this.#total = total === undefined ? undefined : Number(total);
+    this.#from = response.status === 206 ? (target.part?.from ?? 0) : 0;
+    const range = /^bytes 0-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
+    const total = response.status === 206 ? range : response.headers.get('content-length');
+    this.#total = total === undefined || total === null || target.part !== undefined ? undefined : Number(total);
+    this.#resumedAt = this.#from;
   }
 
   /**
    * Asks for the URL. `headers` may make the request conditional. Rejects with `Refusal`, also where the length is over
-   * the limit.
+   * the limit, and where a part is asked for and the answer begins elsewhere.
    */
   static async open(target: DownloadTarget, headers: Readonly<Record<string, string>>): Promise<Download> {
-    const response = await requestAudio(target.outbound, target.url, headers, target.signal);
+    const { part } = target;
+    const asked = part === undefined ? headers : { ...headers, range: `bytes=${part.from}-${part.from + part.bytes - 1}` };
+    const response = await requestAudio(target.outbound, target.url, asked, target.signal);
     const coding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? '';
     const refuse = (reason: 'rejected' | 'unsupported') => {
       response.body.close();
       throw new Refusal(reason, false, response.status);
     };
+    if (part !== undefined && !begins(response, part.from)) refuse('unsupported');
     if (Number(response.headers.get('content-length') ?? 0) > (target.maxBytes ?? SOURCE_MAX_BYTES)) refuse('rejected');
     if (coding !== '' && coding !== 'identity' && !CODINGS.has(coding)) refuse('unsupported');
     return new Download(target, response, CODINGS.has(coding) ? coding : undefined);
@@ -168,7 +178,7 @@ export class Download {
    */
   async #resume(): Promise<boolean> {
     const { headers, status } = this.response;
-    const at = this.#read;
+    const at = this.#from + this.#read;
     const validator = headers.get('etag') ?? headers.get('last-modified') ?? undefined;
     const ranges = headers.get('accept-ranges') === 'bytes' || status === 206;
     if (this.#closed || !ranges || at <= this.#resumedAt) return false;
@@ -178,11 +188,16 @@ export class Download {
     const range = { range: `bytes=${at}-`, 'if-range': validator };
     const rest = await requestAudio(outbound, url, range, signal).catch(() => undefined);
     if (rest === undefined) return false;
-    if (rest.status !== 206 || rest.headers.get('content-range')?.startsWith(`bytes ${at}-`) !== true || this.#closed) {
+    if (rest.status !== 206 || !begins(rest, at) || this.#closed) {
       rest.body.close();
       return false;
     }
     this.#body = rest.body;
     return true;
   }
+}
+
+/** Whether an answer begins at that byte of its resource. */
+function begins({ status, headers }: GetResponse, at: number): boolean {
+  return status === 206 ? headers.get('content-range')?.startsWith(`bytes ${at}-`) === true : at === 0;
 }

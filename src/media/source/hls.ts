@@ -15,10 +15,12 @@ export class HlsBody {
   readonly #target: DownloadTarget;
   #media: HlsMedia;
   /** Number of the next segment. */
-  #next: number;
+  #next: bigint;
   #segment: Download | undefined;
   /** The bytes that have come of the segment. */
   #bytes = 0;
+  /** The bytes that are still to come of a segment that is a part of its resource. */
+  #left = Infinity;
   #failures = 0;
   /** When a playlist last named a segment that is new. */
   #newAt = performance.now();
@@ -28,7 +30,7 @@ export class HlsBody {
   constructor(target: DownloadTarget, media: HlsMedia) {
     this.#target = target;
     this.#media = media;
-    this.#next = media.sequence + (media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
+    this.#next = media.sequence + BigInt(media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
   }
 
   /**
@@ -39,10 +41,11 @@ export class HlsBody {
       if (this.#closed) throw new Refusal('unreachable', true, 200);
       if (this.#segment === undefined && !(await this.#advance())) return undefined;
       try {
-        const chunk = await this.#segment?.next();
+        const chunk = this.#left === 0 ? undefined : (await this.#segment?.next())?.subarray(0, this.#left);
         if (chunk !== undefined) {
           this.#failures = 0;
           this.#bytes += chunk.length;
+          this.#left -= chunk.length;
           return chunk;
         }
         if (this.#bytes === 0) throw new Refusal('invalid_response', false, 200);
@@ -64,17 +67,19 @@ export class HlsBody {
   async #advance(): Promise<boolean> {
     for (;;) {
       const { segments, sequence, ended } = this.#media;
-      this.#next = Math.max(this.#next, sequence); // What has left the playlist is gone.
-      const url = segments[this.#next - sequence];
-      if (url === undefined) {
+      if (this.#next < sequence) this.#next = sequence; // What has left the playlist is gone.
+      const segment = segments[Number(this.#next - sequence)];
+      if (segment === undefined) {
         if (ended) return false;
         await this.#reload();
         continue;
       }
       this.#next++;
+      if (segment.url === undefined) continue;
       this.#bytes = 0;
+      this.#left = segment.part?.bytes ?? Infinity;
       try {
-        this.#segment = await Download.open({ ...this.#target, url }, {});
+        this.#segment = await Download.open({ ...this.#target, url: segment.url, part: segment.part }, {});
         return true;
       } catch (error) {
         this.#failed(error);
@@ -92,8 +97,9 @@ export class HlsBody {
       const text = await readText(await Download.open(this.#target, {}));
       const media = parsePlaylist(text, this.#target.url);
       if (media.type !== 'media') throw new Refusal('invalid_response', false, 200);
-      if (media.sequence + media.segments.length > sequence + segments.length || media.ended) this.#newAt = performance.now();
-      if (media.sequence + media.segments.length < this.#next - 1) this.#next = media.sequence; // It began anew.
+      const end = media.sequence + BigInt(media.segments.length);
+      if (end > sequence + BigInt(segments.length) || media.ended) this.#newAt = performance.now();
+      if (end < this.#next - 1n) this.#next = media.sequence; // It began anew.
       this.#media = media;
     } catch (error) {
       this.#failed(error);

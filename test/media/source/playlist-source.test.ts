@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
+import { HLS_SEGMENTS_MAX, PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { type Call, Harness } from '../harness.ts';
@@ -155,6 +155,55 @@ describe('HLS', () => {
     expect([packets > 45, end]).toEqual([true, 'playback.completed']);
   });
 
+  test('of parts of one file is heard once, each part by the bytes that it names', async () => {
+    const file = await fixture('tone-24k-joint-cbr.mp3');
+    const third = Math.floor(file.length / 3);
+    const parts = [`${third}@0`, `${third}`, `${file.length - 2 * third}`];
+    const ranges: (string | null)[] = [];
+    harness.files.set('/all.mp3', (request) => {
+      const range = request.headers.get('range');
+      ranges.push(range);
+      const [, from = 0, until = 0] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '')?.map(Number) ?? [];
+      const headers = { 'content-range': `bytes ${from}-${until}/${file.length}` };
+      return new Response(file.slice(from, until + 1), { status: 206, headers });
+    });
+    const lines = parts.flatMap((part) => ['#EXTINF:1,', `#EXT-X-BYTERANGE:${part}`, 'all.mp3']);
+    harness.files.set('/parts.m3u8', media(lines, true));
+    harness.files.set('/whole.mp3', file);
+    const [whole] = await played(['/whole.mp3']);
+    expect(near(await played(['/parts.m3u8']), whole)).toEqual([true, 'playback.completed']);
+    const asked = [`bytes=0-${third - 1}`, `bytes=${third}-${2 * third - 1}`, `bytes=${2 * third}-${file.length - 1}`];
+    expect(ranges).toEqual([asked[0] ?? '', ...asked]);
+
+    // A server that knows no ranges sends the whole: right for what begins there, and wrong for all else.
+    harness.files.set('/all.mp3', file);
+    harness.files.set('/first.m3u8', media([`#EXT-X-BYTERANGE:${third}@0`, 'all.mp3'], true));
+    expect(near(await played(['/first.m3u8']), Math.round(whole / 3))).toEqual([true, 'playback.completed']);
+    harness.files.set('/second.m3u8', media([`#EXT-X-BYTERANGE:${third}@${third}`, 'all.mp3'], true));
+    expect(await refusal('/second.m3u8')).toBe('unsupported');
+    harness.files.set('/nowhere.m3u8', media([`#EXT-X-BYTERANGE:${third}`, 'all.mp3'], true));
+    expect(await refusal('/nowhere.m3u8')).toBe('unsupported');
+  });
+
+  test('is heard to its end where its segments are numbered by nanoseconds, which no double holds', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    const lines = ['#EXTM3U', '#EXT-X-TARGETDURATION:1', '#EXT-X-MEDIA-SEQUENCE:1789000000000000123'];
+    harness.files.set('/numbered.m3u8', text(...lines, 'seg.mp3', 'seg.mp3', '#EXT-X-ENDLIST'));
+    harness.files.set('/plain.m3u8', media(['seg.mp3', 'seg.mp3'], true));
+    const [packets] = await played(['/plain.m3u8']);
+    expect(near(await played(['/numbered.m3u8']), packets)).toEqual([true, 'playback.completed']);
+  });
+
+  test('leaves out a gap, for which nothing is asked, and names of other schemes', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    const gaps = Array.from({ length: 6 }, (_, n) => ['#EXT-X-GAP', `gap-${n}.mp3`]).flat();
+    harness.files.set('/gaps.m3u8', media(['seg.mp3', ...gaps, 'ftp://radio.test/seg.mp3', 'seg.mp3'], true));
+    harness.files.set('/plain.m3u8', media(['seg.mp3', 'seg.mp3'], true));
+    const [packets] = await played(['/plain.m3u8']);
+    expect(near(await played(['/gaps.m3u8']), packets)).toEqual([true, 'playback.completed']);
+    expect(harness.requests.filter((path) => path.includes('gap-'))).toEqual([]);
+  });
+
   test('is refused where it is encrypted, fragmented, or without an end among files', async () => {
     harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
     harness.files.set('/key.m3u8', media(['#EXT-X-KEY:METHOD=AES-128,URI="k"', 'seg.mp3'], true));
@@ -230,6 +279,37 @@ test('the variants of a playlist are told the cheapest first, each with the name
   });
 });
 
+test('an HLS stream of hours is read: with an end all of it, without one its last segments by their numbers', () => {
+  const text = (count: number, ended: boolean) =>
+    ['#EXTM3U', '#EXT-X-TARGETDURATION:6', '#EXT-X-MEDIA-SEQUENCE:7']
+      .concat(Array.from({ length: count }, (_, n) => `#EXTINF:6,\n#EXT-X-BYTERANGE:10${n === 0 ? '@0' : ''}\nall.ts`))
+      .concat(ended ? '#EXT-X-ENDLIST' : [])
+      .join('\n');
+  const whole = parsePlaylist(text(HLS_SEGMENTS_MAX, true), 'https://radio.test/');
+  expect(whole.type === 'media' && [whole.segments.length, whole.sequence]).toEqual([HLS_SEGMENTS_MAX, 7n]);
+  expect(parsePlaylist(text(HLS_SEGMENTS_MAX + 1, true), 'https://radio.test/').type).toBe('too many entries');
+  const live = parsePlaylist(text(2 * PLAYLIST_ENTRIES_MAX, false), 'https://radio.test/');
+  expect(live).toMatchObject({ type: 'media', sequence: BigInt(7 + PLAYLIST_ENTRIES_MAX), ended: false });
+  const [first] = live.type === 'media' ? live.segments : [];
+  expect(first).toEqual({ url: 'https://radio.test/all.ts', part: { from: 10 * PLAYLIST_ENTRIES_MAX, bytes: 10 } });
+});
+
+test('of several languages the one that its author made the default is told first', () => {
+  const audio = (name: string, rest: string) => `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="${name}",URI="${name}.m3u8"${rest}`;
+  const master = [
+    '#EXTM3U',
+    audio('fr', ',DEFAULT=NO,AUTOSELECT=YES'),
+    audio('described', ''),
+    audio('en', ',LANGUAGE="en",DEFAULT=YES'),
+    '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"',
+    'video.m3u8',
+  ];
+  expect(parsePlaylist(master.join('\n'), 'https://tv.test/')).toEqual({
+    type: 'variants',
+    urls: ['en', 'fr', 'described', 'video'].map((name) => `https://tv.test/${name}.m3u8`),
+  });
+});
+
 test('a playlist of nothing but variants, or of a million lines, is read at once', () => {
   const variants = (count: number) => parsePlaylist(`#EXTM3U\n${'#EXT-X-STREAM-INF:\n'.repeat(count)}`, 'https://radio.test/');
   const began = performance.now();
@@ -256,7 +336,7 @@ test('a text of any kind is read without an error, and names nothing but http(s)
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
       const read = parsePlaylist(lines.join('\n'), 'https://radio.test/list');
-      const urls = read.type === 'media' ? read.segments : 'urls' in read ? read.urls : [];
+      const urls = read.type === 'media' ? read.segments.flatMap(({ url }) => url ?? []) : 'urls' in read ? read.urls : [];
       for (const url of urls) expect(url).toMatch(/^https?:\/\//);
     }),
   );

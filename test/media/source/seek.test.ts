@@ -85,6 +85,27 @@ describe('a place in a source', () => {
     });
   }
 
+  test('is exact in MP3 files that were joined to one, each with the tag of its encoder', async () => {
+    const one = await fixture('sweep-44k-joint-vbr-id3.mp3');
+    const bytes = new Uint8Array(Buffer.concat([one, one, one]));
+    const length = (await decoded('mpeg', one, 0, 16_384)).samples;
+    const whole = await decoded('mpeg', bytes, 0, 16_384);
+    expect(whole.samples).toBeGreaterThan(3 * length);
+    // In the first, at and after its end, about the first frames and tag of the second, and in the third.
+    const places = [160, length - 700, length, length + 1, length + 500, length + 4_608, length + 4_800, 2 * length + 1_000];
+    for (const skip of places) {
+      for (const step of [997, 16_384]) {
+        const part = await decoded('mpeg', bytes, skip, step);
+        const { lag: off, alike } = lag(part.pcm, whole.pcm.slice(skip));
+        expect([skip, Math.abs(off) <= 1, alike > 0.98]).toEqual([skip, true, true]);
+        expect(Math.abs(part.pcm.length - (whole.pcm.length - skip))).toBeLessThanOrEqual(1);
+        expect(Math.abs(part.samples - whole.samples)).toBeLessThanOrEqual(1);
+      }
+    }
+    const past = await decoded('mpeg', bytes, whole.samples + 5_000, 4_096);
+    expect([past.pcm.length, Math.abs(past.samples - whole.samples) <= 1]).toEqual([0, true]);
+  });
+
   test('is found in a playlist, in any of its passes', async () => {
     server.files.set('/a.wav', wav(tone(400, 0.505, 8000), 8000));
     server.files.set('/b.wav', wav(tone(900, 0.25, 8000), 8000));

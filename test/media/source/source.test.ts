@@ -327,7 +327,11 @@ describe('a source of bad manners', () => {
 const large = wav(tone(300, 40, 8000), 8000);
 
 /** Cuts the n-th answer off after `lengths[n]` bytes, later ones after the last of them; knows ranges, or says so. */
-function cutting(lengths: readonly number[], headers: Record<string, string>, { honours = true, content = large } = {}) {
+function cutting(
+  lengths: readonly number[],
+  headers: Record<string, string>,
+  { honours = true, content = large, most: atMost = Infinity } = {},
+) {
   const ranges: (string | undefined)[] = [];
   const server = Bun.listen({
     hostname: '127.0.0.1',
@@ -338,12 +342,12 @@ function cutting(lengths: readonly number[], headers: Record<string, string>, { 
         const most = lengths[Math.min(ranges.length, lengths.length - 1)] ?? 0;
         ranges.push(range);
         const from = honours ? Number(range ?? 0) : 0;
+        const until = range === undefined ? content.length : Math.min(content.length, from + atMost);
         const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-        if (range !== undefined && honours)
-          fields.push(`content-range: bytes ${from}-${content.length - 1}/${content.length}\r\n`);
+        if (range !== undefined && honours) fields.push(`content-range: bytes ${from}-${until - 1}/${content.length}\r\n`);
         const status = range !== undefined && honours ? '206 Partial Content' : '200 OK';
-        socket.write(`HTTP/1.1 ${status}\r\nContent-Length: ${content.length - from}\r\n${fields.join('')}\r\n`);
-        socket.write(content.subarray(from, from + most));
+        socket.write(`HTTP/1.1 ${status}\r\nContent-Length: ${until - from}\r\n${fields.join('')}\r\n`);
+        socket.write(content.subarray(from, Math.min(until, from + most)));
         socket.end();
       },
     },
@@ -367,6 +371,13 @@ describe('a source whose connection breaks midway', () => {
     const server = cutting([200_000], { 'accept-ranges': 'bytes', etag: '"a"' });
     expect(await readAll(server.url)).toEqual(large);
     expect(server.ranges).toEqual([undefined, '200000', '400000', '600000']);
+    server.stop();
+  });
+
+  test('is heard whole where the server gives less of the rest than it is asked for', async () => {
+    const server = cutting([200_000, Infinity], { 'accept-ranges': 'bytes', etag: '"a"' }, { most: 250_000 });
+    expect(await readAll(server.url)).toEqual(large);
+    expect(server.ranges.slice(0, 3)).toEqual([undefined, '200000', '450000']);
     server.stop();
   });
 
