@@ -23,6 +23,7 @@ const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
  * The floor of a room: imports point to the same room or to a lower floor. Rooms of one floor never import each other.
  */
 const FLOOR: Readonly<Record<string, number>> = {
+  limits: -1,
   vocabulary: 0,
   bounds: 1,
   settings: 2,

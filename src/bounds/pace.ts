@@ -1,4 +1,4 @@
-import { PACE_ASKED_LATELY_MS } from '../sip-limits.ts';
+import { PACE_ASKED_LATELY_MS } from '../limits.ts';
 
 /**
  * Turns that follow each other evenly, so many a second of each name (`max_cps` of a trunk), and are given away a while

@@ -1,6 +1,6 @@
 /** Turns of INVITEs that another node gives away, and what may happen before its answer. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import { SIP_TRUNK_SILENT_MS } from '../../src/sip-limits.ts';
+import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer, sdp } from './raw-peer.ts';

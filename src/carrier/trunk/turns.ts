@@ -1,6 +1,6 @@
 /** The turns of a trunk's INVITEs: at most `max_cps` a second, evenly spaced, over all nodes that share them. */
 import { Pace } from '../../bounds/pace.ts';
-import { SIP_PACE_WAIT_MAX_MS } from '../../sip-limits.ts';
+import { SIP_PACE_WAIT_MAX_MS } from '../../limits.ts';
 import type { Trunk } from './trunk.ts';
 
 /** The turns that the nodes of a cluster share. */

@@ -5,8 +5,7 @@
  */
 import { Pace } from '../../bounds/pace.ts';
 import type { Clock } from '../../clock.ts';
-import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
-import { SIP_PACE_WAIT_MAX_MS } from '../../sip-limits.ts';
+import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS, SIP_PACE_WAIT_MAX_MS } from '../../limits.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Members } from '../membership/members.ts';
 import { homeOf } from './rendezvous.ts';

@@ -1,12 +1,12 @@
 /** Sources that are made to cost much: each is given up, and what is only damaged is not. */
 import { expect, test } from 'bun:test';
+import { HLS_TINY_PAUSE_MS } from '../../../src/limits.ts';
 import { OggReader, OggWriter } from '../../../src/media/format/ogg.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsBody } from '../../../src/media/source/hls.ts';
 import { Source } from '../../../src/media/source/source.ts';
-import { HLS_TINY_PAUSE_MS } from '../../../src/media-limits.ts';
 import type { GetResponse } from '../../../src/outbound/http-get.ts';
 import { tone } from '../sound.ts';
 import { wavFile } from './files.ts';

@@ -1,16 +1,16 @@
 /** What one application can take of the connections and the memory of sources, and what it leaves to the others. */
 import { expect, test } from 'bun:test';
-import { openPlaylist, openStream } from '../../../src/media/playback/playlist.ts';
-import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
-import { SourceCache } from '../../../src/media/source/source-cache.ts';
-import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import {
   PLAYLISTS_OF_APP_OPENING_MAX,
   PLAYLISTS_OF_APP_WAITING_MAX,
   SOURCE_CONNECTIONS_OF_APP_OPENING_MAX,
   SOURCE_HELD_OF_APP_MAX_BYTES,
   SOURCE_HELD_TOTAL_MAX_BYTES,
-} from '../../../src/media-limits.ts';
+} from '../../../src/limits.ts';
+import { openPlaylist, openStream } from '../../../src/media/playback/playlist.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { SourceCache } from '../../../src/media/source/source-cache.ts';
+import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import type { GetRequest, GetResponse } from '../../../src/outbound/http-get.ts';
 import { OutboundError } from '../../../src/outbound/outbound.ts';
 import { tone } from '../sound.ts';

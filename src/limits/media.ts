@@ -1,4 +1,4 @@
-/** Bounds of playback sources and of recordings that are kept; `limits.ts` has them with all others. */
+/** The bounds of playback sources and of recordings that are kept. Import them from limits.ts. */
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
