@@ -235,7 +235,6 @@ export const NODE_COMMAND_MARGIN_MS = 250;
 /** The same for commands that open audio sources before they are admitted (`SOURCE_ADMISSION_MS`). */
 export const NODE_SLOW_COMMAND_TIMEOUT_MS = 22_000;
 export const NODE_RETRY_AFTER_SEC = 2;
-
 /** Sessions and Rooms whose node is remembered, so that a command for them needs no look into the database. */
 export const NODE_PLACES_MAX = 20_000;
 export const NODE_PING_TIMEOUT_MS = 500;
@@ -258,6 +257,7 @@ export const MOVE_PREPARED_MS = 4_000;
 export const MOVES_MAX = 20;
 export const MOVE_LOOK_MS = 500;
 export const MOVE_RETRY_MS = 5_000;
+export const MOVE_RETRY_MAX_MS = 160_000;
 /** Calls of a lost node that one node takes over at a time. */
 export const TAKEOVER_BATCH_MAX = 50;
 /** A node that ends gives those with members in its Rooms so long to take them. */

@@ -26,7 +26,8 @@ export class ResumedPhoneLeg extends PhoneLeg {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#followed = resolve;
     const cancel = this.options.wait(timeoutMs, () => resolve('the far end did not answer in time'));
-    this.options.driver.run((now) => this.#call.offer(() => negotiation.offer(), now));
+    // The far end may not know the dialog from this address, and stay with its own node: it hears no BYE from here.
+    this.options.driver.run((now) => this.#call.offer(() => negotiation.offer(), now, []));
     const why = await promise;
     cancel();
     this.#followed = undefined;
@@ -39,7 +40,7 @@ export class ResumedPhoneLeg extends PhoneLeg {
     this.onCallEvent(event);
     if (event.type === 'answer') this.#followed?.('');
     else if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
-    else if (event.type === 'ended') this.#followed?.('the far end does not know the call');
+    else if (event.type === 'ended') this.#followed?.('the call has ended');
   }
 
   hangup(): void {

@@ -161,11 +161,12 @@ export class Call implements Timed {
 
   /**
    * Offers a changed session by re-INVITE, once nothing else is under way. `describe` is asked for the session as it is
-   * then. `answer` or `offer_refused` follows.
+   * then. `answer` or `offer_refused` follows. The call ends where the far end does not know it (481) or does not
+   * answer (408), unless `endedBy` says otherwise.
    */
-  offer(describe: () => Uint8Array, now: number): void {
+  offer(describe: () => Uint8Array, now: number, endedBy?: readonly (481 | 408)[]): void {
     this.#context.layer.now = now;
-    if (this.#phase === 'up') this.#changes.offer(describe);
+    if (this.#phase === 'up') this.#changes.offer(describe, endedBy);
   }
 
   /** Asks the far end to call `referTo` in our place (RFC 3515, Transfers). `refer` events follow, of the last one. */
