@@ -269,7 +269,8 @@ export class Call implements Timed {
     const isBusy = this.#changes.pending || this.#farChanges.pending || this.#uas?.state === 'accepted';
     const dialog = this.#whileUp;
     if (dialog === undefined || (settled && isBusy)) return undefined;
-    return snapshotOf(dialog, this.direction, this.#farAllowsUpdate);
+    const { timer } = this.#changes;
+    return snapshotOf(dialog, { direction: this.direction, farAllowsUpdate: this.#farAllowsUpdate, timer });
   }
 
   /** Goes on with the call of another node. Nothing is sent; `offer` makes the far end follow. */
@@ -278,6 +279,8 @@ export class Call implements Timed {
     this.#phase = 'up';
     this.#farAllowsUpdate = snapshot.farAllowsUpdate;
     this.#enter(this.#dialog);
+    // The re-INVITE that makes the far end follow refreshes the session: it says for how long (RFC 4028 §7.4).
+    this.#changes.startTimer(snapshot.timer);
   }
 
   /** Our numbers go on so much higher: another node has used those between. */

@@ -64,6 +64,11 @@ export class SessionChanges {
     return this.#request?.pending === true;
   }
 
+  /** The session timer of the call. Undefined when it has none. */
+  get timer(): SessionTimer | undefined {
+    return this.#timer;
+  }
+
   /** When `due` is to be called, in milliseconds. */
   get deadline(): number {
     return Math.min(this.#refreshAt, this.#expireAt, this.#offerAt);
