@@ -246,6 +246,21 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'callee' });
   }, 60_000);
 
+  test('whose far end follows without saying where its audio goes stays at its own node, and is heard there', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    // A 200 without a description.
+    caller.refusal = () => '200 OK';
+    await drain(0, 'move');
+    await eventually(() => invites(caller).length >= 2, 'the re-INVITE of its own node');
+    await undrain(0);
+    caller.refusal = undefined;
+    const before = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length > before + 25, 'audio');
+    expect(await counts(0, 'sessions')).toBe(1);
+    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'callee' });
+  }, 60_000);
+
   test('of such a node waits while something is played to it, and goes when that is over', async () => {
     const { caller, sessionUuid } = await call(0, 440);
     const url = `http://127.0.0.1:${media.port}/tone.wav`;

@@ -39,7 +39,10 @@ export class RawCaller {
   #rtpPort = 9;
   /** What was answered to each request of the far end, as `METHOD CSeq status`. */
   readonly answered: string[] = [];
-  /** How it answers a request within the dialog, as `488 Not Acceptable Here`. Undefined: as a far end does. */
+  /**
+   * How it answers a request within the dialog, without a description, as `488 Not Acceptable Here`. Undefined: as a far
+   * end does.
+   */
   refusal: ((request: string) => string | undefined) | undefined;
 
   private constructor(socket: Socket, ear: RtpPeer, hz: number, port: number, number: string) {

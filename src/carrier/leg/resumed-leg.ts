@@ -4,6 +4,7 @@
  *
  *   resume ─re-INVITE, own Contact and description─► answered: the call goes on · refused or late: forgotten, without BYE
  */
+import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
@@ -38,9 +39,14 @@ export class ResumedPhoneLeg extends PhoneLeg {
   /** Takes an event of the call. */
   take(event: CallEvent): void {
     this.onCallEvent(event);
-    if (event.type === 'answer') this.#followed?.('');
-    else if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
+    if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
     else if (event.type === 'ended') this.#followed?.('the call has ended');
+  }
+
+  protected override onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
+    const isTaken = super.onAnswer(body, addresses);
+    this.#followed?.(isTaken ? '' : 'the far end answered with no audio that can be used');
+    return isTaken;
   }
 
   hangup(): void {
