@@ -40,8 +40,8 @@ export class RawCaller {
   /** What was answered to each request of the far end, as `METHOD CSeq status`. */
   readonly answered: string[] = [];
   /**
-   * How it answers a request within the dialog, without a description, as `488 Not Acceptable Here`. Undefined: as a far
-   * end does.
+   * The answer to a request within the dialog, as `488 Not Acceptable Here`; it has no description. Undefined: the
+   * request is answered as by a far end.
    */
   refusal: ((request: string) => string | undefined) | undefined;
 
