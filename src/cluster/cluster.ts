@@ -122,7 +122,13 @@ export class Cluster {
       onBack,
     });
     await this.#members.start();
-    this.#reach = new ReachWatch({ clock, log, ping: (nodeId) => this.#bus.ping(nodeId), peers: () => this.#alive() });
+    this.#reach = new ReachWatch({
+      clock,
+      log,
+      ping: (nodeId) => this.#bus.ping(nodeId),
+      lead: (nodeId) => this.lead(nodeId),
+      peers: () => this.#alive(),
+    });
   }
 
   /** The other nodes that give signs of life. */
@@ -200,6 +206,7 @@ export class Cluster {
       others: others.length,
       suspects: others.filter(({ nodeId }) => members?.isSuspect(nodeId) === true).length,
       unreached: this.#reach?.unreached ?? 0,
+      clocksApart: this.#reach?.clocksApart ?? 0,
       ...this.#bus.load(),
     };
   }
@@ -252,6 +259,11 @@ export class Cluster {
   /** Tells whether a node gives signs of life and does not answer over NATS. */
   isUnreached(nodeId: string): boolean {
     return this.#reach?.isUnreached(nodeId) ?? false;
+  }
+
+  /** How far the clock of a node is ahead of this one's, in milliseconds. Undefined: it was not compared lately. */
+  lead(nodeId: string): number | undefined {
+    return this.#bus.lead(nodeId);
   }
 
   /** Short messages wait for the node that submits them. */

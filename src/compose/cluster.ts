@@ -298,6 +298,7 @@ function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks }: 
     clock,
     log,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    lead: (nodeId) => cluster.lead(nodeId),
     takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
     trunks: () =>
       trunks()
@@ -321,6 +322,11 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
     gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
     gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
     gauge('nodes_unreached', 'Other nodes that live and do not answer over NATS', () => now().unreached),
+    gauge(
+      'nodes_clocks_apart',
+      'Other nodes whose clock differs by more than 5 s from that of this one',
+      () => now().clocksApart,
+    ),
     gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
     counter('node_requests_total', 'Requests to other nodes', () => now().sent),
     counter('node_messages_total', 'Messages of other nodes', () => now().received),

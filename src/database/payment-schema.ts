@@ -21,7 +21,8 @@ export const paymentCollections = pgTable(
 
 /**
  * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database,
- * bound to application, Session and reference; it is NULL from the first use on.
+ * bound to application, Session and reference; it is NULL and `expires_at` is negative from the first
+ * use on.
  */
 export const paymentReferences = pgTable(
   'payment_references',

@@ -3,7 +3,7 @@
  * events, messages, charges and processes that ended after 30 days, removed recordings after a year. Rows go in small
  * batches, so that no call waits.
  */
-import { and, asc, eq, inArray, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, between, eq, inArray, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import {
   CHARGE_RETENTION_DAYS,
@@ -123,8 +123,13 @@ const loggedEvents: Batch = (on, before) => {
 
 const settledMessages = oldest(messages, messages.messageUuid, messages.createdAt, eq(messages.stage, 'settled'));
 const settledCharges = oldest(charges, charges.chargeUuid, charges.createdAt, ne(charges.status, 'attempting'));
-/** References that were destroyed long ago: what is left of them says that they were used. */
-const references = oldest(paymentReferences, paymentReferences.reference, paymentReferences.expiresAt);
+/** References that expired long ago. Those that a charge took have their expiry as a negative number. */
+const references: Batch = (on, before) => {
+  const { reference, expiresAt } = paymentReferences;
+  const isPast = or(between(expiresAt, 0, before - 1), between(expiresAt, 1 - before, -1));
+  const past = on.select({ reference }).from(paymentReferences).where(isPast).limit(RETENTION_BATCH_MAX_ROWS);
+  return on.delete(paymentReferences).where(inArray(reference, past)).returning({ reference });
+};
 const deletedRooms = oldest(rooms, rooms.roomId, rooms.deletedAt);
 const removedRecordings = oldest(recordings, recordings.recordingUuid, recordings.removedAt);
 const revokedCookies = oldest(revokedConsoleCookies, revokedConsoleCookies.hash, revokedConsoleCookies.expiresAt);

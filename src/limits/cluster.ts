@@ -43,6 +43,8 @@ export const NODE_PING_TIMEOUT_MS = 500;
 /** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
 export const NODE_REACH_LOOK_MS = 10_000;
 export const NODE_REACH_MISSES = 2;
+/** Clocks of two nodes that differ by more are told. Receivers refuse signatures that are 5 minutes old. */
+export const NODE_CLOCKS_APART_MS = 5_000;
 /** A node that has not reached NATS for so long after its start says so. */
 export const NATS_FIRST_MS = 3_000;
 /** The other node's clock, as a ping told it, is good for so long. */
@@ -51,16 +53,13 @@ export const NODE_OFFSET_KEPT_MS = 30_000;
 export const NODE_NONCES_MAX = 50_000;
 /** A message older than this is dropped, whatever it asks for. */
 export const NODE_MESSAGE_AGE_MAX_MS = 30_000;
-/** Requests within dialogs of other nodes that are being asked about; past it they are 481. */
-export const SIP_STRAYS_MAX = 100;
 /** A hand-over of a call: the far end has so long to follow, and the Session's node to commit after it. */
 export const MOVE_PREPARED_MS = 4_000;
-/** The CSeq of the next node's requests is so much higher, times the epoch (RFC 3261 §12.2.2 allows gaps). */
-export const MOVE_CSEQ_STEP = 1_000;
 /** Calls that are handed over at a time, how often others are looked for, and when one that failed is tried again. */
 export const MOVES_MAX = 20;
 export const MOVE_LOOK_MS = 500;
 export const MOVE_RETRY_MS = 5_000;
+export const MOVE_RETRY_MAX_MS = 160_000;
 /** Calls of a lost node that one node takes over at a time. */
 export const TAKEOVER_BATCH_MAX = 50;
 /** A node that ends gives those with members in its Rooms so long to take them. */

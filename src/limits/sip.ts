@@ -236,3 +236,7 @@ export const SIP_TWIN_KEY_MS = 700;
 export const SIP_TWIN_KEYS_MAX = 8;
 /** Header values of each kind that are kept as they were parsed. A call has about ten, each asked for several times. */
 export const SIP_PARSED_REMEMBERED_MAX = 2_048;
+/** Requests within dialogs of other nodes that are being asked about; past it they are 481. */
+export const SIP_STRAYS_MAX = 100;
+/** The CSeq of the next node's requests is so much higher, times the epoch (RFC 3261 §12.2.2 allows gaps). */
+export const MOVE_CSEQ_STEP = 1_000;

@@ -56,7 +56,7 @@ describe('An order of a bot', () => {
   test('goes to the Session it names in its Room, else to its phone Session, else to the only phone in the Room', async () => {
     const { bots, commands } = world({ bot: 'websocket', one: 'phone_in', two: 'phone_out' }, ['bot', 'one', 'two']);
     bots.add('bot', { ...about, phoneSessionUuid: undefined });
-    expect(await bots.order('bot', hangup)).toStartWith('no such Session');
+    expect(await bots.order('bot', hangup)).toStartWith('no phone Session to mean');
     expect(await bots.order('bot', { ...hangup, sessionUuid: 'two' })).toBeUndefined();
     expect(await bots.order('bot', { ...hangup, sessionUuid: 'elsewhere' })).toStartWith('no such Session');
     bots.add('bot', { ...about, phoneSessionUuid: 'one' });

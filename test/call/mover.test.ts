@@ -4,7 +4,7 @@ import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/mover.ts';
 import { newUuid } from '../../src/id.ts';
-import { MOVE_LOOK_MS } from '../../src/limits.ts';
+import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -102,4 +102,39 @@ test('A drain that is taken back and given again at once looks for calls to hand
   mover.moveAll(false);
   await clock.advance(MOVE_LOOK_MS);
   expect(clock.armed).toBe(0);
+});
+
+test('A call whose far end refuses to follow is asked less and less often, and every 160 s at last.', async () => {
+  const sessionUuid = newUuid();
+  const about = { sessionUuid, appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const asked: number[] = [];
+  const clock = new VirtualClock();
+  const state = { ...inbound(about, clock.now()), phase: 'answered', deadlines: {} } as const;
+  const actor = {
+    ...{ state, epoch: 1, traceparent: '', snapshot: () => snapshot, reclaim() {} },
+    handOver: async () => false,
+  };
+  const mover = new Mover({
+    peers: {
+      serve() {},
+      place: async () => 'b',
+      ask: async (_, request) => {
+        if (request.type === 'prepare') asked.push(clock.now());
+        return { type: 'failed', why: 'the far end refused with 488', asked: true };
+      },
+    },
+    ...{ dialer: {}, clock, log: silentLog, nodeId: 'a' },
+    all: () => [actor],
+    find: () => actor,
+    take: async () => false,
+    hold: () => () => {},
+    goOn: async () => {},
+    handedOver: () => {},
+  });
+  mover.moveAll(true);
+  await clock.advance(4 * MOVE_RETRY_MAX_MS);
+  const pausesSec = asked.slice(1).map((at, n) => Math.round((at - (asked[n] ?? 0)) / 1000));
+  expect(pausesSec).toEqual([5, 10, 20, 40, 80, 160, 160, 160]);
+  mover.moveAll(false);
+  await clock.advance(MOVE_LOOK_MS);
 });

@@ -309,13 +309,16 @@ test('A Room that was taken over keeps the places of its members, also when they
   pair.fates.set('members', 'away');
   const recovered = pair.second.recover(async () => 0);
   await pair.advance(10);
+  const moving = { status: 503, message: 'The Room is moving to another node.' };
   const early = pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context());
+  const read = pair.second.opening(roomId);
   await pair.advance(1_500);
-  expect(await early).toMatchObject({ status: 503, message: 'The Room is moving to another node.' });
+  expect([await early, await read]).toMatchObject([moving, moving]);
   pair.fates.clear();
   await pair.advance(2_000);
   await recovered;
   expect([pair.second.find(roomId)?.joined, pair.told]).toEqual([['far'], ['second']]);
+  expect([pair.second.members(roomId), pair.second.opening(roomId)]).toEqual([[{ uuid: 'far', muted: false }], undefined]);
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
 });
 

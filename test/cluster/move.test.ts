@@ -227,6 +227,40 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
   }, 60_000);
 
+  test('whose far end knows the dialog only from its own node stays there, and hears no BYE', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    const own = node(0).platform.sipUdp;
+    caller.refusal = (request) =>
+      request.includes(`Via: SIP/2.0/UDP ${own}`) ? undefined : '481 Call/Transaction Does Not Exist';
+    await drain(0, 'move');
+    await eventually(() => invites(caller).length >= 2, 'the re-INVITE of its own node');
+    await undrain(0);
+    expect(caller.answered.slice(0, 2)).toEqual([
+      expect.stringMatching(/^INVITE \d+ 481$/),
+      expect.stringMatching(/^INVITE \d+ 200$/),
+    ]);
+    expect(caller.answered.filter((each) => each.startsWith('BYE'))).toEqual([]);
+    const before = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length > before + 10, 'audio');
+    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'callee' });
+  }, 60_000);
+
+  test('whose far end follows without saying where its audio goes stays at its own node, and is heard there', async () => {
+    const { caller, sessionUuid } = await call(0, 440);
+    // A 200 without a description.
+    caller.refusal = () => '200 OK';
+    await drain(0, 'move');
+    await eventually(() => invites(caller).length >= 2, 'the re-INVITE of its own node');
+    await undrain(0);
+    caller.refusal = undefined;
+    const before = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length > before + 25, 'audio');
+    expect(await counts(0, 'sessions')).toBe(1);
+    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'callee' });
+  }, 60_000);
+
   test('of such a node waits while something is played to it, and goes when that is over', async () => {
     const { caller, sessionUuid } = await call(0, 440);
     const url = `http://127.0.0.1:${media.port}/tone.wav`;

@@ -64,6 +64,11 @@ test('the clock of another node is known to half of the round trip of the fastes
   offsets.measured('b', 700, 5_701, 702);
   expect(offsets.theirs('b', 1_000, 702)).toEqual({ earliest: 5_999, latest: 6_001 });
   expect(offsets.theirs('b', 1_000, 40_000)).toBeUndefined();
+  // A node that does not answer is pinged before it is asked again; how far its clock was ahead is still known.
+  offsets.doubt('b');
+  expect([offsets.theirs('b', 1_000, 702), offsets.lead('b')]).toEqual([undefined, 5_000]);
+  offsets.measured('b', 800, 5_850, 900);
+  expect(offsets.theirs('b', 1_000, 900)).toEqual({ earliest: 5_950, latest: 6_050 });
 });
 
 test('a home moves only with its node, and homes are spread over all nodes', () => {
@@ -214,6 +219,7 @@ test('a node that lives and is connected to another NATS is told once, and again
     clock,
     log: { ...silentLog, warn: say, info: say },
     ping: async () => reach,
+    lead: () => 0,
     peers: () => [{ nodeId: 'b', host: '10.0.0.2', httpPort: 8080 }],
   });
   const looks = async (answer: Reach, times: number) => {
@@ -229,6 +235,34 @@ test('a node that lives and is connected to another NATS is told once, and again
   await looks('nobody', 2);
   // NATS is away from here: that is told by itself, and says nothing of the others.
   expect(await looks('unknown', 1)).toEqual([0, false, 0]);
+  watch.stop();
+});
+
+test('a node whose clock is set wrong is told once, and again when it is right', async () => {
+  const clock = new VirtualClock();
+  const said: string[] = [];
+  const say = (_: unknown, message: string) => void said.push(message);
+  let lead: number | undefined;
+  let peers = [{ nodeId: 'b', host: '10.0.0.2', httpPort: 8080 }];
+  const watch = new ReachWatch({
+    clock,
+    log: { ...silentLog, warn: say, info: say },
+    ping: async () => 'answers',
+    lead: () => lead,
+    peers: () => peers,
+  });
+  const looks = async (ahead: number | undefined) => {
+    lead = ahead;
+    for (let look = 0; look < 3; look++) await clock.advance(NODE_REACH_LOOK_MS);
+    return [said.splice(0).length, watch.clocksApart];
+  };
+  expect(await looks(undefined)).toEqual([0, 0]);
+  expect(await looks(4_000)).toEqual([0, 0]);
+  expect(await looks(-6_000)).toEqual([1, 1]);
+  expect(await looks(100)).toEqual([1, 0]);
+  expect(await looks(3_600_000)).toEqual([1, 1]);
+  peers = [];
+  expect(await looks(undefined)).toEqual([0, 0]);
   watch.stop();
 });
 

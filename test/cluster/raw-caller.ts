@@ -39,6 +39,11 @@ export class RawCaller {
   #rtpPort = 9;
   /** What was answered to each request of the far end, as `METHOD CSeq status`. */
   readonly answered: string[] = [];
+  /**
+   * The answer to a request within the dialog, as `488 Not Acceptable Here`; it has no description. Undefined: the
+   * request is answered as by a far end.
+   */
+  refusal: ((request: string) => string | undefined) | undefined;
 
   private constructor(socket: Socket, ear: RtpPeer, hz: number, port: number, number: string) {
     this.#socket = socket;
@@ -142,11 +147,12 @@ export class RawCaller {
     const number = Number(field(request, 'CSeq').split(' ')[0]);
     if (method === 'ACK') return;
     const isLate = number <= this.#farNumber;
-    const status = isLate ? '500 Server Internal Error' : '200 OK';
+    const refused = isLate ? '500 Server Internal Error' : this.refusal?.(request);
+    const status = refused ?? '200 OK';
     this.#farNumber = Math.max(this.#farNumber, number);
     this.answered.push(`${method} ${number} ${status.slice(0, 3)}`);
-    const body = method === 'INVITE' && !isLate ? this.#description() : '';
-    if (method === 'INVITE' && !isLate) this.#follow(request);
+    const body = method === 'INVITE' && refused === undefined ? this.#description() : '';
+    if (method === 'INVITE' && refused === undefined) this.#follow(request);
     const via = [...request.matchAll(/^Via: [^\r]*/gim)].map(([line]) => `${line}\r\n`).join('');
     const port = Number(/^Via: SIP\/2\.0\/UDP [^;]*:(\d+)/im.exec(request)?.[1] ?? this.#port);
     this.#socket.send(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import type { ChargeRow } from '../../src/database/call/payments.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
@@ -6,28 +7,36 @@ import { newAppUuid, newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { masterKey, openSecondStore, openTestStore, type TestStore } from './open.ts';
 
+const wall = systemClock();
+let skew = 0;
 let first: TestStore;
 beforeAll(async () => {
-  first = await openTestStore();
+  first = await openTestStore({ ...wall, now: () => wall.now() + skew });
 });
 afterAll(() => first.close());
 
-/** Admits a charge with references of its own. */
-async function admitted({ journal, payments }: Store): Promise<string> {
+/** A charge with references of its own, which are stored. */
+async function staged({ journal, payments }: Store) {
   const [appUuid, sessionUuid, chargeUuid] = [newAppUuid(), newUuid(), newUuid()];
   const references = { card: `card_${newUuid()}`, cvv: `cvv_${newUuid()}` };
   const expiresAt = Date.now() + 60_000;
-  const staged = Object.values(references).map((reference) => {
+  const rows = Object.values(references).map((reference) => {
     const owner = { appUuid, sessionUuid, reference };
     return { staged: { ...owner, sealed: payments.vault.seal([1, 2, 3], owner), brand: '', last4: '', expiresAt } };
   });
-  await journal.commit({ events: [], payments: staged });
+  await journal.commit({ events: [], payments: rows });
   const charge: ChargeRow = {
     ...{ chargeUuid, operationUuid: newUuid(), appUuid, sessionUuid, amount: 100, currency: 'ils', provider: 'sandbox' },
     ...{ terminalNumber: '1234567', clientState: '', traceparent: '', createdAt: Date.now() },
   };
-  expect(await payments.admit(charge, references, undefined)).toMatchObject({ last4: '' });
-  return chargeUuid;
+  return { charge, references, again: () => ({ ...charge, chargeUuid: newUuid(), createdAt: Date.now() }) };
+}
+
+/** Admits a charge with references of its own. */
+async function admitted(store: Store): Promise<string> {
+  const { charge, references } = await staged(store);
+  expect(await store.payments.admit(charge, references, undefined)).toMatchObject({ last4: '' });
+  return charge.chargeUuid;
 }
 
 const left = async ({ payments }: Store): Promise<readonly string[]> =>
@@ -53,4 +62,34 @@ test('A process that has an external database for itself ends every charge that 
   expect(alone.payments.shared).toBe(false);
   expect(await left(alone)).toContain(charge);
   await alone.close();
+});
+
+test('References that a charge took are known as used for a day after they would have expired, and then forgotten.', async () => {
+  const { store } = first;
+  const { charge, references, again } = await staged(store);
+  expect(await store.payments.admit(charge, references, undefined)).toMatchObject({ last4: '' });
+  for (const [hours, tells] of [
+    [0, 'used'],
+    [23, 'used'],
+    [25, 'unknown'],
+  ] as const) {
+    skew = hours * 3_600_000;
+    await store.forget();
+    skew = 0;
+    expect(await store.payments.admit(again(), references, undefined)).toBe(tells);
+  }
+});
+
+test('References that a node of an older release took are used, not expired.', async () => {
+  const { store } = first;
+  const { references, again } = await staged(store);
+  const sql = postgres({
+    path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  await sql.unsafe('UPDATE payment_references SET sealed = NULL WHERE reference = $1', [references.card]);
+  expect(await store.payments.admit(again(), references, undefined)).toBe('used');
+  await sql.end();
 });

@@ -8,6 +8,7 @@ import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/
 import { silentLog } from '../../src/log.ts';
 import { FaultProxy, type ProxyMode } from '../cluster/proxy.ts';
 import { Bucket, CREDENTIALS, type Mischief } from '../recording-storage/bucket.ts';
+import { LIBFAKETIME } from '../support/fake-time.ts';
 import { Platform } from '../support/platform.ts';
 import { QUICK } from './stage.ts';
 
@@ -166,8 +167,6 @@ async function lostWorker(): Promise<Site> {
   return { platform, strike, close: nothing };
 }
 
-const FAKETIME = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1'];
-
 /** The wall clock of the platform is stepped; that of its database and of everybody else is not. */
 const stepped = (by: string) => async (): Promise<Site> => {
   const dataDir = folder();
@@ -175,7 +174,7 @@ const stepped = (by: string) => async (): Promise<Site> => {
   writeFileSync(clock, '+0');
   const platform = await Platform.start({
     ...QUICK,
-    LD_PRELOAD: FAKETIME.find((path) => existsSync(path)) ?? '',
+    LD_PRELOAD: LIBFAKETIME ?? '',
     FAKETIME_TIMESTAMP_FILE: clock,
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
     FAKETIME_NO_CACHE: '1',
@@ -236,7 +235,7 @@ function parentOf(pid: string): number {
 
 const noMount = () => (process.getuid?.() === 0 ? undefined : 'only root may mount a tmpfs');
 const noFaketime = () =>
-  FAKETIME.some((path) => existsSync(path)) ? undefined : 'libfaketime is not installed (Debian: apt-get install libfaketime)';
+  LIBFAKETIME !== undefined ? undefined : 'libfaketime is not installed (Debian: apt-get install libfaketime)';
 const noPrlimit = () =>
   spawnSync('prlimit', ['-V'], { stdio: 'ignore' }).error === undefined ? undefined : 'prlimit is not installed (util-linux)';
 

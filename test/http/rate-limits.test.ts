@@ -213,6 +213,7 @@ function admitting(): Partial<HttpDeps> {
       knows: async () => true,
       list: () => [],
       get: (_app, uuid) => view(uuid),
+      opening: () => undefined,
       order: answer,
       join: answer,
       leave: answer,

@@ -119,6 +119,7 @@ beforeAll(async () => {
         leave: async () => OK,
         isHere: () => true,
         knows: async () => true,
+        opening: () => undefined,
         bring: async () => undefined,
       }),
       recordings: answering({ terms: () => ({}), isLive: () => true, list: async () => [{ recording_uuid: UUID }] }),

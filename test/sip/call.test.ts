@@ -66,6 +66,23 @@ test('a call that goes on here is found by its far end, also once one that was t
   expect(network.wire.at(-1)?.line).toBe('SIP/2.0 200 OK');
 });
 
+test('a call that goes on here keeps its session timer: the far end is told of it, and this node refreshes the session', () => {
+  const { alice, bob, network, call } = established();
+  const snapshot = call.snapshot(true);
+  if (snapshot === undefined) throw new Error('no dialog');
+  call.abandon();
+  const taken = alice.agent.resume(snapshot, 1_000, undefined, network.now);
+  bob.react = (each, event) => {
+    if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+  };
+  taken?.offer(() => bytes('v=0 here'), network.now);
+  network.run(network.now - START + 1_000_000);
+  const [invite, refresh] = network.wire.filter(({ line }) => /^(INVITE|UPDATE)/.test(line)).slice(1);
+  expect(invite?.data).toContain('Session-Expires: 1800;refresher=uac');
+  expect(refresh?.line).toMatch(/^UPDATE/);
+  expect(bob.ends(bob.invited[0] ?? call)).toEqual([]);
+});
+
 describe('a call', () => {
   test('rings, is answered, and is hung up by either side; every part of it is forgotten', () => {
     for (const who of ['caller', 'callee'] as const) {

@@ -88,6 +88,46 @@ describe('our re-INVITE', () => {
   });
 });
 
+/** What our re-INVITE came to, where the far end answers it with a status, or with nothing, and who heard a BYE. */
+function answeredBy(status: '481' | '408' | undefined, endedBy?: readonly (481 | 408)[]) {
+  const { alice, bob, network, call } = established((message) =>
+    status !== undefined && message.startsWith('SIP/2.0 500')
+      ? message.replace('500 Server Internal Error', `${status} No`)
+      : message,
+  );
+  if (status === undefined) bob.agent.receive = () => {};
+  else
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.refuseOffer(500, network.now);
+    };
+  call.offer(() => bytes('v=0 here'), network.now, endedBy);
+  network.run(network.now - START + 60_000);
+  const told = (alice.events.get(call) ?? []).flatMap((event) =>
+    event.type === 'offer_refused' || event.type === 'ended' ? [event] : [],
+  );
+  return { told, hasBye: network.wire.some(({ line }) => line.startsWith('BYE')) };
+}
+
+describe('a re-INVITE that the far end answers with 481 or 408, or not at all', () => {
+  test('ends the call by BYE (RFC 3261 §12.2.1.2)', () => {
+    for (const status of ['481', '408', undefined] as const)
+      expect(answeredBy(status)).toEqual({ told: [{ type: 'ended', end: { why: 'gone' } }], hasBye: true });
+  });
+
+  test('is a refusal where the call goes on at another node, and no BYE is sent', () => {
+    for (const status of ['481', '408', undefined] as const)
+      expect(answeredBy(status, [])).toEqual({
+        told: [{ type: 'offer_refused', status: Number(status ?? 408) }],
+        hasBye: false,
+      });
+  });
+
+  test('is a refusal where only a far end that knows no such call ends it', () => {
+    expect(answeredBy(undefined, [481])).toEqual({ told: [{ type: 'offer_refused', status: 408 }], hasBye: false });
+    expect(answeredBy('481', [481]).hasBye).toBe(true);
+  });
+});
+
 test('The ACK of a 2xx to a re-INVITE counts on the branch of the re-INVITE too.', () => {
   const { alice, bob, network, callee } = established();
   bob.react = (each, event) => {

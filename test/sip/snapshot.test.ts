@@ -24,7 +24,7 @@ test('The far end takes every request of the node that goes on, and none of the 
     fc.property(fc.nat(100_000), fc.nat(MOVE_CSEQ_STEP - 2), fc.integer({ min: 1, max: 50 }), (number, since, epoch) => {
       const before = dialog(number, 5);
       // It goes as JSON, and lies in a row for a while in which the node before sends requests.
-      const sent = JSON.parse(JSON.stringify(snapshotOf(before, 'inbound', true)));
+      const sent = JSON.parse(JSON.stringify(snapshotOf(before, { direction: 'inbound', farAllowsUpdate: true })));
       for (let n = 0; n < since; n++) before.localNumber++;
       const after = dialogOfSnapshot(sent, MOVE_CSEQ_STEP * epoch);
       const of = (each: Dialog, method: string) => parseCSeq(dialogRequest(each, method).headers.get('cseq'))?.number ?? 0;
@@ -35,7 +35,10 @@ test('The far end takes every request of the node that goes on, and none of the 
 
 test('Another node has the same dialog but for the connection it came over.', () => {
   for (const remoteNumber of [undefined, 9]) {
-    const after = dialogOfSnapshot(JSON.parse(JSON.stringify(snapshotOf(dialog(3, remoteNumber), 'outbound', false))), 0);
+    const after = dialogOfSnapshot(
+      JSON.parse(JSON.stringify(snapshotOf(dialog(3, remoteNumber), { direction: 'outbound', farAllowsUpdate: false }))),
+      0,
+    );
     const { peer: _, ...rest } = dialog(3, remoteNumber);
     expect(after).toMatchObject(rest);
     expect(after.remoteNumber).toBe(remoteNumber);

@@ -8,6 +8,7 @@ export const noRooms: Rooms = {
   isHere: () => false,
   knows: async () => false,
   get: () => undefined,
+  opening: () => undefined,
   order: async () => problems.notFound('Room'),
   join: async () => problems.notFound('Room'),
   leave: async () => problems.notFound('Room'),

@@ -51,6 +51,11 @@ export interface Rooms {
   /** Tells whether the application has such a Room, on whatever node. */
   knows(appUuid: string, roomId: string): Promise<boolean>;
   get(appUuid: string, roomId: string): RoomView | undefined;
+  /**
+   * Waits for a Room that has just come to this node, whatever its application, until its members are known. Resolves
+   * with a problem where that takes long. Undefined: no such Room is coming.
+   */
+  opening(roomId: string): Promise<Problem | undefined> | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */
   order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem>;
   join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem>;

@@ -186,6 +186,17 @@ export class RoomRegistry implements Rooms {
     return room?.state.appUuid === appUuid ? view(room) : undefined;
   }
 
+  opening(roomId: string): Promise<Problem | undefined> | undefined {
+    return this.span?.opening(roomId) === undefined ? undefined : this.#opened(roomId);
+  }
+
+  async #opened(roomId: string): Promise<Problem | undefined> {
+    const isOpening = () => this.span?.opening(roomId) !== undefined;
+    for (let looks = 0; isOpening() && looks < ROOM_MOVING_LOOKS; looks++)
+      await Promise.race([this.span?.opening(roomId), sleep(this.#options.clock, ROOM_MOVING_LOOK_MS)]);
+    return isOpening() ? roomIsMoving : undefined;
+  }
+
   isHere(roomId: string): boolean {
     return this.#rooms.has(roomId);
   }
@@ -210,10 +221,9 @@ export class RoomRegistry implements Rooms {
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     // A Room that came from another node would be deleted before its members have left.
-    const isOpening = () => this.span?.opening(roomId) !== undefined;
-    for (let looks = 0; isOpening() && looks < ROOM_MOVING_LOOKS; looks++)
-      await Promise.race([this.span?.opening(roomId), sleep(this.#options.clock, ROOM_MOVING_LOOK_MS)]);
-    if (isOpening()) return roomIsMoving;
+    const opening = this.opening(roomId);
+    const moving = opening && (await opening);
+    if (moving !== undefined) return moving;
     const room = this.#rooms.get(roomId);
     if (room === undefined) return await this.#notHere(context.appUuid, roomId);
     const body =

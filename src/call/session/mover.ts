@@ -1,6 +1,6 @@
 /** Hands the calls of a node that drains to others, one by one, and takes those of others (ports/session-moves.ts). */
 import { type Clock, sleep } from '../../clock.ts';
-import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { carriedOver, isMovable } from '../../machine/session/movable.ts';
 import type { SessionState } from '../../machine/session/session.ts';
@@ -9,6 +9,9 @@ import type { MovePeers, MoveReply, MoveRequest } from '../ports/session-moves.t
 import { untilStored } from '../until-stored.ts';
 import type { SessionActor } from './session-actor.ts';
 
+/** A live Session of this node. */
+type Call = Pick<SessionActor, 'state' | 'epoch' | 'traceparent' | 'snapshot' | 'handOver' | 'reclaim'>;
+
 interface MoverOptions {
   readonly peers: MovePeers;
   readonly dialer: Pick<Dialer, 'resume'>;
@@ -16,7 +19,7 @@ interface MoverOptions {
   readonly log: Log;
   readonly nodeId: string;
   /** The live Sessions of this node. */
-  all(): Iterable<SessionActor>;
+  all(): Iterable<Call>;
   find(sessionUuid: string): { readonly epoch: number } | undefined;
   /**
    * Takes the row of a Session from a node, this one or another, at its epoch. False: it is not that node's at that
@@ -37,8 +40,11 @@ export class Mover {
   readonly #options: MoverOptions;
   /** Calls whose far end has followed here, until their Session is committed. */
   readonly #prepared = new Map<string, { readonly leg: ResumedLeg; readonly cancel: () => void }>();
-  /** When a call that could not go is tried again. */
-  readonly #again = new Map<string, number>();
+  /**
+   * When a call that could not go is tried again, and after how long once more: a far end that has refused is asked
+   * less and less often.
+   */
+  readonly #again = new Map<string, { readonly at: number; readonly nextMs: number }>();
   #moving = 0;
   #isOn = false;
   #isLooking = false;
@@ -61,14 +67,17 @@ export class Mover {
       for (const actor of all()) {
         const { sessionUuid } = actor.state;
         if (this.#moving >= MOVES_MAX) break;
-        if (!isMovable(actor.state) || (this.#again.get(sessionUuid) ?? 0) > clock.now()) continue;
+        const { at, nextMs } = this.#again.get(sessionUuid) ?? { at: 0, nextMs: MOVE_RETRY_MS };
+        if (!isMovable(actor.state) || at > clock.now()) continue;
         // Nothing else is tried with it meanwhile.
-        this.#again.set(sessionUuid, Infinity);
+        this.#again.set(sessionUuid, { at: Infinity, nextMs });
         this.#moving++;
-        void this.#move(actor).then((moved) => {
+        void this.#move(actor).then((outcome) => {
           this.#moving--;
-          if (moved) this.#again.delete(sessionUuid);
-          else this.#again.set(sessionUuid, clock.now() + MOVE_RETRY_MS);
+          const now = clock.now();
+          if (outcome === 'moved') this.#again.delete(sessionUuid);
+          else if (outcome === 'not_now') this.#again.set(sessionUuid, { at: now + MOVE_RETRY_MS, nextMs });
+          else this.#again.set(sessionUuid, { at: now + nextMs, nextMs: Math.min(2 * nextMs, MOVE_RETRY_MAX_MS) });
         });
       }
       for (const sessionUuid of this.#again.keys())
@@ -79,34 +88,36 @@ export class Mover {
     this.#again.clear();
   }
 
-  async #move(actor: SessionActor): Promise<boolean> {
+  /** Hands a call over. `refused`: its far end was asked, and stays here. */
+  async #move(actor: Call): Promise<'moved' | 'refused' | 'not_now'> {
     const { peers, log } = this.#options;
     const { sessionUuid, appUuid, membership } = actor.state;
     const snapshot = actor.snapshot();
-    if (snapshot === undefined) return false;
+    if (snapshot === undefined) return 'not_now';
     const near = membership === undefined ? [] : [membership.roomId];
     const nodeId = await peers.place(appUuid, snapshot.trunk, near).catch(() => undefined);
-    if (nodeId === undefined) return false;
+    if (nodeId === undefined) return 'not_now';
     // The snapshot has the numbers of now: one step is beyond what this node sends until then, and below `reclaim`.
     const ahead = MOVE_CSEQ_STEP;
     const prepared = await peers.ask(nodeId, { type: 'prepare', sessionUuid, snapshot, ahead });
     const given = prepared?.type === 'prepared' && (await actor.handOver((state) => this.#commit(nodeId, actor, state)));
     if (given) {
       log.info({ session_uuid: sessionUuid, to: nodeId }, 'a call goes on at another node');
-      return true;
+      return 'moved';
     }
     const why = prepared?.type === 'failed' ? prepared.why : prepared === undefined ? 'no answer' : 'it was not taken';
     log.warn({ session_uuid: sessionUuid, to: nodeId, why }, 'a call could not be handed over');
     void peers.ask(nodeId, { type: 'abort', sessionUuid });
-    if (prepared?.type !== 'failed' || prepared.asked) actor.reclaim();
-    return false;
+    const isAsked = prepared?.type !== 'failed' || prepared.asked;
+    if (isAsked) actor.reclaim();
+    return isAsked ? 'refused' : 'not_now';
   }
 
   /**
    * Gives the Session away between two of its inputs. Where the other node does not answer, the row decides: this node
    * raises its epoch, so that the other one cannot take it any more, or finds that it has.
    */
-  async #commit(nodeId: string, { epoch, traceparent }: SessionActor, state: SessionState): Promise<'given' | number> {
+  async #commit(nodeId: string, { epoch, traceparent }: Call, state: SessionState): Promise<'given' | number> {
     const { peers, clock, take, nodeId: own, handedOver } = this.#options;
     const { sessionUuid } = state;
     const request = { type: 'commit', sessionUuid, epoch, state, now: clock.now(), traceparent } as const;

@@ -26,6 +26,8 @@ interface TakeoverOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly orphanTimeoutMs: number;
+  /** How far the clock of a node was ahead of this one's, in milliseconds. Undefined: they were not compared. */
+  lead(nodeId: string): number | undefined;
   takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
   /** The trunks that this node may use. Calls over others are left to nodes that may, or to theirs when it is back. */
   trunks(): readonly string[];
@@ -73,11 +75,13 @@ export class Takeover {
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));
-    await Promise.all(rows.map((row) => this.#goOn(row)));
+    const lead = this.#options.lead(nodeId) ?? 0;
+    await Promise.all(rows.map((row) => this.#goOn(row, lead)));
     return true;
   }
 
-  async #goOn(row: SessionRow): Promise<void> {
+  /** `lead`: how far the clock by which the row was written is ahead of this one, in milliseconds. */
+  async #goOn(row: SessionRow, lead: number): Promise<void> {
     const { dialer, clock, log, orphanTimeoutMs, goOn, orphan } = this.#options;
     const running = runningOf(row.running);
     const { leg: stored, maxDurationMs }: Kept = JSON.parse(running.call ?? '{}');
@@ -89,7 +93,8 @@ export class Takeover {
       orphan(row);
       return;
     }
-    const remains = { ...row, phase: row.state, running, orphanTimeoutMs, maxDurationMs };
+    const answeredAt = row.answeredAt === undefined ? undefined : row.answeredAt - lead;
+    const remains = { ...row, answeredAt, phase: row.state, running, orphanTimeoutMs, maxDurationMs };
     await goOn(takenOver(remains, clock.now()), leg, row.epoch);
   }
 }

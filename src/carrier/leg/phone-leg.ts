@@ -299,7 +299,8 @@ export abstract class PhoneLeg implements Leg {
     const negotiation = this.#negotiation;
     if (this.over || call === undefined || negotiation === undefined) return;
     call.skip(RECLAIM_NUMBERS);
-    this.options.driver.run((now) => call.offer(() => negotiation.offerAgain(), now));
+    // One that answers no re-INVITE goes on as it was: whether it is still there, its audio and the probes tell.
+    this.options.driver.run((now) => call.offer(() => negotiation.offerAgain(), now, [481]));
   }
 
   async quality(): Promise<CallQuality | undefined> {

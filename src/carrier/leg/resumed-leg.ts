@@ -4,6 +4,7 @@
  *
  *   resume ─re-INVITE, own Contact and description─► answered: the call goes on · refused or late: forgotten, without BYE
  */
+import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
@@ -26,7 +27,8 @@ export class ResumedPhoneLeg extends PhoneLeg {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#followed = resolve;
     const cancel = this.options.wait(timeoutMs, () => resolve('the far end did not answer in time'));
-    this.options.driver.run((now) => this.#call.offer(() => negotiation.offer(), now));
+    // The far end may not know the dialog from this address, and stay with its own node: it hears no BYE from here.
+    this.options.driver.run((now) => this.#call.offer(() => negotiation.offer(), now, []));
     const why = await promise;
     cancel();
     this.#followed = undefined;
@@ -37,9 +39,14 @@ export class ResumedPhoneLeg extends PhoneLeg {
   /** Takes an event of the call. */
   take(event: CallEvent): void {
     this.onCallEvent(event);
-    if (event.type === 'answer') this.#followed?.('');
-    else if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
-    else if (event.type === 'ended') this.#followed?.('the far end does not know the call');
+    if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
+    else if (event.type === 'ended') this.#followed?.('the call has ended');
+  }
+
+  protected override onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
+    const isTaken = super.onAnswer(body, addresses);
+    this.#followed?.(isTaken ? '' : 'the far end answered with no audio that can be used');
+    return isTaken;
   }
 
   hangup(): void {

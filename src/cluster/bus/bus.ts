@@ -137,6 +137,11 @@ export class Bus {
     return 'answers';
   }
 
+  /** How far the clock of a node is ahead of mine, in milliseconds. Undefined: it was not pinged lately. */
+  lead(nodeId: string): number | undefined {
+    return this.#offsets.lead(nodeId);
+  }
+
   /**
    * Asks a node. `deadlineMs` from now on it refuses the request; `timeoutMs` is when this side gives it up. The body
    * gets the deadline, in the other node's clock, as `until`.
@@ -159,7 +164,7 @@ export class Bus {
     );
     if (result.outcome === 'unknown') {
       this.#load.unknown++;
-      this.#offsets.forget(nodeId);
+      this.#offsets.doubt(nodeId);
     }
     return result;
   }

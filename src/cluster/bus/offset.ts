@@ -10,6 +10,8 @@ interface Offset {
   readonly errorMs: number;
   /** When it was measured, by my clock. */
   readonly at: number;
+  /** The other node has not answered since: it is pinged before a deadline is told to it. */
+  readonly isDoubtful: boolean;
 }
 
 export class Offsets {
@@ -21,9 +23,10 @@ export class Offsets {
     const errorMs = (now - asked) / 2;
     const known = this.#known.get(nodeId);
     // The fastest ping of the last while is the best one.
-    if (known !== undefined && known.errorMs <= errorMs && now - known.at < NODE_OFFSET_KEPT_MS) return;
+    const isKept = known !== undefined && !known.isDoubtful && now - known.at < NODE_OFFSET_KEPT_MS;
+    if (isKept && known.errorMs <= errorMs) return;
     for (const [each, { at }] of this.#known) if (now - at >= NODE_OFFSET_KEPT_MS) this.#known.delete(each);
-    this.#known.set(nodeId, { ms: theirs - (asked + now) / 2, errorMs, at: now });
+    this.#known.set(nodeId, { ms: theirs - (asked + now) / 2, errorMs, at: now, isDoubtful: false });
   }
 
   /**
@@ -31,12 +34,22 @@ export class Offsets {
    */
   theirs(nodeId: string, mine: number, now: number): { readonly earliest: number; readonly latest: number } | undefined {
     const known = this.#known.get(nodeId);
-    if (known === undefined || now - known.at >= NODE_OFFSET_KEPT_MS) return undefined;
+    if (known === undefined || known.isDoubtful || now - known.at >= NODE_OFFSET_KEPT_MS) return undefined;
     const about = mine + known.ms;
     return { earliest: about - known.errorMs, latest: about + known.errorMs };
   }
 
-  forget(nodeId: string): void {
-    this.#known.delete(nodeId);
+  /** A node has not answered: its clock may have been set. */
+  doubt(nodeId: string): void {
+    const known = this.#known.get(nodeId);
+    if (known !== undefined) this.#known.set(nodeId, { ...known, isDoubtful: true });
+  }
+
+  /**
+   * How far the clock of a node was ahead of mine when that was last measured, in milliseconds, also where the node is
+   * lost. Undefined: it was not measured lately.
+   */
+  lead(nodeId: string): number | undefined {
+    return this.#known.get(nodeId)?.ms;
   }
 }

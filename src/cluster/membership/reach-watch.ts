@@ -1,9 +1,10 @@
 /**
  * Looks whether the other nodes, whose signs of life are in the database, answer over NATS as well. One that does not
- * is connected to another NATS, or to none: each command for its calls is refused, and its own log need not say so.
+ * is connected to another NATS, or to none: each command for its calls is refused, and its own log need not say so. The
+ * answers tell the clocks of the others, which must be set alike.
  */
 import type { Clock } from '../../clock.ts';
-import { NODE_REACH_LOOK_MS, NODE_REACH_MISSES } from '../../limits.ts';
+import { NODE_CLOCKS_APART_MS, NODE_REACH_LOOK_MS, NODE_REACH_MISSES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
 
@@ -18,6 +19,8 @@ export interface ReachWatchOptions {
   readonly clock: Clock;
   readonly log: Log;
   ping(nodeId: string): Promise<Reach>;
+  /** How far the clock of a node is ahead of this one's, in milliseconds. Undefined: it was not compared lately. */
+  lead(nodeId: string): number | undefined;
   /** The other nodes that give signs of life. */
   peers(): readonly Peer[];
 }
@@ -26,6 +29,8 @@ export class ReachWatch {
   readonly #options: ReachWatchOptions;
   /** How often in a row each node has not answered. */
   readonly #misses = new Map<string, number>();
+  /** The nodes whose clock is another one than this node's. */
+  readonly #apart = new Set<string>();
   #stopped = false;
   #cancel = () => {};
 
@@ -42,6 +47,11 @@ export class ReachWatch {
   /** How many nodes there are of which `isUnreached` is true. */
   get unreached(): number {
     return [...this.#misses.values()].filter((misses) => misses >= NODE_REACH_MISSES).length;
+  }
+
+  /** How many nodes have a clock that differs from this one's. */
+  get clocksApart(): number {
+    return this.#apart.size;
   }
 
   stop(): void {
@@ -61,8 +71,15 @@ export class ReachWatch {
   async #look(): Promise<void> {
     const { ping, peers } = this.#options;
     const asked = peers();
-    for (const nodeId of [...this.#misses.keys()]) if (!asked.some((peer) => peer.nodeId === nodeId)) this.#misses.delete(nodeId);
-    await Promise.all(asked.map(async (peer) => this.#judge(peer, await ping(peer.nodeId))));
+    for (const known of [this.#misses, this.#apart])
+      for (const nodeId of [...known.keys()]) if (!asked.some((peer) => peer.nodeId === nodeId)) known.delete(nodeId);
+    await Promise.all(
+      asked.map(async (peer) => {
+        const reach = await ping(peer.nodeId);
+        this.#judge(peer, reach);
+        if (reach === 'answers') this.#compare(peer);
+      }),
+    );
   }
 
   #judge({ nodeId, host, httpPort }: Peer, reach: Reach): void {
@@ -78,5 +95,20 @@ export class ReachWatch {
     this.#misses.set(nodeId, (this.#misses.get(nodeId) ?? 0) + 1);
     if (!wasUnreached && this.isUnreached(nodeId))
       log.warn(about, 'a node lives and does not answer over NATS: see that NATS_URL leads both nodes to the same servers');
+  }
+
+  #compare({ nodeId, host, httpPort }: Peer): void {
+    const { log, lead } = this.#options;
+    const ahead = lead(nodeId) ?? 0;
+    const isApart = Math.abs(ahead) > NODE_CLOCKS_APART_MS;
+    if (isApart === this.#apart.has(nodeId)) return;
+    const about = { node_id: nodeId, node: `${host}:${httpPort}`, ahead_ms: Math.round(ahead) };
+    if (isApart) {
+      this.#apart.add(nodeId);
+      log.warn(about, 'the clock of a node differs from that of this one: set both by NTP, and restart the one that was wrong');
+    } else {
+      this.#apart.delete(nodeId);
+      log.info(about, 'the clock of a node is that of this one again');
+    }
   }
 }

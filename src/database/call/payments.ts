@@ -73,8 +73,8 @@ const BRAND = `SELECT brand FROM payment_references
   WHERE reference = $1 AND app_uuid = $2 AND session_uuid = $3::uuid AND sealed IS NOT NULL AND expires_at > $4::bigint AND reference LIKE 'card\\_%'`;
 const TAKE = `SELECT reference, sealed, brand, last4, expires_at FROM payment_references
   WHERE reference IN ($1, $2) AND app_uuid = $3 AND session_uuid = $4::uuid ORDER BY reference FOR UPDATE`;
-/** A reference that a charge took has the expiry 0. */
-const DESTROY = `UPDATE payment_references SET sealed = NULL, expires_at = 0 WHERE reference IN ($1, $2)`;
+/** A reference that a charge took has its expiry as a negative number. */
+const DESTROY = `UPDATE payment_references SET sealed = NULL, expires_at = -expires_at WHERE reference IN ($1, $2)`;
 const BEGIN = `INSERT INTO charges (charge_uuid, operation_uuid, app_uuid, session_uuid, status, amount, currency, provider, terminal_number,
   client_state, traceparent, created_at, node_id)
   VALUES ($1::uuid, $2, $3, $4::uuid, 'attempting', $5::int, $6, $7, $8, $9, $10, $11::bigint, $12)`;
@@ -117,7 +117,8 @@ async function consume(
   const cvvRow = found(cvv);
   if (cardRow === undefined || cvvRow === undefined) return 'unknown';
   const sealed = [sealedOf(cardRow, charge.createdAt), sealedOf(cvvRow, charge.createdAt)] as const;
-  if (sealed[0] === undefined || sealed[1] === undefined) return isUsed(cardRow) || isUsed(cvvRow) ? 'used' : 'expired';
+  if (sealed[0] === undefined || sealed[1] === undefined)
+    return [cardRow, cvvRow].some((row) => isUsed(row, charge.createdAt)) ? 'used' : 'expired';
   await within.query(DESTROY, [card, cvv]);
   await within.query(BEGIN, [
     charge.chargeUuid,
@@ -205,7 +206,9 @@ export function paymentStore(options: PaymentStoreOptions): PaymentStore {
   };
 }
 
-const isUsed = (row: Row): boolean => Number(row.expires_at) === 0;
+/** A node of an older release leaves the expiry of one that it takes. */
+const isUsed = (row: Row, now: number): boolean =>
+  Number(row.expires_at) <= 0 || (row.sealed === null && Number(row.expires_at) > now);
 
 const sealedOf = (row: Row, now: number): Uint8Array | undefined =>
   row.sealed instanceof Uint8Array && Number(row.expires_at) > now ? row.sealed : undefined;

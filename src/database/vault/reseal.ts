@@ -25,6 +25,9 @@ const COLUMNS: readonly Column[] = [
   { table: 'trunks', key: 'name', app: `''`, column: 'tls_key', owner: keyOf },
 ];
 
+/** Whoever names one is told that it has expired. */
+const EXPIRE_ALL = `UPDATE payment_references SET sealed = NULL,
+  expires_at = least(expires_at, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) WHERE sealed IS NOT NULL`;
 const TABLES = 'webhook_secrets, devices, trunks, payment_references';
 
 interface Counts {
@@ -51,7 +54,7 @@ export async function reseal(database: Database, before: Uint8Array, now: Uint8A
   for (const column of COLUMNS) counts = sum(counts, await resealColumn(database, column, keys));
   // Neither key is that of the database: it is told, and nothing is touched.
   if (counts.lost > 0 && counts.done + counts.kept === 0) return { ...counts, isRewritten: false };
-  await database.query('UPDATE payment_references SET sealed = NULL WHERE sealed IS NOT NULL');
+  await database.query(EXPIRE_ALL);
   await database.query("DELETE FROM cluster_meta WHERE name = 'master_key_check'");
   const isRewritten = await database.query(`VACUUM (FULL) ${TABLES}`).then(
     () => true,

@@ -45,9 +45,17 @@ export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] =
   ...sessionSideRoutes(sessions),
 ];
 
-/** The work, where the Room is the application's. */
-const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undefined =>
-  rooms.get(context.appUuid, roomOf(context)) === undefined ? undefined : work;
+/**
+ * The work, where the Room is the application's. One that has just come to this node, as from a node that was lost, has
+ * its members a moment later: until then it would look empty, or unknown.
+ */
+const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undefined | Promise<Work | undefined> => {
+  const { appUuid } = context;
+  const roomId = roomOf(context);
+  const opening = rooms.opening(roomId);
+  if (opening === undefined) return rooms.get(appUuid, roomId) === undefined ? undefined : work;
+  return onMember(rooms, context, async () => (await opening) ?? (await work()));
+};
 
 /** The work of what a member's own node does, where the Room is the application's. */
 const onMember = async (rooms: Rooms, context: RequestContext, work: Work): Promise<Work | undefined> =>
@@ -100,10 +108,11 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
   ),
   route(
     { ...facts, method: 'GET', path: ROOM, summary: 'Inspect a Room', success: [200, 'The Room.'], buckets: ['room_get'] },
-    (context) => {
-      const view = rooms.get(context.appUuid, roomOf(context));
-      return view === undefined ? undefined : () => ok({ ...view });
-    },
+    (context) =>
+      onRoom(rooms, context, () => {
+        const view = rooms.get(context.appUuid, roomOf(context));
+        return view === undefined ? problems.notFound('Room') : ok({ ...view });
+      }),
   ),
   route({ ...command, method: 'DELETE', path: ROOM, summary: 'Delete a Room', buckets: ['room_delete'] }, (context) =>
     orderedRoom(rooms, context, { type: 'delete' }),

@@ -267,7 +267,7 @@ export interface Remains extends Begin {
   readonly type: SessionState['type'];
   readonly phase: Phase;
   readonly answered: boolean;
-  /** ms since the epoch, by the clock of the lost process. */
+  /** ms since the epoch, by the clock of this process. */
   readonly answeredAt: number | undefined;
   readonly clientState: string;
   readonly createdAt: number;

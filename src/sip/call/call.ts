@@ -161,11 +161,12 @@ export class Call implements Timed {
 
   /**
    * Offers a changed session by re-INVITE, once nothing else is under way. `describe` is asked for the session as it is
-   * then. `answer` or `offer_refused` follows.
+   * then. `answer` or `offer_refused` follows. The call ends where the far end does not know it (481) or does not
+   * answer (408), unless `endedBy` says otherwise.
    */
-  offer(describe: () => Uint8Array, now: number): void {
+  offer(describe: () => Uint8Array, now: number, endedBy?: readonly (481 | 408)[]): void {
     this.#context.layer.now = now;
-    if (this.#phase === 'up') this.#changes.offer(describe);
+    if (this.#phase === 'up') this.#changes.offer(describe, endedBy);
   }
 
   /** Asks the far end to call `referTo` in our place (RFC 3515, Transfers). `refer` events follow, of the last one. */
@@ -268,7 +269,8 @@ export class Call implements Timed {
     const isBusy = this.#changes.pending || this.#farChanges.pending || this.#uas?.state === 'accepted';
     const dialog = this.#whileUp;
     if (dialog === undefined || (settled && isBusy)) return undefined;
-    return snapshotOf(dialog, this.direction, this.#farAllowsUpdate);
+    const { timer } = this.#changes;
+    return snapshotOf(dialog, { direction: this.direction, farAllowsUpdate: this.#farAllowsUpdate, timer });
   }
 
   /** Goes on with the call of another node. Nothing is sent; `offer` makes the far end follow. */
@@ -277,6 +279,8 @@ export class Call implements Timed {
     this.#phase = 'up';
     this.#farAllowsUpdate = snapshot.farAllowsUpdate;
     this.#enter(this.#dialog);
+    // The re-INVITE that makes the far end follow refreshes the session: it says for how long (RFC 4028 §7.4).
+    this.#changes.startTimer(snapshot.timer);
   }
 
   /** Our numbers go on so much higher: another node has used those between. */

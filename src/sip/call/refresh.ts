@@ -23,8 +23,8 @@ export interface RefreshOptions {
   onRefused?(status: number): void;
   /** The request was refused with that status and is to be tried again at that time, in milliseconds. */
   onRetry(at: number, status: number): void;
-  /** The far end has forgotten the dialog, or is gone (RFC 3261 §12.2.1.2). */
-  onGone(): void;
+  /** The far end has forgotten the dialog (481), or is gone (408, and where no response came: RFC 3261 §12.2.1.2). */
+  onGone(status: 481 | 408): void;
 }
 
 export class Refresh implements RequestOwner {
@@ -82,7 +82,7 @@ export class Refresh implements RequestOwner {
       }
     }
     this.pending = false;
-    if (status === 481 || status === 408) this.#options.onGone();
+    if (status === 481 || status === 408) this.#options.onGone(status);
     else if (status === 491)
       this.#options.onRetry(
         this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()),
@@ -98,7 +98,7 @@ export class Refresh implements RequestOwner {
   onFailure(): void {
     if (!this.pending) return;
     this.pending = false;
-    this.#options.onGone();
+    this.#options.onGone(408);
   }
 }
 

@@ -29,6 +29,15 @@ interface SessionOwner {
   onLost(why: 'gone' | 'session_expired'): void;
 }
 
+interface Offer {
+  readonly describe: () => Uint8Array;
+  /** The answers that end the call. No answer counts as 408 (RFC 3261 §8.1.3.1). */
+  readonly endedBy: readonly (481 | 408)[];
+}
+
+/** RFC 3261 §12.2.1.2. */
+const GONE = [481, 408] as const;
+
 export class SessionChanges {
   readonly #context: AgentContext;
   readonly #owner: SessionOwner;
@@ -42,7 +51,7 @@ export class SessionChanges {
    * Describes the session for our next re-INVITE, and when that is to be sent. What the far end has changed meanwhile
    * is in it: a description never falls behind one that was sent (RFC 3264 §8).
    */
-  #wanted: (() => Uint8Array) | undefined;
+  #wanted: Offer | undefined;
   #offerAt = Infinity;
 
   constructor(context: AgentContext, owner: SessionOwner) {
@@ -53,6 +62,11 @@ export class SessionChanges {
   /** Whether a request of ours waits for its answer. */
   get pending(): boolean {
     return this.#request?.pending === true;
+  }
+
+  /** The session timer of the call. Undefined when it has none. */
+  get timer(): SessionTimer | undefined {
+    return this.#timer;
   }
 
   /** When `due` is to be called, in milliseconds. */
@@ -71,10 +85,10 @@ export class SessionChanges {
 
   /**
    * Offers a changed session, once no other exchange is under way. `answer` or `offer_refused` follows for the last
-   * offer.
+   * offer, unless the call ends by what the far end answers: `endedBy` has the statuses.
    */
-  offer(describe: () => Uint8Array): void {
-    this.#wanted = describe;
+  offer(describe: () => Uint8Array, endedBy: Offer['endedBy'] = GONE): void {
+    this.#wanted = { describe, endedBy };
     this.#sendOffer();
   }
 
@@ -131,10 +145,10 @@ export class SessionChanges {
 
   #sendOffer(): void {
     const dialog = this.#owner.dialog();
-    const describe = this.#wanted;
-    if (dialog === undefined || describe === undefined) return;
+    const offer = this.#wanted;
+    if (dialog === undefined || offer === undefined) return;
     const retry = (at: number) => {
-      this.#wanted ??= describe;
+      this.#wanted ??= offer;
       this.#offerAt = at;
       this.#owner.schedule();
     };
@@ -143,7 +157,7 @@ export class SessionChanges {
       return;
     }
     this.#wanted = undefined;
-    const body = describe();
+    const body = offer.describe();
     const options = this.#options(body);
     this.#send(dialog, {
       ...options,
@@ -153,6 +167,10 @@ export class SessionChanges {
         this.#owner.emit({ type: 'answer', body: response.body });
       },
       onRefused: (status) => this.#owner.emit({ type: 'offer_refused', status }),
+      onGone: (status) => {
+        if (offer.endedBy.includes(status)) options.onGone();
+        else this.#owner.emit({ type: 'offer_refused', status });
+      },
       onRetry: (at) => this.#whileUp(() => retry(at)),
     });
   }

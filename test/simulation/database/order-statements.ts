@@ -9,9 +9,10 @@ const referenceLocks = (execution: Execution) => [1, 2].map((at) => `reference $
 function destroy(
   { references }: Tables,
   isMeant: (row: ReferenceRecord) => boolean,
-  change: Partial<ReferenceRecord> = {},
+  change: (row: ReferenceRecord) => Partial<ReferenceRecord> = () => ({}),
 ): void {
-  for (const row of references.values()) if (isMeant(row)) references.set(row.reference, { ...row, sealed: null, ...change });
+  for (const row of references.values())
+    if (isMeant(row)) references.set(row.reference, { ...row, sealed: null, ...change(row) });
 }
 
 function beginCharge(execution: Execution): ChargeRecord {
@@ -55,11 +56,15 @@ const paymentStatements: readonly Statement[] = [
     }),
     referenceLocks,
   ),
-  step(/^UPDATE payment_references SET sealed = NULL, expires_at = 0 WHERE reference IN/, (execution) => ({
+  step(/^UPDATE payment_references SET sealed = NULL, expires_at = -expires_at WHERE reference IN/, (execution) => ({
     rows: NONE,
     apply: () => {
       const taken = [textAt(execution, 1), textAt(execution, 2)];
-      destroy(execution.tables, ({ reference }) => taken.includes(reference), { expires_at: 0 });
+      destroy(
+        execution.tables,
+        ({ reference }) => taken.includes(reference),
+        ({ expires_at: at }) => ({ expires_at: -at }),
+      );
     },
   })),
   step(/^SELECT 1 FROM charges WHERE/, (execution) => ({
