@@ -105,7 +105,7 @@ async function close({ caller, agent, rung, room_id }) {
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
-/** The events that have been handled. They may come twice. */
+/** The events that were handled lately. They may come twice. */
 const handled = new Set();
 
 const server = createServer(async (request, response) => {
@@ -116,6 +116,7 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
   if (handled.has(request.headers['webhook-id'])) return;
+  if (handled.size === 10_000) handled.clear();
   handled.add(request.headers['webhook-id']);
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid ?? event.room_id);

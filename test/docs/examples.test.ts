@@ -54,7 +54,13 @@ for (const name of names.filter((each) => each !== 'campaign.mjs'))
       const prints = reader(child.stdout);
       const url = /http:\S+/.exec(await prints('/\n'))?.[0] ?? '';
       for (const method of ['HEAD', 'GET']) expect((await fetch(url, { method })).status).toBe(405);
-      const post = (body: string) => fetch(url, { method: 'POST', body, signal: AbortSignal.timeout(10_000) });
+      const post = (body: string) =>
+        fetch(url, {
+          method: 'POST',
+          headers: { 'webhook-id': `evt_${crypto.randomUUID()}` },
+          body,
+          signal: AbortSignal.timeout(10_000),
+        });
       expect([204, 500]).toContain((await post('no event')).status);
       expect(await prints('failed: ')).toContain('failed: ');
       const created = { event: 'session.created', session_uuid: 'a', caller_id: '', did: '' };
