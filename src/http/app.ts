@@ -178,12 +178,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const admit = admission(options);
   const links = new TraceLinks(deps.log, clock);
   for (const route of routes)
-    app.on(route.method, route.path, async ({ req }) => {
-      const context = contextOf(req.raw, route, req.param());
-      const response = await admitted(deps, admit, context);
-      if (context.appUuid !== '' || context.isOperator) links.know(req.raw);
-      return response;
-    });
+    app.on(route.method, route.path, ({ req }) => admitted(deps, admit, links, contextOf(req.raw, route, req.param())));
   const pages = addPages(app, deps, routes);
   const media = addDoors(app, deps, consoleSessions, options.tokens);
 
@@ -193,6 +188,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   app.onError((error, { req }) => failureResponse(error, req.path, deps.log, newTraceparent()));
 
   const pipeline = new PipelineLimit((done) => void turn().then(done));
+  const hostFault = hostCheck();
   const fetch = async (request: Request): Promise<Response> => {
     const wrong = hostFault(request);
     const response = wrong === undefined ? await app.fetch(request) : problemResponse(wrong, newTraceparent());
@@ -206,28 +202,34 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 }
 
 /**
- * What is wrong with the Host of a request (RFC 9112 §3.2). The runtime takes two fields as one, and any octets for a
- * host, with which the URL of the request is none.
+ * Tells what is wrong with the Host of a request (RFC 9112 §3.2). The runtime takes two fields as one, and any octets
+ * for a host, with which the URL of the request is none.
  */
-function hostFault({ url, headers }: Request): Problem | undefined {
-  if (headers.get('host')?.includes(',') === true) return problems.invalid('Host: must be given once');
-  const path = url.indexOf('/', url.indexOf('//') + 2);
-  return isOrigin(path < 0 ? url : url.slice(0, path))
-    ? undefined
-    : problems.invalid('Host: must be a host, with or without a port');
+function hostCheck(): (request: Request) => Problem | undefined {
+  const isOrigin = remembered((text) => URL.canParse(text), URLS_REMEMBERED_MAX);
+  /** An origin that was right, with the slash after it: nearly all requests have one and the same. */
+  let usual = '';
+  return ({ url, headers }) => {
+    if (headers.get('host')?.includes(',') === true) return problems.invalid('Host: must be given once');
+    if (usual !== '' && url.startsWith(usual)) return undefined;
+    const path = url.indexOf('/', url.indexOf('//') + 2);
+    if (!isOrigin(path < 0 ? url : url.slice(0, path))) return problems.invalid('Host: must be a host, with or without a port');
+    if (path >= 0) usual = url.slice(0, path + 1);
+    return undefined;
+  };
 }
-
-const isOrigin = remembered((text) => URL.canParse(text), URLS_REMEMBERED_MAX);
 
 /** Takes a request of a route through admission, and tells metrics, timeline and tracing how it was answered. */
 async function admitted(
   { clock, metrics, history, onCommand }: HttpDeps,
   admit: ReturnType<typeof admission>,
+  links: TraceLinks,
   context: RequestContext,
 ): Promise<Response> {
   const started = clock.now();
   const { route } = context;
   const response = await admit(context);
+  if (context.appUuid !== '' || context.isOperator) links.know(context.request);
   const tookMs = clock.now() - started;
   metrics.request(route.method, route.path, response.status, tookMs / 1000);
   if (route.method !== 'GET' && context.isForwarded !== true) tell(history, context, response.status, tookMs);

@@ -57,12 +57,12 @@ export function authentication(
     return asOperator(inSession(session, context), context);
   };
   return (context) => {
-    const cookie = context.request.headers.get('cookie');
-    if (context.route.auth === 'operator' && cookie !== null && !context.request.headers.has('authorization'))
-      return browser(cookie, context);
-    const header = context.request.headers.get('authorization') ?? '';
-    const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
+    const { headers } = context.request;
     const { auth } = context.route;
+    const cookie = auth === 'operator' ? headers.get('cookie') : null;
+    if (cookie !== null && !headers.has('authorization')) return browser(cookie, context);
+    const header = headers.get('authorization') ?? '';
+    const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
     if (auth === 'operator' || (auth === 'either' && credential?.startsWith('app_') !== true))
       return asOperator(operator(credential, context), context);
     const colon = credential?.indexOf(':') ?? -1;

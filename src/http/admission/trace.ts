@@ -39,7 +39,7 @@ export class TraceLinks {
 
   /** The key of the request was right. */
   know(request: Request): void {
-    this.#known.add(request);
+    if (request.headers.has('traceparent')) this.#known.add(request);
   }
 
   /** Links the caller's trace, if there is one, to that of the response. */
