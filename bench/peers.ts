@@ -5,20 +5,20 @@
  * from the source trees that are named. What is not there is left out.
  *
  *   npm run bench -- peers [LEGS] [ROUNDS] [SECONDS] [WEBRTC LEGS]      100 legs, 3 rounds of 4 s, 30 WebRTC legs
- *     --asterisk TREE    --freeswitch TREE
+ *     --asterisk TREE    --freeswitch TREE    --install (of Debian's janus, as root)
  */
 import { parseArgs } from 'node:util';
 import { hostAddress } from '../test/support/host-address.ts';
 import { sippInstalled } from '../test/support/sipp.ts';
 import { asterisk } from './support/asterisk.ts';
 import { freeswitch } from './support/freeswitch.ts';
-import { janus, janusInstalled, janusWebrtc } from './support/janus.ts';
+import { installJanus, janus, janusInstalled, janusWebrtc } from './support/janus.ts';
 import { buildReflector, floor, interleaved, product, type Side } from './support/legs.ts';
 import { interleavedWebrtc, productWebrtc, type WebrtcSide } from './support/webrtc-legs.ts';
 
 const { positionals, values: trees } = parseArgs({
   allowPositionals: true,
-  options: { asterisk: { type: 'string' }, freeswitch: { type: 'string' } },
+  options: { asterisk: { type: 'string' }, freeswitch: { type: 'string' }, install: { type: 'boolean' } },
 });
 const [legs = 100, rounds = 3, seconds = 4, webrtcLegs = 30] = positionals.map(Number);
 
@@ -39,7 +39,7 @@ async function measured<S extends { stop(): Promise<void> }>(
 async function plain(): Promise<void> {
   const openers: (() => Promise<Side>)[] = [() => floor(legs, 29_000, 32_702), () => product(legs, 26_000, 32_700)];
   const { asterisk: asteriskTree, freeswitch: freeswitchTree } = trees;
-  if (janusInstalled) openers.push(() => janus(legs, 20_000, 32_706, 32_704));
+  if (janusInstalled()) openers.push(() => janus(legs, 20_000, 32_706, 32_704));
   if (asteriskTree !== undefined) openers.push(() => asterisk(asteriskTree, legs, 15_000, 32_710));
   if (freeswitchTree !== undefined) openers.push(() => freeswitch(freeswitchTree, legs, 10_000, 32_712));
   await measured(openers, async (sides) => {
@@ -56,7 +56,7 @@ async function plain(): Promise<void> {
 
 async function webrtc(address: string): Promise<void> {
   const openers: (() => Promise<WebrtcSide>)[] = [() => productWebrtc(webrtcLegs, address)];
-  if (janusInstalled) openers.push(() => janusWebrtc(webrtcLegs, 32_708, address));
+  if (janusInstalled()) openers.push(() => janusWebrtc(webrtcLegs, 32_708, address));
   await measured(openers, async (sides) => {
     const costs = await interleavedWebrtc(sides, rounds, 2 * seconds);
     const ours = costs.get('product') ?? Number.NaN;
@@ -72,7 +72,8 @@ if (trees.freeswitch !== undefined && !sippInstalled)
   throw new Error('FreeSWITCH is called by SIPp (Debian: apt-get install sip-tester)');
 if (trees.asterisk === undefined) console.log('Asterisk is left out: `--asterisk TREE` names its source tree');
 if (trees.freeswitch === undefined) console.log('FreeSWITCH is left out: `--freeswitch TREE` names its source tree');
-if (!janusInstalled) console.log('janus is not installed and is left out (Debian: apt-get install janus)');
+if (!janusInstalled() && trees.install === true) installJanus();
+if (!janusInstalled()) console.log('janus is not installed and is left out: `--install` installs that of Debian, as root');
 if (legs > 0) await plain();
 if (hostAddress === undefined) console.log('WebRTC legs are left out: Janus needs an address of the machine beyond loopback');
 else if (webrtcLegs > 0) await webrtc(hostAddress);

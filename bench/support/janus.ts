@@ -20,7 +20,18 @@ function libraries(): string | undefined {
   return plugin === undefined || !existsSync(plugin) ? undefined : dirname(dirname(plugin));
 }
 
-export const janusInstalled = libraries() !== undefined;
+export const janusInstalled = (): boolean => libraries() !== undefined;
+
+/** Installs Debian's package. Throws where that fails, as without the rights for it. */
+export function installJanus(): void {
+  console.log('installing janus: apt-get install --yes --no-install-recommends janus');
+  const command = ['install', '--yes', '--no-install-recommends', 'janus'];
+  const { status, stderr, error } = spawnSync('apt-get', command, {
+    encoding: 'utf8',
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  if (status !== 0 || !janusInstalled()) throw new Error(`janus was not installed: ${error?.message ?? stderr.slice(-1_000)}`);
+}
 
 interface Reply {
   readonly data?: { readonly id: number };
