@@ -1,4 +1,6 @@
 /** The command line: which command it names, with which words and options; and the help. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { COMMANDS } from './commands.mjs';
 import { Stop } from './stop.mjs';
@@ -8,12 +10,13 @@ const TEXTS = { type: 'string', multiple: true };
 const SWITCH = { type: 'boolean' };
 
 /** Every command takes these. */
-const COMMON = { url: TEXT, 'data-dir': TEXT, json: SWITCH, help: { ...SWITCH, short: 'h' } };
+const COMMON = { url: TEXT, 'data-dir': TEXT, json: SWITCH, help: { ...SWITCH, short: 'h' }, version: SWITCH };
 const COMMON_HELP = `Options of every command:
   --url URL        where the platform listens (SIDETONE_URL, else HTTP_HOST and HTTP_PORT, else http://127.0.0.1:8080)
   --data-dir DIR   where operator.token is (DATA_DIR, else ./data)
   --json           print the answer as JSON
   --help           this help; after a command, that of the command
+  --version        the release of these files; those of running nodes: sidetone nodes list
 `;
 
 const COLUMNS = 120;
@@ -32,13 +35,14 @@ const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').
 const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage }) => optionsOf(usage)), COMMON);
 
 /**
- * `{help}`, or `{command, words, given}`: a command, the words after it and the options by name. Throws Stop for what
- * no command takes.
+ * `{text}`, which is to be printed, or `{command, words, given}`: a command, the words after it and the options by name.
+ * Throws Stop for what no command takes.
  */
 export function readCommandLine(args) {
   const { values: given, positionals } = parsed(args);
-  if (positionals[0] === 'help') return { help: helpOf(positionals.slice(1)) };
-  if (given.help || positionals.length === 0) return { help: helpOf(positionals) };
+  if (given.version) return { text: release() };
+  if (positionals[0] === 'help') return { text: helpOf(positionals.slice(1)) };
+  if (given.help || positionals.length === 0) return { text: helpOf(positionals) };
   // `calls` alone is the list of calls, as `calls list` is.
   if (positionals.length === 1 && positionals[0] === 'calls') positionals.push('list');
   const length = Object.hasOwn(COMMANDS, positionals[0]) ? 1 : 2;
@@ -54,6 +58,9 @@ export function readCommandLine(args) {
     if (!Object.hasOwn(options, option)) throw new Stop(`${name} takes no --${option}: sidetone ${command.usage}`);
   return { command, words, given };
 }
+
+/** The release, as `package.json` names it. */
+const release = () => JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')).version;
 
 function parsed(args) {
   try {

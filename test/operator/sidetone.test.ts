@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPlatform, type Platform } from '../http/platform.ts';
 import { OPERATOR_TOKEN } from '../support/http-deps.ts';
@@ -34,6 +34,12 @@ async function sidetone(args: readonly string[], env: Record<string, string> = {
 }
 
 describe('bin/sidetone', () => {
+  test('says its release, whatever stands beside --version, and without a platform', async () => {
+    const { version } = JSON.parse(readFileSync(join(import.meta.dir, '../../package.json'), 'utf8'));
+    for (const args of [['--version'], ['trunks', 'list', '--version']])
+      expect(await sidetone(args, { SIDETONE_URL: 'http://127.0.0.1:9' })).toEqual({ out: `${version}\n`, err: '', code: 0 });
+  });
+
   test('takes an application from nothing to a number, a caller ID and a trunk', async () => {
     const made = JSON.parse((await sidetone(['apps', 'create', 'cli', '--webhook-url', 'http://127.0.0.1:9/', '--json'])).out);
     expect(made.api_key).toMatch(/^sk_/);
