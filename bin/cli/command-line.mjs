@@ -35,8 +35,8 @@ const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').
 const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage }) => optionsOf(usage)), COMMON);
 
 /**
- * `{text}`, which is to be printed, or `{command, words, given}`: a command, the words after it and the options by name.
- * Throws Stop for what no command takes.
+ * `{text}`, which is to be printed, or `{command, words, given}`: a command, the words after it and the options by
+ * name. Throws Stop for what no command takes.
  */
 export function readCommandLine(args) {
   const { values: given, positionals } = parsed(args);
