@@ -4,7 +4,6 @@ import { isIP } from 'node:net';
 import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_LEAST_REST_MS, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { SRTP_SUITES } from '../sdp/sdes.ts';
-import { startError } from '../start-error.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type {
   CodecName,
@@ -36,6 +35,7 @@ import type { PlaneLeg, PlaneLegOptions } from './leg/plane-leg.ts';
 import { PlaneRoom } from './leg/plane-room.ts';
 import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
+import { tryAddress } from './leg/try-address.ts';
 import { UdpLeg, type UdpLegOptions } from './leg/udp-leg.ts';
 import { native } from './native.ts';
 import { openPlaylist, openStream, type PlaylistTerms } from './playback/playlist.ts';
@@ -94,18 +94,6 @@ export async function createMediaEngine(
   } catch (error) {
     await pool.close();
     throw error;
-  }
-}
-
-/**
- * Throws where no socket can be bound on the address that a setting names: each call, or each pipe to another node,
- * would find no port.
- */
-export async function tryAddress(setting: string, host: string): Promise<void> {
-  try {
-    (await Bun.udpSocket({ hostname: host, port: 0 })).close();
-  } catch (error) {
-    throw startError(setting, `no port of ${host} can be bound`, error);
   }
 }
 

@@ -28,9 +28,9 @@ function seedsUntilFound(copy: string, nodes: string): { readonly seeds: number;
     encoding: 'utf8',
     cwd: copy,
   });
-  const tally: { readonly seeds: number; readonly failed: readonly number[] } = JSON.parse(
-    stdout.trimEnd().split('\n').at(-1) ?? '',
-  );
+  const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+  if (last === '') throw new Error(`the simulation of the copy did not run: ${stderr.slice(-2_000)}`);
+  const tally: { readonly seeds: number; readonly failed: readonly number[] } = JSON.parse(last);
   return tally.failed.length === 0 ? undefined : { seeds: tally.seeds, breach: stderr.split('\n')[0] ?? '' };
 }
 
