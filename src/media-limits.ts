@@ -1,4 +1,5 @@
 /** Bounds of playback sources and of recordings that are kept; `limits.ts` has them with all others. */
+import type { ShareLimits } from './bounds/shares.ts';
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
@@ -190,10 +191,13 @@ export const LISTENERS_OF_ONE_MAX = 500;
 export const LISTENER_STALL_MAX_MS = 60_000;
 export const LISTENER_SWEEP_MS = 5_000;
 /**
- * Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is
- * counted nowhere else.
+ * Readers of finished recordings that the system sends from a file, which cost a connection and a descriptor each. A
+ * further one is 503 with `Retry-After`. An application with fewer than 16 finds a place where others took all.
  */
-export const MEDIA_REQUESTS_IN_FLIGHT_MAX = 5_000;
+export const FILE_READER_SHARES: ShareLimits = { all: 5_000, ofApp: 2_500, reserve: 1_000, reservedOfApp: 16 };
+/** How often readers are looked through at most for such that are done, and how often in any case. */
+export const FILE_READERS_LOOK_MS = 50;
+export const FILE_READERS_SWEEP_MS = 1_000;
 export const MEDIA_RETRY_AFTER_SEC = 5;
 
 // Recordings: what an object store has and is kept here too, since only a file is sent with its `Content-Length`

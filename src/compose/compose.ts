@@ -320,7 +320,6 @@ function openHttp(
     publicUrl,
     disableIdleTimeout: listener.disableIdleTimeout,
     setIdleTimeout: listener.setIdleTimeout,
-    inFlight: listener.inFlight,
     peer: listener.peer,
     sentPath: sentMediaPath,
     followed: followRecording,

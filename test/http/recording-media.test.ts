@@ -4,7 +4,7 @@ import { rmSync, truncateSync } from 'node:fs';
 import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
 import { RecordingMediaDoor } from '../../src/http/route/recording-media.ts';
-import { LISTENERS_OF_ONE_MAX, MEDIA_REQUESTS_IN_FLIGHT_MAX } from '../../src/limits.ts';
+import { FILE_READER_SHARES, LISTENERS_OF_ONE_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { localFile } from '../../src/recording-storage/file/local-file.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
@@ -525,14 +525,37 @@ describe('a growing recording', () => {
     await until(() => server.descriptors(wav.path) === 0, 'its descriptor is closed');
   });
 
-  test('is refused while the server is busy with more requests than it should be', async () => {
-    const { uuid } = await server.finished(randomBytes(1000));
-    server.inFlight = MEDIA_REQUESTS_IN_FLIGHT_MAX + 1;
-    try {
-      expect((await get(server.targets(uuid).pull)).headers.get('retry-after')).toBe('5');
-    } finally {
-      server.inFlight = undefined;
-    }
+  test('of one application, slow readers of finished recordings keep out no other, and nobody who listens', async () => {
+    const { uuid, file } = await server.finished(randomBytes(1000));
+    const growing = server.growing();
+    growing.wav.begin();
+    let isReading = true;
+    const door = new RecordingMediaDoor({
+      recordings: {
+        media: async (asked) =>
+          asked === growing.uuid ? growing.wav : { state: 'finished', appUuid: asked === uuid ? 'app' : 'other', file },
+      },
+      recordingUrls: server.urls,
+      clock: systemClock(),
+      log: silentLog,
+      metrics: { request() {} },
+      peer: () => (isReading ? { address: '127.0.0.1', port: 1 } : undefined),
+    });
+    const status = async (recordingUuid: string, kind: 'pull' | 'live' = 'pull', method = 'GET') => {
+      const answer = await door.answer(new Request(`http://own${server.targets(recordingUuid)[kind]}`, { method }));
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    for (let readers = 0; readers < FILE_READER_SHARES.ofApp; readers++) expect(await status(uuid)).toBe(200);
+    expect(await status(uuid)).toBe(503);
+    expect(await status(uuid, 'pull', 'HEAD')).toBe(200);
+    expect(await status(newRecordingUuid())).toBe(200);
+    expect(await status(growing.uuid, 'live')).toBe(200);
+    isReading = false;
+    let last = 503;
+    while (last === 503) last = await status(uuid);
+    expect(last).toBe(200);
+    growing.wav.finish();
   });
 });
 
