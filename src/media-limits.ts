@@ -1,5 +1,4 @@
 /** Bounds of playback sources and of recordings that are kept; `limits.ts` has them with all others. */
-import type { ShareLimits } from './bounds/shares.ts';
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
@@ -130,6 +129,17 @@ export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 export const RECORDING_DISK_FREE_MIN_BYTES = 256 * 1024 * 1024;
 /** The time for which an answer of `admits` holds. */
 export const RECORDING_ADMISSION_CACHE_MS = 1_000;
+/**
+ * Recordings under way at a node, which have a descriptor and a ring each. A further one is 503 with `Retry-After`. One
+ * application has `APP_RECORDINGS_MAX` of them; one with fewer than 16 finds a place where others took all.
+ */
+export const RECORDINGS_UNDER_WAY_MAX = 10_000;
+export const RECORDINGS_OF_APP_DEFAULT = 5_000;
+export const RECORDINGS_RESERVE = 1_000;
+export const RECORDINGS_RESERVED_OF_APP = 16;
+/** How often it is counted what applications keep in recordings, and how many are measured between two statements. */
+export const KEPT_LOOK_MS = 60_000;
+export const KEPT_MEASURED_AT_ONCE = 500;
 /** Bytes read of a recording's file at once for who downloads it. */
 export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
 /** Files that wait for the object store, growing ones included; past either no recording begins. */
@@ -194,7 +204,7 @@ export const LISTENER_SWEEP_MS = 5_000;
  * Readers of finished recordings that the system sends from a file, which cost a connection and a descriptor each. A
  * further one is 503 with `Retry-After`. An application with fewer than 16 finds a place where others took all.
  */
-export const FILE_READER_SHARES: ShareLimits = { all: 5_000, ofApp: 2_500, reserve: 1_000, reservedOfApp: 16 };
+export const FILE_READER_SHARES = { all: 5_000, ofApp: 2_500, reserve: 1_000, reservedOfApp: 16 };
 /** How often readers are looked through at most for such that are done, and how often in any case. */
 export const FILE_READERS_LOOK_MS = 50;
 export const FILE_READERS_SWEEP_MS = 1_000;

@@ -133,7 +133,7 @@ const routesOf = (
   ...messageRoutes(deps.messages),
   ...roomRoutes(deps.rooms, deps.sessions),
   ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
-  ...applicationRoutes(deps.store.apps),
+  ...applicationRoutes(deps.store.apps, deps.recordings),
   ...webrtcTokenRoutes(deps.store, deps.publicUrl),
   ...operatorRoutes(deps.store, deps.clock, deps),
   ...sampleEventRoutes(deps.store, deps.clock, deps.recordingUrls?.sign),

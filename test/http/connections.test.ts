@@ -213,7 +213,7 @@ test('after ten wrong operator tokens in a minute further wrong ones are 429; a 
   expect((await platform.operator('GET', '/apps')).status).toBe(200);
 });
 
-test('a request of HTTP/1.0 without Host has a far end as any other', async () => {
+test('a request of HTTP/1.0 without Host has a far end like any other', async () => {
   const listener = listen({ http: { host: '127.0.0.1', port: 0 }, publicUrl: undefined });
   const app: Pick<HttpApp, 'fetch'> = {
     async fetch(request) {

@@ -15,8 +15,15 @@ export interface RecordingStore {
   unfinished(own: boolean): Promise<readonly RecordingRow[]>;
   /** Lists recordings on a volume that were ended by others while the volume was away, so that no file was mended. */
   unmended(volumeId: string): Promise<readonly RecordingRow[]>;
-  /** Tells the length of one of those, in milliseconds. */
-  mended(recordingUuid: string, durationMs: number): Promise<void>;
+  /** Tells the length of one of those, in milliseconds, and its bytes. */
+  mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
+  /**
+   * Tells what each application keeps in recordings, in bytes: all that are not removed, without those under way on
+   * that volume. What has no size in its row counts as sound of 8 kHz.
+   */
+  kept(volumeId: string): Promise<ReadonlyMap<string, number>>;
+  /** Notes the bytes of recordings. */
+  sized(sizes: ReadonlyMap<string, number>): Promise<void>;
   /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
   expired(before: number): Promise<readonly string[]>;
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
@@ -55,11 +62,16 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
       );
       return rows.map(recordingRow);
     },
-    mended: async (recordingUuid, durationMs) => {
+    kept: (volumeId) => keptOf(database, volumeId),
+    sized: async (sizes) => {
+      const rows = [...sizes].map(([recording_uuid, bytes]) => ({ recording_uuid, bytes }));
+      await database.query(SIZED, [JSON.stringify(rows)]);
+    },
+    mended: async (recordingUuid, durationMs, bytes) => {
       await database.run((on) =>
         on
           .update(recordings)
-          .set({ durationMs: Math.floor(durationMs) })
+          .set({ durationMs: Math.floor(durationMs), bytes })
           .where(eq(recordings.recordingUuid, recordingUuid)),
       );
     },
@@ -88,6 +100,19 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
     },
     areRemoved: (recordingUuids) => removalsOf(database, recordingUuids),
   };
+}
+
+/** A file only grows: a size that was read before its end, and is written after it, changes nothing. */
+const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes)
+  FROM json_to_recordset($1::text::json) AS s (recording_uuid text, bytes bigint)
+  WHERE c.recording_uuid = s.recording_uuid AND c.removed_at IS NULL`;
+/** A row without a size counts as a header and 16 bytes a millisecond. */
+const KEPT = `SELECT app_uuid, sum(coalesce(bytes, 44 + coalesce(duration_ms, 0) * 16))::text AS bytes FROM recordings
+  WHERE removed_at IS NULL AND NOT (ended_at IS NULL AND volume_id = $1) GROUP BY app_uuid`;
+
+async function keptOf(database: Database, volumeId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await database.query(KEPT, [volumeId]);
+  return new Map(rows.map((row) => [String(row.app_uuid), Number(row.bytes)]));
 }
 
 async function removalsOf(database: Database, recordingUuids: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
