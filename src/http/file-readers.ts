@@ -28,27 +28,30 @@ export class FileReaders {
     return this.#all.size;
   }
 
-  /** A place for one more reader, for as long as it is open. False: its application has its share, or there is none. */
-  admit(reader: Reader): boolean {
+  /**
+   * A place for one more reader, for as long as it is open. Returns what gives the place back before that. Undefined:
+   * its application has its share, or there is none.
+   */
+  admit(reader: Reader): (() => void) | undefined {
     if (!this.#shares.take(reader.appUuid)) {
       const now = this.#clock.now();
       // Who is refused asks again and again, and a look goes through all readers.
-      if (now - this.#lookedAt < FILE_READERS_LOOK_MS) return false;
+      if (now - this.#lookedAt < FILE_READERS_LOOK_MS) return undefined;
       this.#look();
-      if (!this.#shares.take(reader.appUuid)) return false;
+      if (!this.#shares.take(reader.appUuid)) return undefined;
     }
     this.#all.add(reader);
     this.#sweep();
-    return true;
+    return () => this.#leave(reader);
+  }
+
+  #leave(reader: Reader): void {
+    if (this.#all.delete(reader)) this.#shares.give(reader.appUuid);
   }
 
   #look(): void {
     this.#lookedAt = this.#clock.now();
-    for (const reader of this.#all) {
-      if (reader.isOpen()) continue;
-      this.#all.delete(reader);
-      this.#shares.give(reader.appUuid);
-    }
+    for (const reader of this.#all) if (!reader.isOpen()) this.#leave(reader);
   }
 
   /** Looks from time to time, for as long as there is anyone: what is kept of a request is not small. */

@@ -20,7 +20,7 @@ test('a reader has its place until its file is sent or it leaves, and no longer'
     port: 0,
     fetch(request, own) {
       const isOpen = () => own.requestIP(request) !== null;
-      return readers.admit({ appUuid: new URL(request.url).pathname, isOpen })
+      return readers.admit({ appUuid: new URL(request.url).pathname, isOpen }) !== undefined
         ? new Response(Bun.file(path))
         : new Response(null, { status: 503 });
     },

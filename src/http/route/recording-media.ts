@@ -7,7 +7,7 @@
  * Who is sent a body needs a place (503): of listeners where this process feeds it, of file readers where the server
  * sends a file by itself. Applications share both.
  */
-import type { PeerStreams } from '../../call/ports/peer-streams.ts';
+import type { PeerResponse, PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
 import type { Clock } from '../../clock.ts';
 import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
@@ -156,7 +156,16 @@ export class RecordingMediaDoor {
     if (streams === undefined) return problems.notFound('Recording');
     const nodeId = streams.nodeOfVolume(volumeId);
     const object = { kind: 'media', recordingUuid, as: kind } as const;
-    const response = nodeId === undefined ? undefined : await streams.get(nodeId, object, request.headers);
+    const isHead = request.method === 'HEAD';
+    const listener = isHead ? undefined : this.#listeners.admit(recordingUuid, appUuid, this.#connectionOf(request));
+    if (!isHead && listener === undefined) return busy();
+    let response: PeerResponse | undefined;
+    try {
+      response =
+        nodeId === undefined ? undefined : await streams.get(nodeId, object, isHead ? wholeOf(request) : request.headers);
+    } finally {
+      if (response === undefined) listener?.close();
+    }
     if (response === undefined) return this.#unreachable(recordingUuid, 'its node is away');
     const headers = new Headers(headersOf(recordingUuid));
     for (const name of FROM_PEER) {
@@ -164,11 +173,10 @@ export class RecordingMediaDoor {
       if (value !== null) headers.set(name, value);
     }
     const init = { status: response.status, headers };
-    const isEmpty = request.method === 'HEAD' || response.status === 304;
-    const listener = isEmpty ? undefined : this.#listeners.admit(recordingUuid, appUuid, this.#connectionOf(request));
-    if (listener !== undefined) return new Response(listener.listen(response), init);
+    if (listener !== undefined && response.status !== 304) return new Response(listener.listen(response), init);
+    listener?.close();
     response.close();
-    return isEmpty ? new Response(null, init) : busy();
+    return new Response(null, init);
   }
 
   #verified(request: Request): ReturnType<RecordingUrls['verify']> {
@@ -235,8 +243,12 @@ export class RecordingMediaDoor {
       },
     };
     if (request.method === 'HEAD') return new Response(null, init);
+    // The place comes first: a file that has to be fetched from an object store is waited for.
+    const leave = this.#fileReader(request, appUuid);
+    if (leave === undefined) return busy();
     const local = await file.local?.().catch(() => undefined);
-    if (local !== undefined) return this.#mayReadFile(request, appUuid) ? new Response(local(start, end), init) : busy();
+    if (local !== undefined) return new Response(local(start, end), init);
+    leave();
     const source = exactly(file.read(start, end), end - start);
     // Such a body never has to wait for anything, so the idle timeout stays.
     const listener = this.#listeners.admit(recordingUuid, appUuid, { ...this.#connectionOf(request), wait: () => {} });
@@ -245,9 +257,9 @@ export class RecordingMediaDoor {
     return busy();
   }
 
-  #mayReadFile(request: Request, appUuid: string): boolean {
+  #fileReader(request: Request, appUuid: string): (() => void) | undefined {
     const { peer } = this.#deps;
-    return peer === undefined || this.#fileReaders.admit({ appUuid, isOpen: () => peer(request) !== undefined });
+    return peer === undefined ? () => {} : this.#fileReaders.admit({ appUuid, isOpen: () => peer(request) !== undefined });
   }
 
   /** Sends the bytes of a store. A store that refuses is told by a status, not by a body that breaks off. */
@@ -282,6 +294,13 @@ export class RecordingMediaDoor {
 }
 
 const busy = () => problems.unavailable('Too many listeners. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
+
+/** The fields of a HEAD for another node, which is sent a GET. RFC 9110 §14.2: a range is asked by GET only. */
+function wholeOf(request: Request): Headers {
+  const headers = new Headers(request.headers);
+  headers.delete('range');
+  return headers;
+}
 
 type Growing = Extract<RecordingMedia, { readonly state: 'growing' }>;
 
