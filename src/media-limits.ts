@@ -140,6 +140,9 @@ export const RECORDINGS_RESERVED_OF_APP = 16;
 /** How often it is counted what applications keep in recordings, and how many are measured between two statements. */
 export const KEPT_LOOK_MS = 60_000;
 export const KEPT_MEASURED_AT_ONCE = 500;
+/** Rows that are added up by one statement, a tenth of a second, and how many such statements a count takes at most. */
+export const KEPT_PAGE_ROWS = 100_000;
+export const KEPT_MAX_PAGES = 1_000;
 /** Bytes read of a recording's file at once for who downloads it. */
 export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
 /** Files that wait for the object store, growing ones included; past either no recording begins. */
@@ -189,10 +192,9 @@ export const GROWING_FILE_POLL_MS = 160;
 export const GROWING_FILE_WAIT_MS = 5_000;
 /**
  * Responses that are fed by this process: altogether, of the recordings of one application, and of one recording. A
- * further one is 503 with `Retry-After`.
+ * further one is 503 with `Retry-After`. An application with fewer than 16 finds a place where others took all.
  */
-export const LISTENERS_MAX = 2_000;
-export const LISTENERS_OF_APP_MAX = 1_000;
+export const LISTENER_SHARES = { all: 2_000, ofApp: 1_000, reserve: 500, reservedOfApp: 16 };
 export const LISTENERS_OF_ONE_MAX = 500;
 /**
  * A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked

@@ -76,8 +76,23 @@ test('What each application keeps is the sum of its rows: of those over, and of 
   const untold = { ended: { recordingUuid: 'rec_untold', endedAt: 10, durationMs: 5 } };
   await journal.commit({ session, events: [], recordings: [told, untold] });
   expect(await of('volume')).toBe(1_744);
+  // Page by page it is the same, also where more ended in one millisecond than a page has.
+  await recordings.sized(new Map([['rec_untold', 701]]));
+  const later = Array.from({ length: 7 }, (_, at) => `rec_page_${at}`);
+  await journal.commit({ session, events: [], recordings: later.map((name) => begun(name, session)) });
+  await journal.commit({
+    session,
+    events: [],
+    recordings: later.map((recordingUuid, at) => ({
+      ended: { recordingUuid, endedAt: at < 3 ? 20 : 20 + at, durationMs: 1, bytes: 1_000 },
+    })),
+  });
+  expect(await recordings.kept('volume', 2)).toEqual(await recordings.kept('volume'));
+  expect(await of('volume')).toBe(8_745);
+  await recordings.removed(later, 30);
+  expect(await of('volume')).toBe(1_745);
   // One under way that nobody has measured counts with its header.
-  expect((await of('another')) - elsewhere).toBe(1_000);
+  expect((await of('another')) - elsewhere).toBe(1_001);
   await recordings.sized(
     new Map([
       ['rec_told', 44],
