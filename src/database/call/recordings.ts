@@ -110,7 +110,7 @@ const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes)
 const SUM = 'sum(coalesce(bytes, 44 + coalesce(duration_ms, 0) * 16))::text AS bytes';
 const KEPT_UNDER_WAY = `SELECT app_uuid, ${SUM} FROM recordings
   WHERE removed_at IS NULL AND ended_at IS NULL AND volume_id <> $1 GROUP BY app_uuid`;
-/** Those that ended after `$1`: so many at a time, and those of the same millisecond with the last of them. */
+/** The recordings that ended after `$1`: so many of them, and all of the last one's millisecond. */
 const KEPT_OVER = `WITH edge AS (
     SELECT max(ended_at) AS last FROM (
       SELECT ended_at FROM recordings WHERE removed_at IS NULL AND ended_at > $1::bigint ORDER BY ended_at LIMIT $2::int
