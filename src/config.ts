@@ -35,6 +35,10 @@ export interface Config {
   readonly mediaWorkers: number;
   /** The most live Sessions of one application at this node, 1 to 50,000. */
   readonly appSessionsMax: number;
+  /** The most recordings of one application that are under way at this node, 1 to 10,000. */
+  readonly appRecordingsMax: number;
+  /** The most that one application keeps in recordings, in GB (10⁹ bytes), at all nodes. 0: no bound. */
+  readonly appRecordingMaxGb: number;
   readonly operatorToken: string;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;

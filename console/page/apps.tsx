@@ -87,6 +87,7 @@ function AppCard({ app: { app_uuid: uuid, name } }: { readonly app: App }) {
 
 function AppFacts({ app }: { readonly app: AppDetail }) {
   const { state, since, last_error: lastError } = app.webhook_status;
+  const { recording_store: store } = app;
   return (
     <Facts
       of={[
@@ -119,6 +120,9 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
         ],
         ['Blocked events', app.blocked_webhook_events.join(', ')],
         ['Rooms', `${app.room_limits.max_rooms} at most, ${app.room_limits.max_members_per_room} members each`],
+        ...(store === undefined
+          ? []
+          : [['Recordings', `${gigabytes(store.kept_bytes)} of ${gigabytes(store.max_bytes)} GB kept`] as const]),
         ['Payment terminals', app.payment_terminals.join(', ')],
         [
           'API keys',
@@ -135,6 +139,8 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
     />
   );
 }
+
+const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(bytes < 1e9 ? 3 : 1);
 
 const None = ({ command }: { readonly command: string }) => (
   <span class="quiet">

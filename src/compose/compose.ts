@@ -320,7 +320,6 @@ function openHttp(
     publicUrl,
     disableIdleTimeout: listener.disableIdleTimeout,
     setIdleTimeout: listener.setIdleTimeout,
-    inFlight: listener.inFlight,
     peer: listener.peer,
     sentPath: sentMediaPath,
     followed: followRecording,
@@ -352,6 +351,8 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     gauge('sessions', 'Live Sessions', () => sessions.size),
     gauge('rooms', 'Live Rooms', () => rooms.size),
     gauge('recordings', 'Recordings being written', () => recordings.growing),
+    counter('recordings_refused_total', 'Recordings refused for want of room or of a place', () => recordings.refused),
+    gauge('recording_apps_full', 'Applications that keep as much in recordings as they may', () => recordings.fullApps),
     gauge('recording_listeners', 'Recordings being listened to', listeners),
     gauge(
       'recordings_waiting_bytes',

@@ -27,6 +27,8 @@ type HeartSettings =
   | 'recordingLivenessSec'
   | 'recordingRetentionDays'
   | 'appSessionsMax'
+  | 'appRecordingsMax'
+  | 'appRecordingMaxGb'
   | 'orphanTimeoutSec'
   | 'paymentReferenceTtlSec'
   | 'node';
@@ -72,6 +74,8 @@ export interface Heart {
   readonly urls: ReturnType<typeof createRecordingUrls>;
 }
 
+const GB = 1e9;
+
 /** Makes the heart on engines that are open. */
 export function makeHeart(engines: HeartEngines): Heart {
   const { settings, store, clock, log, publicUrl, chargeGateway, smsGateway } = engines;
@@ -89,6 +93,8 @@ export function makeHeart(engines: HeartEngines): Heart {
     log,
     livenessMs: settings.recordingLivenessSec * 1000,
     retentionMs: settings.recordingRetentionDays * 24 * 3600 * 1000,
+    perAppMax: settings.appRecordingsMax,
+    keptMaxBytes: settings.appRecordingMaxGb === 0 ? undefined : settings.appRecordingMaxGb * GB,
     session: (sessionUuid) => sessions.find(sessionUuid)?.state,
   });
   const tokens = new TokenBuckets();

@@ -23,8 +23,6 @@ export interface HttpListener {
   ready(app: HttpApp): void;
   disableIdleTimeout(request: Request): void;
   setIdleTimeout(request: Request, seconds: number): void;
-  /** Requests that the server is busy with. */
-  inFlight(): number;
   peer(request: Request): HttpPeer | undefined;
   /** Refuses new connections and closes all. */
   stop(): Promise<void>;
@@ -36,11 +34,18 @@ export interface HttpListener {
  */
 export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
   let app: HttpApp | undefined;
+  /** The requests of the server behind those that were made of them: only those have a connection. */
+  const received = new WeakMap<Request, Request>();
+  const own = (request: Request): Request => received.get(request) ?? request;
   const up = Promise.withResolvers<HttpApp>();
   const answer = (request: Request): Response | Promise<Response> => {
     // An HTTP/1.0 request without Host has no origin in its URL (HAProxy's health check is one). Its path may be `//`,
     // which is no reference to a path.
-    if (request.url.startsWith('/')) return answer(new Request(publicUrl + request.url, request));
+    if (request.url.startsWith('/')) {
+      const whole = new Request(publicUrl + request.url, request);
+      received.set(whole, request);
+      return answer(whole);
+    }
     if (app !== undefined) return app.fetch(request);
     return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
   };
@@ -61,10 +66,9 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
       app = each;
       up.resolve(each);
     },
-    disableIdleTimeout: (request) => server.timeout(request, 0),
-    setIdleTimeout: (request, seconds) => server.timeout(request, seconds),
-    inFlight: () => server.pendingRequests,
-    peer: (request) => server.requestIP(request) ?? undefined,
+    disableIdleTimeout: (request) => server.timeout(own(request), 0),
+    setIdleTimeout: (request, seconds) => server.timeout(own(request), seconds),
+    peer: (request) => server.requestIP(own(request)) ?? undefined,
     stop: () => server.stop(true),
   };
 }

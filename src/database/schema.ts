@@ -275,6 +275,8 @@ export const recordings = pgTable(
     /** Set with `recording.ended`. */
     endedAt: ms('ended_at'),
     durationMs: ms('duration_ms'),
+    /** The size of its file, of one under way as it was measured last. Null in rows of a release that kept none. */
+    bytes: bigint('bytes', { mode: 'number' }),
     removedAt: ms('removed_at'),
   },
   (table) => [

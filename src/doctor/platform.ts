@@ -15,6 +15,8 @@ const PROBE_MS = 4_000;
 const PROBE_LOOK_MS = 100;
 const REFUSALS_MS = 3_600_000;
 const CLOCK_APART_MAX_SEC = 5;
+/** The part of its bound from which on it is told what an application keeps in recordings. */
+const KEPT_WARNING = 0.8;
 /** Applications whose webhooks are tried. */
 const WEBHOOKS_MAX = 100;
 
@@ -36,6 +38,8 @@ interface ToldApp {
   readonly webhook_url: string;
   /** The receiver answered 410: nothing is sent to it until its URL is set again. */
   readonly webhook_disabled: boolean;
+  /** The use of its bound, where what applications keep in recordings is bounded. */
+  readonly recording_store?: { readonly kept_bytes: number; readonly max_bytes: number };
 }
 
 interface ToldNode {
@@ -138,7 +142,8 @@ export async function platformChecks(
   const resolved = await Promise.all(trunks.map((trunk) => resolve(trunk, names)));
   const probed = await probeAll(api, trunks);
   const farEnds = resolved.flatMap(({ addresses }) => addresses);
-  const receivers = await webhooks(api, outbound);
+  const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps');
+  const receivers = await webhooks(apps, outbound);
   const checks = [
     ...(await readiness(api)),
     clock(receivers.apart),
@@ -147,6 +152,7 @@ export async function platformChecks(
       : []),
     ...resolved.map((each) => trunkCheck({ ...each, trunk: probed.get(each.trunk.name) ?? each.trunk })),
     ...receivers.checks,
+    ...keptRecordings(apps),
     refusals(await api.list<ToldRefusal>('/operator/v1/refusals', 'refusals'), now),
   ];
   return { checks, farEnds };
@@ -289,10 +295,9 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
  * in ms.
  */
 async function webhooks(
-  api: OperatorApi,
+  apps: readonly ToldApp[],
   outbound: Outbound,
 ): Promise<{ readonly checks: readonly Check[]; readonly apart: readonly number[] }> {
-  const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps');
   const apart: number[] = [];
   const check = async ({
     app_uuid: appUuid,
@@ -335,6 +340,21 @@ async function webhooks(
   };
   const checks = await Promise.all(apps.slice(0, WEBHOOKS_MAX).map(check));
   return { checks, apart };
+}
+
+/** The applications that keep nearly as much in recordings as they may, or as much; one line where none does. */
+function keptRecordings(apps: readonly ToldApp[]): readonly Check[] {
+  const remedy = 'Raise APP_RECORDING_MAX_GB, or lower RECORDING_RETENTION_DAYS';
+  const bounded = apps.flatMap(({ name, recording_store: use }) =>
+    use === undefined ? [] : [{ name: `recordings:${name}`, used: use.kept_bytes / use.max_bytes, max: use.max_bytes }],
+  );
+  if (bounded.length === 0) return [];
+  const near = bounded.filter(({ used }) => used >= KEPT_WARNING).sort((one, other) => other.used - one.used);
+  if (near.length === 0) return [ok('recordings', `no application is near its ${bounded[0]?.max} bytes`)];
+  return near.slice(0, WEBHOOKS_MAX).map(({ name, used, max }) => {
+    const refused = used >= 1 ? ': further ones are refused with 503' : '';
+    return warning(name, `keeps ${Math.floor(used * 100)} % of its ${max} bytes of recordings${refused}`, remedy);
+  });
 }
 
 function refusals(all: readonly ToldRefusal[], now: number): Check {

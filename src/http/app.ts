@@ -76,8 +76,6 @@ export interface HttpDeps extends OperatorHooks {
   readonly setIdleTimeout?: (request: Request, seconds: number) => void;
   /** A growing recording has a first reader, or none any more. */
   readonly followed?: (path: string, followed: boolean) => void;
-  /** Requests the server is busy with. */
-  readonly inFlight?: () => number;
   /** The far end of a request's connection. */
   readonly peer?: (request: Request) => HttpPeer | undefined;
   /** The path of a recording's URL as it was sent, from a server that tidies URLs. */
@@ -135,7 +133,7 @@ const routesOf = (
   ...messageRoutes(deps.messages),
   ...roomRoutes(deps.rooms, deps.sessions),
   ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
-  ...applicationRoutes(deps.store.apps),
+  ...applicationRoutes(deps.store.apps, deps.recordings),
   ...webrtcTokenRoutes(deps.store, deps.publicUrl),
   ...operatorRoutes(deps.store, deps.clock, deps),
   ...sampleEventRoutes(deps.store, deps.clock, deps.recordingUrls?.sign),

@@ -3,14 +3,9 @@
  * bytes only when it has taken what it was given before, so each costs one slice of memory, and a slow one waits by
  * itself.
  */
+import { Shares } from '../bounds/shares.ts';
 import type { Clock } from '../clock.ts';
-import {
-  LISTENER_STALL_MAX_MS,
-  LISTENER_SWEEP_MS,
-  LISTENERS_MAX,
-  LISTENERS_OF_APP_MAX,
-  LISTENERS_OF_ONE_MAX,
-} from '../limits.ts';
+import { LISTENER_SHARES, LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_OF_ONE_MAX } from '../limits.ts';
 
 /** The bytes that a listener hears. */
 export interface ByteSource {
@@ -33,7 +28,8 @@ export interface Connection {
 export class Listeners {
   readonly #clock: Clock;
   readonly #all = new Set<Listener>();
-  /** The listeners of each recording, and of each application: their names differ. */
+  readonly #shares = new Shares(LISTENER_SHARES);
+  /** The listeners of each recording. */
   readonly #counts = new Map<string, number>();
   #sweeping = false;
 
@@ -50,23 +46,23 @@ export class Listeners {
    * back by `close`.
    */
   admit(recordingUuid: string, appUuid: string, connection: Connection): Listener | undefined {
-    if (this.#all.size >= LISTENERS_MAX) return undefined;
     if ((this.#counts.get(recordingUuid) ?? 0) >= LISTENERS_OF_ONE_MAX) return undefined;
-    if ((this.#counts.get(appUuid) ?? 0) >= LISTENERS_OF_APP_MAX) return undefined;
+    if (!this.#shares.take(appUuid)) return undefined;
     const listener = new Listener(this.#clock, connection, () => {
       this.#all.delete(listener);
-      for (const name of [recordingUuid, appUuid]) this.#count(name, -1);
+      this.#shares.give(appUuid);
+      this.#count(recordingUuid, -1);
     });
     this.#all.add(listener);
-    for (const name of [recordingUuid, appUuid]) this.#count(name, 1);
+    this.#count(recordingUuid, 1);
     this.#sweep();
     return listener;
   }
 
-  #count(name: string, by: 1 | -1): void {
-    const count = (this.#counts.get(name) ?? 0) + by;
-    if (count > 0) this.#counts.set(name, count);
-    else this.#counts.delete(name);
+  #count(recordingUuid: string, by: 1 | -1): void {
+    const count = (this.#counts.get(recordingUuid) ?? 0) + by;
+    if (count > 0) this.#counts.set(recordingUuid, count);
+    else this.#counts.delete(recordingUuid);
   }
 
   /** Cuts off who has taken nothing for too long, for as long as there is anyone. */

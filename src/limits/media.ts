@@ -131,6 +131,20 @@ export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 export const RECORDING_DISK_FREE_MIN_BYTES = 256 * 1024 * 1024;
 /** The time for which an answer of `admits` holds. */
 export const RECORDING_ADMISSION_CACHE_MS = 1_000;
+/**
+ * Recordings under way at a node, which have a descriptor and a ring each. A further one is 503 with `Retry-After`. One
+ * application has `APP_RECORDINGS_MAX` of them; one with fewer than 16 finds a place where others took all.
+ */
+export const RECORDINGS_UNDER_WAY_MAX = 10_000;
+export const RECORDINGS_OF_APP_DEFAULT = 5_000;
+export const RECORDINGS_RESERVE = 1_000;
+export const RECORDINGS_RESERVED_OF_APP = 16;
+/** How often it is counted what applications keep in recordings, and how many are measured between two statements. */
+export const KEPT_LOOK_MS = 60_000;
+export const KEPT_MEASURED_AT_ONCE = 500;
+/** Rows that are added up by one statement, a tenth of a second, and how many such statements a count takes at most. */
+export const KEPT_PAGE_ROWS = 100_000;
+export const KEPT_MAX_PAGES = 1_000;
 /** Bytes read of a recording's file at once for who downloads it. */
 export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
 /** Files that wait for the object store, growing ones included; past either no recording begins. */
@@ -180,10 +194,9 @@ export const GROWING_FILE_POLL_MS = 160;
 export const GROWING_FILE_WAIT_MS = 5_000;
 /**
  * Responses that are fed by this process: altogether, of the recordings of one application, and of one recording. A
- * further one is 503 with `Retry-After`.
+ * further one is 503 with `Retry-After`. An application with fewer than 16 finds a place where others took all.
  */
-export const LISTENERS_MAX = 2_000;
-export const LISTENERS_OF_APP_MAX = 1_000;
+export const LISTENER_SHARES = { all: 2_000, ofApp: 1_000, reserve: 500, reservedOfApp: 16 };
 export const LISTENERS_OF_ONE_MAX = 500;
 /**
  * A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked
@@ -192,10 +205,13 @@ export const LISTENERS_OF_ONE_MAX = 500;
 export const LISTENER_STALL_MAX_MS = 60_000;
 export const LISTENER_SWEEP_MS = 5_000;
 /**
- * Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is
- * counted nowhere else.
+ * Readers of finished recordings that the system sends from a file, which cost a connection and a descriptor each. A
+ * further one is 503 with `Retry-After`. An application with fewer than 16 finds a place where others took all.
  */
-export const MEDIA_REQUESTS_IN_FLIGHT_MAX = 5_000;
+export const FILE_READER_SHARES = { all: 5_000, ofApp: 2_500, reserve: 1_000, reservedOfApp: 16 };
+/** How often readers are looked through at most for such that are done, and how often in any case. */
+export const FILE_READERS_LOOK_MS = 50;
+export const FILE_READERS_SWEEP_MS = 1_000;
 export const MEDIA_RETRY_AFTER_SEC = 5;
 
 // Recordings: what an object store has and is kept here too, since only a file is sent with its `Content-Length`

@@ -3,7 +3,7 @@ import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
-import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX } from '../limits.ts';
+import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX, RECORDINGS_OF_APP_DEFAULT, RECORDINGS_UNDER_WAY_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { type KeepSecret, keptSecret } from './secret-file.ts';
 import {
@@ -58,6 +58,8 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     appSessionsMax: whole(env, 'APP_SESSIONS_MAX', LIVE_SESSIONS_MAX, 1, LIVE_SESSIONS_MAX),
+    appRecordingsMax: whole(env, 'APP_RECORDINGS_MAX', RECORDINGS_OF_APP_DEFAULT, 1, RECORDINGS_UNDER_WAY_MAX),
+    appRecordingMaxGb: decimal(env, 'APP_RECORDING_MAX_GB', 0, 0, 1_000_000),
     operatorToken: operator,
     masterKey: masterKey(secrets),
     masterKeyBefore: masterKeyBefore(env),

@@ -14,6 +14,7 @@ import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { beginRecording } from '../../src/machine/recording/recording.ts';
 import { wavDurationMs } from '../../src/media/recording/mend-wav.ts';
+import { problems } from '../../src/problem.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
@@ -37,6 +38,8 @@ describe('the desk of recordings', () => {
   let events: Record<string, unknown>[];
   /** What the rows tell of lengths, in milliseconds: null where a file was out of reach. */
   const lengths = new Map<string, number | null>();
+  /** What the rows tell of bytes. */
+  const sizes = new Map<string, number>();
   let away = 0;
   /** Whether the clock is trusted with the removal of recordings. */
   let isTrusted = true;
@@ -49,6 +52,7 @@ describe('the desk of recordings', () => {
         const row = rows.get(each.ended.recordingUuid);
         if (row !== undefined) rows.set(row.recordingUuid, { ...row, endedAt: each.ended.endedAt });
         lengths.set(each.ended.recordingUuid, each.ended.durationMs ?? null);
+        if (each.ended.bytes !== undefined) sizes.set(each.ended.recordingUuid, each.ended.bytes);
       }
     }
     events.push(...change.events.map(({ body }) => JSON.parse(body)));
@@ -73,7 +77,7 @@ describe('the desk of recordings', () => {
   const deskOf = (
     place: RecordingStorage | undefined,
     volumeId = 'volume',
-    disk: Pick<RecordingRegistryOptions, 'files' | 'rings'> = {},
+    disk: Pick<RecordingRegistryOptions, 'files' | 'rings' | 'keptMaxBytes' | 'perAppMax'> = {},
   ) =>
     new RecordingRegistry({
       ...disk,
@@ -84,7 +88,21 @@ describe('the desk of recordings', () => {
         unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
         unmended: async () =>
           [...rows.values()].filter(({ recordingUuid, endedAt }) => endedAt !== undefined && lengths.get(recordingUuid) === null),
-        mended: async (recordingUuid, durationMs) => void lengths.set(recordingUuid, durationMs),
+        mended: async (recordingUuid, durationMs, bytes) => {
+          lengths.set(recordingUuid, durationMs);
+          sizes.set(recordingUuid, bytes);
+        },
+        kept: async (volume) => {
+          if (away-- > 0) throw new StoreUnavailable('away');
+          const kept = new Map<string, number>();
+          for (const { recordingUuid, appUuid, endedAt, removedAt, volumeId: at } of rows.values())
+            if (removedAt === undefined && !(endedAt === undefined && at === volume))
+              kept.set(appUuid, (kept.get(appUuid) ?? 0) + (sizes.get(recordingUuid) ?? 0));
+          return kept;
+        },
+        sized: async (some) => {
+          for (const [recordingUuid, bytes] of some) sizes.set(recordingUuid, Math.max(bytes, sizes.get(recordingUuid) ?? 0));
+        },
         expired: async (before) =>
           [...rows.values()]
             .filter(({ endedAt, removedAt }) => removedAt === undefined && endedAt !== undefined && endedAt < before)
@@ -118,6 +136,7 @@ describe('the desk of recordings', () => {
     clock = new VirtualClock();
     rows = new Map();
     events = [];
+    sizes.clear();
     away = 0;
     isTrusted = true;
     const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
@@ -163,6 +182,49 @@ describe('the desk of recordings', () => {
     expect(media).toMatchObject({ state: 'finished', file: { bytes: 40_046 } });
     expect(await desk.media('rec_none')).toBeUndefined();
     expect(await desk.media('rec_never')).toBeUndefined();
+  });
+
+  test('An application that keeps as much as it may is refused, also after a crash, until its retention makes room', async () => {
+    row('rec_crashed');
+    await leaveGrowing(storage.path('rec_crashed'), 20_000);
+    desk = deskOf(storage, 'volume', { keptMaxBytes: 40_044 });
+    await desk.recover();
+    expect(desk.use('app_1')).toEqual({ keptBytes: 40_044, maxBytes: 40_044 });
+    const begin = async () => 'begun' as const;
+    const full = { status: 503, retryAfterSec: 30 };
+    expect(await desk.admitting('app_1', begin)).toMatchObject(full);
+    expect(await desk.admitting('app_2', begin)).toBe('begun');
+    expect([desk.refused, desk.fullApps]).toEqual([1, 1]);
+    await clock.advance(30 * DAY_MS + 1);
+    expect(await desk.sweep()).toBe(1);
+    expect(await desk.admitting('app_1', begin)).toBe('begun');
+    expect(desk.use('app_1')?.keptBytes).toBe(0);
+  });
+
+  test('An application has so many recordings under way and no more, however many it asks for at once', async () => {
+    desk = deskOf(storage, 'volume', { perAppMax: 2 });
+    const owner = { session_uuid: 's1' };
+    const begun: string[] = [];
+    const begin = () =>
+      desk.admitting('app_1', async () => {
+        const terms = desk.terms({ includeGaps: false, voiceActivity: undefined });
+        await Promise.resolve();
+        desk.committed('app_1', beginRecording(owner, terms, 'op', 0).records);
+        begun.push(terms.recordingUuid);
+        return 'begun' as const;
+      });
+    const answers = await Promise.all([begin(), begin(), begin(), begin()]);
+    expect(begun.length).toBeLessThanOrEqual(2);
+    expect(answers.filter((each) => each === 'begun')).toHaveLength(begun.length);
+    while (begun.length < 2) await begin();
+    expect(await begin()).toMatchObject({ status: 503, retryAfterSec: 30 });
+    expect(await desk.admitting('app_2', async () => 'begun')).toBe('begun');
+    expect(await desk.admitting('app_1', async () => problems.conflict('no'))).toMatchObject({ status: 503 });
+    const ended = { record: 'ended', recordingUuid: begun[0] ?? '', durationMs: 1, bytes: 60 } as const;
+    desk.committed('app_1', [ended]);
+    // A command that is refused takes no place.
+    expect(await desk.admitting('app_1', async () => problems.conflict('no'))).toMatchObject({ status: 409 });
+    expect(await begin()).toBe('begun');
   });
 
   test('tells of an end that comes after the Session is over, once, however long the database is away', async () => {

@@ -56,6 +56,55 @@ test('A recording past its retention is told as expired until it is removed, and
   expect(await recordings.areRemoved([])).toEqual(new Map());
 });
 
+test('What each application keeps is the sum of its rows: of those over, and of those under way elsewhere as they were measured', async () => {
+  const { journal, recordings } = opened.store;
+  const session = sessionRow();
+  const app = session.appUuid;
+  const before = (await recordings.kept('volume')).get(app) ?? 0;
+  const of = async (volume: string) => ((await recordings.kept(volume)).get(app) ?? 0) - before;
+  const names = ['rec_told', 'rec_untold', 'rec_underway'];
+  await journal.commit({ session, events: [], recordings: names.map((name) => begun(name, session)) });
+  await recordings.sized(
+    new Map([
+      ['rec_untold', 700],
+      ['rec_underway', 300],
+    ]),
+  );
+  expect(await of('volume')).toBe(0);
+  const elsewhere = await of('another');
+  const told = { ended: { recordingUuid: 'rec_told', endedAt: 10, durationMs: 5, bytes: 1_044 } };
+  const untold = { ended: { recordingUuid: 'rec_untold', endedAt: 10, durationMs: 5 } };
+  await journal.commit({ session, events: [], recordings: [told, untold] });
+  expect(await of('volume')).toBe(1_744);
+  // Page by page it is the same, also where more ended in one millisecond than a page has.
+  await recordings.sized(new Map([['rec_untold', 701]]));
+  const later = Array.from({ length: 7 }, (_, at) => `rec_page_${at}`);
+  await journal.commit({ session, events: [], recordings: later.map((name) => begun(name, session)) });
+  await journal.commit({
+    session,
+    events: [],
+    recordings: later.map((recordingUuid, at) => ({
+      ended: { recordingUuid, endedAt: at < 3 ? 20 : 20 + at, durationMs: 1, bytes: 1_000 },
+    })),
+  });
+  expect(await recordings.kept('volume', 2)).toEqual(await recordings.kept('volume'));
+  expect(await of('volume')).toBe(8_745);
+  await recordings.removed(later, 30);
+  expect(await of('volume')).toBe(1_745);
+  // One under way that nobody has measured counts with its header.
+  expect((await of('another')) - elsewhere).toBe(1_001);
+  await recordings.sized(
+    new Map([
+      ['rec_told', 44],
+      ['rec_untold', 800],
+    ]),
+  );
+  expect(await of('volume')).toBe(1_844);
+  await recordings.removed(['rec_told'], 12);
+  expect(await of('volume')).toBe(800);
+  await recordings.removed(['rec_untold'], 12);
+});
+
 test('A clock that is wrong for a while removes no recording: one that is ahead is held back, what one behind has dated is dated anew', async () => {
   const lines: string[] = [];
   const log = {

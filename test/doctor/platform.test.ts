@@ -131,3 +131,16 @@ test('a platform that does not know the token runs all the same, and its token i
     expect.objectContaining({ name: 'platform', status: 'fault', remedy: expect.stringContaining('OPERATOR_TOKEN') }),
   ]);
 });
+
+test('an application is named from four fifths of what it may keep in recordings on, and where further ones are refused', async () => {
+  const app = (name: string, kept?: number) => ({
+    ...{ app_uuid: 'a', name, webhook_url: '', webhook_disabled: false },
+    ...(kept === undefined ? {} : { recording_store: { kept_bytes: kept, max_bytes: 1_000 } }),
+  });
+  const some = await examined({ apps: [app('little', 799), app('near', 800), app('full', 1_200)] });
+  expect(some.check('recordings:little')).toBeUndefined();
+  expect(some.check('recordings:near')).toMatchObject({ status: 'warning', found: 'keeps 80 % of its 1000 bytes of recordings' });
+  expect(some.check('recordings:full')?.found).toContain('120 % of its 1000 bytes of recordings: further ones are refused');
+  expect((await examined({ apps: [app('little', 799)] })).check('recordings')?.status).toBe('ok');
+  expect((await examined({ apps: [app('unbounded')] })).check('recordings')).toBeUndefined();
+});

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
+import { listen } from '../../src/compose/listen.ts';
+import type { HttpApp } from '../../src/http/app.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -209,4 +211,20 @@ test('after ten wrong operator tokens in a minute further wrong ones are 429; a 
   expect(statuses).toEqual([...new Array<number>(10).fill(401), 429, 429]);
   expect(Number((await guess('wrong')).headers.get('retry-after'))).toBeWithin(1, 61);
   expect((await platform.operator('GET', '/apps')).status).toBe(200);
+});
+
+test('a request of HTTP/1.0 without Host has a far end like any other', async () => {
+  const listener = listen({ http: { host: '127.0.0.1', port: 0 }, publicUrl: undefined });
+  const app: Pick<HttpApp, 'fetch'> = {
+    async fetch(request) {
+      listener.disableIdleTimeout(request);
+      return new Response(listener.peer(request)?.address ?? 'nobody');
+    },
+  };
+  listener.ready(Object.assign(Object.create(null), app));
+  const socket = connect(listener.port, '127.0.0.1', () => socket.write('GET / HTTP/1.0\r\n\r\n'));
+  let text = '';
+  for await (const chunk of socket) text += String(chunk);
+  expect(text).toEndWith('127.0.0.1');
+  await listener.stop();
 });

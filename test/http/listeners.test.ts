@@ -1,16 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { type Connection, Listeners } from '../../src/http/listeners.ts';
-import {
-  LISTENER_STALL_MAX_MS,
-  LISTENER_SWEEP_MS,
-  LISTENERS_MAX,
-  LISTENERS_OF_APP_MAX,
-  LISTENERS_OF_ONE_MAX,
-} from '../../src/limits.ts';
+import { LISTENER_SHARES, LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_OF_ONE_MAX } from '../../src/limits.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /** Two applications have all places. */
-const appOf = (count: number): string => `app_${Math.floor(count / LISTENERS_OF_APP_MAX)}`;
+const appOf = (count: number): string => `app_${Math.floor(count / LISTENER_SHARES.ofApp)}`;
 const silent: Connection = { wait() {}, resume() {}, drop() {} };
 
 /** A listener of a source that has whatever it is given, and what was done to its connection. */
@@ -51,10 +45,16 @@ describe('listeners', () => {
   test('are so many altogether and of one recording', () => {
     const listeners = new Listeners(new VirtualClock());
     const admitted = [];
-    for (let count = 0; count < LISTENERS_MAX; count++)
+    for (let count = 0; count < LISTENER_SHARES.all; count++)
       admitted.push(listeners.admit(`rec_${Math.floor(count / LISTENERS_OF_ONE_MAX)}`, appOf(count), silent));
     expect(admitted.every((each) => each !== undefined)).toBe(true);
-    expect(listeners.admit('rec_another', 'app_another', silent)).toBeUndefined();
+    expect(listeners.admit('rec_another', 'app_0', silent)).toBeUndefined();
+    // An application that has next to none finds its first places.
+    const first = Array.from({ length: LISTENER_SHARES.reservedOfApp + 1 }, () =>
+      listeners.admit('rec_another', 'app_another', silent),
+    );
+    expect(first.filter((each) => each === undefined)).toHaveLength(1);
+    for (const each of first) each?.close();
     admitted[0]?.close();
     admitted[0]?.close();
     expect(listeners.admit('rec_1', 'app_0', silent)).toBeUndefined();
@@ -64,8 +64,10 @@ describe('listeners', () => {
 
   test('of one application leave places for those of others', () => {
     const listeners = new Listeners(new VirtualClock());
-    const admitted = Array.from({ length: LISTENERS_MAX }, (_, count) => listeners.admit(`rec_${count}`, 'app_greedy', silent));
-    expect(admitted.filter((each) => each !== undefined)).toHaveLength(LISTENERS_OF_APP_MAX);
+    const admitted = Array.from({ length: LISTENER_SHARES.all }, (_, count) =>
+      listeners.admit(`rec_${count}`, 'app_greedy', silent),
+    );
+    expect(admitted.filter((each) => each !== undefined)).toHaveLength(LISTENER_SHARES.ofApp);
     expect(listeners.admit('rec_own', 'app_other', silent)).toBeDefined();
     admitted[0]?.close();
     expect(listeners.admit('rec_0', 'app_greedy', silent)).toBeDefined();

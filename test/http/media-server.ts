@@ -8,7 +8,7 @@ import { MEDIA_ROUTE, sentMediaPath } from '../../src/http/route/recording-media
 import { newUuid } from '../../src/id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
 import { localFile } from '../../src/recording-storage/file/local-file.ts';
-import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import { createRecordingUrls, type RecordingUrls } from '../../src/recording-storage/signed-url.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
 import { GrowingWav } from '../support/growing-wav.ts';
 import { noRecordings } from '../support/no-recordings.ts';
@@ -20,8 +20,7 @@ export interface MediaServer {
   readonly media: Map<string, RecordingMedia | Error>;
   /** What the clock of the signatures is ahead. */
   skewMs: number;
-  /** The server's own count of requests. */
-  inFlight: number | undefined;
+  readonly urls: RecordingUrls;
   /** Path and query of both URLs of a recording. */
   targets(recordingUuid: string): { readonly pull: string; readonly live: string; readonly expiresAt: number };
   /** A recording that is not there yet: `begin` it. */
@@ -52,7 +51,7 @@ export async function openMediaServer(more: Partial<HttpDeps> = {}): Promise<Med
     disableIdleTimeout: (request) => server.timeout(request, 0),
     setIdleTimeout: (request, seconds) => server.timeout(request, seconds),
     sentPath: sentMediaPath,
-    inFlight: () => opened.inFlight ?? server.pendingRequests,
+    peer: (request) => server.requestIP(request) ?? undefined,
     ...more,
   });
   const server = Bun.serve({
@@ -67,7 +66,7 @@ export async function openMediaServer(more: Partial<HttpDeps> = {}): Promise<Med
     port: server.port ?? 0,
     media,
     skewMs: 0,
-    inFlight: undefined,
+    urls,
     targets(recordingUuid) {
       const { mediaUrl, liveUrl, expiresAt } = urls.sign(recordingUuid, Date.now());
       return { pull: mediaUrl, live: liveUrl, expiresAt };

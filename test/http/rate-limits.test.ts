@@ -223,6 +223,7 @@ function admitting(): Partial<HttpDeps> {
     },
     recordings: {
       terms: (wished) => ({ recordingUuid: RECORDING, livenessMs: 10_000, ...wished }),
+      use: () => undefined,
       isLive: () => true,
       list: async () => [recording],
       media: async () => undefined,

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync, truncateSync } from 'node:fs';
+import type { PeerStreams } from '../../src/call/ports/peer-streams.ts';
 import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
 import { RecordingMediaDoor } from '../../src/http/route/recording-media.ts';
-import { LISTENERS_OF_ONE_MAX, MEDIA_REQUESTS_IN_FLIGHT_MAX } from '../../src/limits.ts';
+import { FILE_READER_SHARES, LISTENERS_OF_ONE_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import { problems } from '../../src/problem.ts';
 import { localFile } from '../../src/recording-storage/file/local-file.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
 import { type MediaServer, newRecordingUuid, openMediaServer, until, untilSteady } from './media-server.ts';
@@ -525,14 +527,37 @@ describe('a growing recording', () => {
     await until(() => server.descriptors(wav.path) === 0, 'its descriptor is closed');
   });
 
-  test('is refused while the server is busy with more requests than it should be', async () => {
-    const { uuid } = await server.finished(randomBytes(1000));
-    server.inFlight = MEDIA_REQUESTS_IN_FLIGHT_MAX + 1;
-    try {
-      expect((await get(server.targets(uuid).pull)).headers.get('retry-after')).toBe('5');
-    } finally {
-      server.inFlight = undefined;
-    }
+  test('of one application, slow readers of finished recordings keep out no other, and nobody who listens', async () => {
+    const { uuid, file } = await server.finished(randomBytes(1000));
+    const growing = server.growing();
+    growing.wav.begin();
+    let isReading = true;
+    const door = new RecordingMediaDoor({
+      recordings: {
+        media: async (asked) =>
+          asked === growing.uuid ? growing.wav : { state: 'finished', appUuid: asked === uuid ? 'app' : 'other', file },
+      },
+      recordingUrls: server.urls,
+      clock: systemClock(),
+      log: silentLog,
+      metrics: { request() {} },
+      peer: () => (isReading ? { address: '127.0.0.1', port: 1 } : undefined),
+    });
+    const status = async (recordingUuid: string, kind: 'pull' | 'live' = 'pull', method = 'GET') => {
+      const answer = await door.answer(new Request(`http://own${server.targets(recordingUuid)[kind]}`, { method }));
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    for (let readers = 0; readers < FILE_READER_SHARES.ofApp; readers++) expect(await status(uuid)).toBe(200);
+    expect(await status(uuid)).toBe(503);
+    expect(await status(uuid, 'pull', 'HEAD')).toBe(200);
+    expect(await status(newRecordingUuid())).toBe(200);
+    expect(await status(growing.uuid, 'live')).toBe(200);
+    isReading = false;
+    let last = 503;
+    while (last === 503) last = await status(uuid);
+    expect(last).toBe(200);
+    growing.wav.finish();
   });
 });
 
@@ -585,5 +610,71 @@ describe('a client that never reads', () => {
     expect(await untilSteady(() => read, 200)).toBeLessThan(16 * MIB);
     connection.close();
     await until(() => cancelled, 'the reading is given up');
+  });
+});
+
+describe('a recording of another node', () => {
+  /** The recordings that are on the other node, whose door this one asks. */
+  const there = new Map<string, RecordingMedia>();
+  let away = false;
+  const other = new RecordingMediaDoor({
+    recordings: { media: async (uuid) => there.get(uuid) },
+    clock: systemClock(),
+    log: silentLog,
+    metrics: { request() {} },
+  });
+  const streams: PeerStreams = {
+    nodeOfIngest: () => undefined,
+    nodeOfVolume: () => 'other',
+    send: async () => problems.nodeAway('this call'),
+    redeem: () => undefined,
+    async get(_node, object, headers) {
+      if (away || object.kind !== 'media') return undefined;
+      const asked = new Request('http://other/', { headers });
+      const response = await other.answerPeer(asked, object.recordingUuid, object.as);
+      const reader = response.body?.getReader();
+      return {
+        status: response.status,
+        headers: response.headers,
+        next: async () => (await reader?.read())?.value,
+        close: () => void reader?.cancel().catch(() => {}),
+      };
+    },
+  };
+  let own: MediaServer;
+  beforeAll(async () => {
+    own = await openMediaServer({ streams });
+  });
+  afterAll(() => own.close());
+
+  test('answers HEAD as its own node does, whatever range is asked, and of one that grows without a length', async () => {
+    const { uuid, file } = await own.finished(randomBytes(1000));
+    there.set(uuid, { state: 'finished', appUuid: 'app', file });
+    own.media.set(uuid, { state: 'elsewhere', appUuid: 'app', volumeId: 'volume' });
+    for (const range of ['bytes=0-9', 'bytes=5000-']) {
+      const response = await rawRequest(own.port, 'HEAD', own.targets(uuid).pull, { range });
+      expect([response?.status, response?.headers.get('content-length')]).toEqual([200, '1000']);
+    }
+    const part = await rawRequest(own.port, 'GET', own.targets(uuid).pull, { range: 'bytes=0-9' });
+    expect([part?.status, part?.body.length]).toEqual([206, 10]);
+    const growing = own.growing();
+    growing.wav.begin();
+    there.set(growing.uuid, growing.wav);
+    own.media.set(growing.uuid, { state: 'elsewhere', appUuid: 'app', volumeId: 'volume' });
+    const head = await rawRequest(own.port, 'HEAD', own.targets(growing.uuid).pull);
+    expect([head?.status, head?.headers.has('content-length')]).toEqual([200, false]);
+    await until(() => other.listeners === 0, 'nobody listens there');
+    growing.wav.finish();
+  });
+
+  test('that cannot be reached leaves no place taken', async () => {
+    const uuid = newRecordingUuid();
+    own.media.set(uuid, { state: 'elsewhere', appUuid: 'app', volumeId: 'volume' });
+    away = true;
+    for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++) {
+      const response = await rawRequest(own.port, 'GET', own.targets(uuid).pull);
+      expect(response && json(response).message).toContain('cannot be read now');
+    }
+    away = false;
   });
 });

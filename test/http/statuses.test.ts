@@ -122,7 +122,12 @@ beforeAll(async () => {
         opening: () => undefined,
         bring: async () => undefined,
       }),
-      recordings: answering({ terms: () => ({}), isLive: () => true, list: async () => [{ recording_uuid: UUID }] }),
+      recordings: answering({
+        use: () => undefined,
+        terms: () => ({}),
+        isLive: () => true,
+        list: async () => [{ recording_uuid: UUID }],
+      }),
       messages: answering({ send: async () => OK, get: async () => MESSAGE, list: async () => [] }),
       charges: Object.assign(answering({ charge: async () => OK }), { provider: 'sandbox' }),
       nodes: answering({ list: async () => [], drain: async () => true, undrain: async () => true }),

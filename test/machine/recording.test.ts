@@ -87,7 +87,7 @@ describe('a recording', () => {
     expect(step.events).toEqual([
       { event: 'recording.ended', session_uuid: 's', recording_uuid: 'rec_1', operation_uuid: 'op', duration: 12 },
     ]);
-    expect(step.records).toEqual([{ record: 'ended', recordingUuid: 'rec_1', durationMs: 12_999 }]);
+    expect(step.records).toEqual([{ record: 'ended', recordingUuid: 'rec_1', durationMs: 12_999, bytes: 1 }]);
   });
 
   test('whose disk fails after it became available ends at once', () => {

@@ -52,6 +52,9 @@ describe('settings', () => {
     expect(config.mediaWorkers).toBeGreaterThanOrEqual(1);
     expect(config.appSessionsMax).toBe(50_000);
     expect(load({ APP_SESSIONS_MAX: '40' }).appSessionsMax).toBe(40);
+    expect([config.appRecordingsMax, config.appRecordingMaxGb]).toEqual([5_000, 0]);
+    expect(load({ APP_RECORDINGS_MAX: '40' }).appRecordingsMax).toBe(40);
+    expect(load({ APP_RECORDING_MAX_GB: '0.5' }).appRecordingMaxGb).toBe(0.5);
     expect(config.masterKey.length).toBe(32);
   });
 
@@ -140,6 +143,8 @@ describe('settings', () => {
     ['RTP_PORTS', '20000'],
     ['MEDIA_WORKERS', '0'],
     ['APP_SESSIONS_MAX', '50001'],
+    ['APP_RECORDINGS_MAX', '0'],
+    ['APP_RECORDING_MAX_GB', '-1'],
     ['OPERATOR_TOKEN', 'short'],
     ['OPERATOR_READ_TOKEN', 'short'],
     ['CALL_HISTORY_DAYS', '3651'],

@@ -11,6 +11,8 @@ export const SETTINGS = {
   masterKeyBefore: undefined,
   recordingRetentionDays: 30,
   appSessionsMax: 50_000,
+  appRecordingsMax: 5_000,
+  appRecordingMaxGb: 0,
   orphanTimeoutSec: 12,
   paymentReferenceTtlSec: 600,
   webhookTimeoutSec: 5,

@@ -16,6 +16,10 @@ export type ApplicationSettings = {
     readonly max_rooms: number;
     readonly max_members_per_room: number;
   };
+  readonly recording_store?: {
+    readonly kept_bytes: number;
+    readonly max_bytes: number;
+  };
 };
 
 export type CallQuality = {

@@ -35,7 +35,15 @@ export type RecordingMedia =
   /** Past its retention. */
   | { readonly state: 'removed' };
 
+/** What an application keeps in recordings, and how much it may, in bytes. */
+export interface RecordingStoreUse {
+  readonly keptBytes: number;
+  readonly maxBytes: number;
+}
+
 export interface Recordings {
+  /** What the application keeps in recordings at all nodes, up to a minute old. Undefined: there is no bound. */
+  use(appUuid: string): RecordingStoreUse | undefined;
   /** Makes the terms of a new recording: a name of its own, and the options that were wished. */
   terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms;
   /**

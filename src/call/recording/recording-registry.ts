@@ -2,6 +2,7 @@
  * Everything about recordings that no single Session or Room knows: where their files are, their rows, their signed
  * URLs, and those whose owner is gone, by its own end or by a crash, and which still have to be told of as ended, once.
  */
+import { Shares } from '../../bounds/shares.ts';
 import type { Clock } from '../../clock.ts';
 import { timestamp } from '../../clock.ts';
 import type { Journal } from '../../database/journal/journal.ts';
@@ -9,7 +10,14 @@ import type { RecordingChange, RecordingRow } from '../../database/journal/recor
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
-import { RECORDING_MENDS_MAX, RETENTION_EVERY_SEC } from '../../limits.ts';
+import {
+  RECORDING_MENDS_MAX,
+  RECORDINGS_OF_APP_DEFAULT,
+  RECORDINGS_RESERVE,
+  RECORDINGS_RESERVED_OF_APP,
+  RECORDINGS_UNDER_WAY_MAX,
+  RETENTION_EVERY_SEC,
+} from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../../machine/recording/recording.ts';
 import type { SessionState } from '../../machine/session/session.ts';
@@ -18,10 +26,11 @@ import { mendWav, wavDurationMs } from '../../media/recording/mend-wav.ts';
 import type { RecordingRings } from '../../media/recording/recording-rings.ts';
 import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { isMissing } from '../../recording-storage/file/local-file.ts';
+import { isMissing, sizeOf } from '../../recording-storage/file/local-file.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
-import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordings.ts';
+import type { RecordingMedia, RecordingStoreUse, Recordings, RecordingView } from '../ports/recordings.ts';
 import { untilStored } from '../until-stored.ts';
+import { KeptRecordings, type KeptRows } from './kept-recordings.ts';
 import { RecordingRetention, type RetentionRows } from './recording-retention.ts';
 
 const STORE_FULL_RETRY_SEC = 30;
@@ -32,6 +41,15 @@ export interface RecordingFiles {
   readonly durationMs: typeof wavDurationMs;
 }
 
+/** What is in the file of a recording that is over. `durationMs` undefined: nobody could look. */
+interface FileEnd {
+  readonly durationMs: number | undefined;
+  readonly bytes: number | undefined;
+}
+
+const NOTHING: FileEnd = { durationMs: 0, bytes: 0 };
+const UNKNOWN: FileEnd = { durationMs: undefined, bytes: undefined };
+
 const FILES: RecordingFiles = { mend: mendWav, durationMs: wavDurationMs };
 
 export interface RecordingRegistryOptions {
@@ -41,12 +59,13 @@ export interface RecordingRegistryOptions {
   readonly files?: RecordingFiles | undefined;
   /** The memory that outlives the process; without it, what is not written yet is lost with the process. */
   readonly rings?: RecordingRings | undefined;
-  readonly rows: RetentionRows & {
-    get(recordingUuid: string): Promise<RecordingRow | undefined>;
-    unfinished(own: boolean): Promise<readonly RecordingRow[]>;
-    unmended(volumeId: string): Promise<readonly RecordingRow[]>;
-    mended(recordingUuid: string, durationMs: number): Promise<void>;
-  };
+  readonly rows: RetentionRows &
+    KeptRows & {
+      get(recordingUuid: string): Promise<RecordingRow | undefined>;
+      unfinished(own: boolean): Promise<readonly RecordingRow[]>;
+      unmended(volumeId: string): Promise<readonly RecordingRow[]>;
+      mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
+    };
   readonly sign: (recordingUuid: string, now: number) => RecordingLinks;
   readonly journal: Journal;
   /** The DATA_DIR of this process. */
@@ -55,6 +74,10 @@ export interface RecordingRegistryOptions {
   readonly log: Log;
   readonly livenessMs: number;
   readonly retentionMs: number;
+  /** The most recordings of one application that are under way here. */
+  readonly perAppMax?: number | undefined;
+  /** The most bytes that one application keeps in recordings, at all nodes. Undefined: no bound. */
+  readonly keptMaxBytes?: number | undefined;
   /** A live Session of this node. */
   session(sessionUuid: string): SessionState | undefined;
 }
@@ -72,6 +95,10 @@ export class RecordingRegistry implements Recordings {
   readonly #options: RecordingRegistryOptions;
   /** Recordings whose files may still be written to. */
   readonly #growing = new Map<string, { readonly appUuid: string; over: boolean }>();
+  /** Places of recordings that are under way, or are about to begin. */
+  readonly #places: Shares;
+  readonly #kept: KeptRecordings | undefined;
+  #refused = 0;
   /** When this process began, in ms since the epoch: its own recordings are younger. */
   readonly #madeAt: number;
   #cancelSweep = () => {};
@@ -82,6 +109,17 @@ export class RecordingRegistry implements Recordings {
   constructor(options: RecordingRegistryOptions) {
     this.#options = options;
     this.#madeAt = options.clock.now();
+    const { perAppMax, keptMaxBytes: maxBytes, storage, rows, volumeId, clock, log } = options;
+    this.#places = new Shares({
+      all: RECORDINGS_UNDER_WAY_MAX,
+      ofApp: perAppMax ?? RECORDINGS_OF_APP_DEFAULT,
+      reserve: RECORDINGS_RESERVE,
+      reservedOfApp: RECORDINGS_RESERVED_OF_APP,
+    });
+    if (storage !== undefined && maxBytes !== undefined) {
+      const size = (recordingUuid: string) => sizeOf(storage.path(recordingUuid));
+      this.#kept = new KeptRecordings({ maxBytes, rows, volumeId, sizeOf: size, clock, log });
+    }
   }
 
   /** Recordings that are being written. */
@@ -89,12 +127,40 @@ export class RecordingRegistry implements Recordings {
     return this.#growing.size;
   }
 
-  /** The reason why nothing can be recorded now, or undefined: recording is off, or its store is full. */
-  async refusal(): Promise<Problem | undefined> {
+  /** Recordings that were refused for want of room or of a place. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Applications that keep as much in recordings as they may. */
+  get fullApps(): number {
+    return this.#kept?.full ?? 0;
+  }
+
+  use(appUuid: string): RecordingStoreUse | undefined {
+    return this.#kept?.of(appUuid);
+  }
+
+  /**
+   * Begins a recording of the application, or says why none can begin now: recording is off, its store or the
+   * application's part of it is full, or too many are under way. The place is held while `begin` runs, so that commands
+   * of one moment take no more than there are.
+   */
+  async admitting<T>(appUuid: string, begin: () => Promise<T>): Promise<T | Problem> {
     const { storage } = this.#options;
     if (storage === undefined) return problems.notConfigured('Recording');
-    if (await storage.admits()) return undefined;
-    return problems.unavailable('The recording store is full. See Retry-After header.', STORE_FULL_RETRY_SEC);
+    if (this.#kept?.hasRoomFor(appUuid) === false) return this.#full('This application keeps as much in recordings as it may.');
+    if (!this.#places.take(appUuid)) return this.#full('Too many recordings are under way.');
+    try {
+      return (await storage.admits()) ? await begin() : this.#full('The recording store is full.');
+    } finally {
+      this.#places.give(appUuid);
+    }
+  }
+
+  #full(why: string): Problem {
+    this.#refused += 1;
+    return problems.unavailable(`${why} See Retry-After header.`, STORE_FULL_RETRY_SEC);
   }
 
   /** A new recording's name and what is wished of it. */
@@ -124,7 +190,9 @@ export class RecordingRegistry implements Recordings {
   ): RecordingChange[] {
     return records.map((each): RecordingChange => {
       if (each.record === 'ended')
-        return { ended: { recordingUuid: each.recordingUuid, endedAt: now, durationMs: each.durationMs } };
+        return {
+          ended: { recordingUuid: each.recordingUuid, endedAt: now, durationMs: each.durationMs, bytes: each.bytes },
+        };
       const { recordingUuid, operationUuid, createdAt } = each.recording;
       return {
         begun: {
@@ -147,18 +215,25 @@ export class RecordingRegistry implements Recordings {
   /** The records of a step of an application's Session or Room are durable. */
   committed(appUuid: string, records: readonly RecordingRecord[]): void {
     for (const each of records) {
-      if (each.record === 'ended') this.#over(each.recordingUuid, each.durationMs);
+      if (each.record === 'ended') this.#over(each.recordingUuid, each.durationMs, each.bytes);
       else {
-        this.#growing.set(each.recording.recordingUuid, { appUuid, over: false });
-        this.#options.storage?.begun(each.recording.recordingUuid);
+        const { recordingUuid } = each.recording;
+        this.#growing.set(recordingUuid, { appUuid, over: false });
+        this.#places.add(appUuid);
+        this.#kept?.begun(recordingUuid, appUuid);
+        this.#options.storage?.begun(recordingUuid);
       }
     }
   }
 
   /** Nobody writes it any more. One that is still to be mended is not taken to the object store before that. */
-  #over(recordingUuid: string, durationMs: number | undefined): void {
+  #over(recordingUuid: string, durationMs: number | undefined, bytes: number | undefined): void {
     const growing = this.#growing.get(recordingUuid);
-    if (growing !== undefined) growing.over = true;
+    if (growing !== undefined) {
+      growing.over = true;
+      this.#places.give(growing.appUuid);
+      this.#kept?.ended(recordingUuid, bytes);
+    }
     this.#growing.delete(recordingUuid);
     if (durationMs !== undefined) this.#options.storage?.finished(recordingUuid);
   }
@@ -171,17 +246,18 @@ export class RecordingRegistry implements Recordings {
   /** A notice whose Session or Room has ended without it: its end is told here. */
   late(notice: RecordingNotice): void {
     if (notice.type !== 'recording.ended' && notice.type !== 'recording.failed') return;
-    void this.#endLate(notice.recordingUuid, notice.durationMs);
+    const bytes = notice.type === 'recording.ended' ? notice.bytes : undefined;
+    void this.#endLate(notice.recordingUuid, { durationMs: notice.durationMs, bytes });
   }
 
-  async #endLate(recordingUuid: string, durationMs: number | undefined): Promise<void> {
+  async #endLate(recordingUuid: string, file: FileEnd): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));
-    if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
+    if (row !== undefined && row.endedAt === undefined) await this.#end(row, file);
   }
 
   /** Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later. */
-  async #end(row: RecordingRow, durationMs: number | undefined): Promise<void> {
+  async #end(row: RecordingRow, { durationMs, bytes }: FileEnd): Promise<void> {
     const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
     const { clock, journal } = this.#options;
     const now = clock.now();
@@ -190,11 +266,11 @@ export class RecordingRegistry implements Recordings {
     const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs);
     const change = {
       events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
-      recordings: [{ ended: { recordingUuid, endedAt: now, durationMs } }],
+      recordings: [{ ended: { recordingUuid, endedAt: now, durationMs, bytes } }],
       onlyIfEnded: recordingUuid,
     };
     await untilStored(clock, () => journal.commit(change));
-    this.#over(recordingUuid, durationMs);
+    this.#over(recordingUuid, durationMs, bytes);
   }
 
   /**
@@ -205,21 +281,23 @@ export class RecordingRegistry implements Recordings {
     const { rows, rings, storage, volumeId } = this.#options;
     const left = await rows.unfinished(true);
     const later: string[] = [];
-    const mended = async (row: RecordingRow): Promise<number | undefined> => {
-      const durationMs = await this.#mend(row);
-      if (durationMs === undefined && storage !== undefined) later.push(storage.path(row.recordingUuid));
-      return durationMs;
+    const mended = async (row: RecordingRow): Promise<FileEnd> => {
+      const file = await this.#mend(row);
+      if (file.durationMs === undefined && storage !== undefined) later.push(storage.path(row.recordingUuid));
+      return file;
     };
     // Recordings that an earlier start could not mend come first: the others may only now become such.
     await this.#each(await rows.unmended(volumeId), async (row) => {
-      const durationMs = await mended(row);
+      const { durationMs, bytes = 0 } = await mended(row);
       if (durationMs === undefined) return;
-      await rows.mended(row.recordingUuid, durationMs);
-      this.#over(row.recordingUuid, durationMs);
+      await rows.mended(row.recordingUuid, durationMs, bytes);
+      this.#over(row.recordingUuid, durationMs, bytes);
     });
     await this.#each(left, async (row) => this.#end(row, await mended(row)));
     // Rings of recordings that nobody knows any more are removed.
     await rings?.sweep(later);
+    // The recordings of before are counted before another begins.
+    await this.#kept?.look();
     return left.length;
   }
 
@@ -229,7 +307,7 @@ export class RecordingRegistry implements Recordings {
    */
   async endBuried(): Promise<void> {
     const { rows } = this.#options;
-    await this.#each(await rows.unfinished(false), (row) => this.#end(row, undefined));
+    await this.#each(await rows.unfinished(false), (row) => this.#end(row, UNKNOWN));
     // A process that had this DATA_DIR before may be known as dead only now.
     const own = await rows.unfinished(true);
     const before = own.filter((row) => row.createdAt < this.#madeAt && !this.#growing.has(row.recordingUuid));
@@ -242,23 +320,23 @@ export class RecordingRegistry implements Recordings {
   }
 
   /**
-   * Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none, and undefined where
-   * it cannot be mended now, because recording is off or the disk refuses: a later start does it then.
+   * Mends a file that was left growing. Returns what is in it: nothing where there is none, and `UNKNOWN` where it
+   * cannot be mended now, because recording is off or the disk refuses: a later start does it then.
    */
-  async #mend({ recordingUuid }: RecordingRow): Promise<number | undefined> {
+  async #mend({ recordingUuid }: RecordingRow): Promise<FileEnd> {
     const { storage, rings, log, files = FILES } = this.#options;
     const path = storage?.path(recordingUuid);
-    if (path === undefined) return undefined;
+    if (path === undefined) return UNKNOWN;
     try {
       const mended = await files.mend(path, rings?.path(path));
       if (mended?.ringRefused !== undefined)
         log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
-      return mended?.durationMs ?? 0;
+      return mended ?? NOTHING;
     } catch (error) {
-      if (isMissing(error)) return 0;
+      if (isMissing(error)) return NOTHING;
       const told = { recording_uuid: recordingUuid, error: String(error) };
       log.error(told, 'a recording could not be mended; the next start tries again, see its file');
-      return undefined;
+      return UNKNOWN;
     }
   }
 
@@ -324,12 +402,17 @@ export class RecordingRegistry implements Recordings {
 
   /** Removes what is past its retention, now and an hour after each sweep. */
   keepRetention(): void {
+    void this.#kept?.keepLooking();
+    this.#keepSweeping();
+  }
+
+  #keepSweeping(): void {
     const { clock, log } = this.#options;
     this.sweep()
       .catch((error: unknown) => log.warn({ error: String(error) }, 'retention of recordings was put off'))
       .finally(() => {
         if (this.#closed) return;
-        this.#cancelSweep = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => this.keepRetention());
+        this.#cancelSweep = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => this.#keepSweeping());
       });
   }
 
@@ -339,6 +422,8 @@ export class RecordingRegistry implements Recordings {
     if (storage === undefined) return 0;
     const retention = new RecordingRetention({ ...this.#options, storage });
     const gone = await retention.sweep();
+    // What was removed makes room at once.
+    if (gone > 0) await this.#kept?.look();
     if (retention.unknown > this.#unknown)
       log.warn(
         { files: retention.unknown },
@@ -351,5 +436,6 @@ export class RecordingRegistry implements Recordings {
   close(): void {
     this.#closed = true;
     this.#cancelSweep();
+    this.#kept?.close();
   }
 }

@@ -231,10 +231,12 @@ export class RoomRegistry implements Rooms {
         ? { room_id: roomId, status: 'deleting' }
         : { operation_uuid: context.operationUuid, status: 'in_progress', room_id: roomId };
     const answer = { status: 202, body: order.type === 'record' ? { recording_uuid: order.terms.recordingUuid, ...body } : body };
-    const unable = order.type === 'record' ? await this.#options.recordings.refusal() : undefined;
-    if (unable !== undefined) return unable;
-    if (order.type === 'record' && this.#stopping)
-      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (order.type === 'record')
+      return this.#options.recordings.admitting(context.appUuid, async () =>
+        this.#stopping
+          ? problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC)
+          : room.order(order, context, answer),
+      );
     if (order.type !== 'play') return room.order(order, context, answer);
     const playlist = await room.open(() => this.#options.media.openPlaylist(order.urls, context.appUuid));
     if (isProblem(playlist)) return playlist;

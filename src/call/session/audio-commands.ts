@@ -44,10 +44,9 @@ export class AudioCommands {
     command: Extract<SessionCommand, { type: 'record' }>,
     context: CommandContext,
   ): Promise<Answer | Problem> {
-    const refused = await this.#options.recordings.refusal();
-    if (refused !== undefined) return refused;
     const { recordingUuid } = command.terms;
-    return actor.command(command, context, undefined, accepted(context.operationUuid, { recording_uuid: recordingUuid }));
+    const answer = accepted(context.operationUuid, { recording_uuid: recordingUuid });
+    return this.#options.recordings.admitting(context.appUuid, () => actor.command(command, context, undefined, answer));
   }
 
   /** Opens what the command plays, if it plays something; then asks the actor. */

@@ -1,7 +1,7 @@
 /** Recordings as rows. They begin and end in the journal; their removal is written here. */
 import { and, asc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
-import { RETENTION_BATCH_MAX_ROWS } from '../../limits.ts';
-import type { Database } from '../driver/database.ts';
+import { KEPT_MAX_PAGES, KEPT_PAGE_ROWS, RETENTION_BATCH_MAX_ROWS } from '../../limits.ts';
+import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import type { RecordingRow } from '../journal/recording-rows.ts';
 import { recordings } from '../schema.ts';
@@ -15,8 +15,15 @@ export interface RecordingStore {
   unfinished(own: boolean): Promise<readonly RecordingRow[]>;
   /** Lists recordings on a volume that were ended by others while the volume was away, so that no file was mended. */
   unmended(volumeId: string): Promise<readonly RecordingRow[]>;
-  /** Tells the length of one of those, in milliseconds. */
-  mended(recordingUuid: string, durationMs: number): Promise<void>;
+  /** Tells the length of one of those, in milliseconds, and its bytes. */
+  mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
+  /**
+   * Tells what each application keeps in recordings, in bytes: all that are not removed, without those under way on
+   * that volume. What has no size in its row counts as sound of 8 kHz.
+   */
+  kept(volumeId: string, pageRows?: number): Promise<ReadonlyMap<string, number>>;
+  /** Notes the bytes of recordings. */
+  sized(sizes: ReadonlyMap<string, number>): Promise<void>;
   /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
   expired(before: number): Promise<readonly string[]>;
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
@@ -55,11 +62,16 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
       );
       return rows.map(recordingRow);
     },
-    mended: async (recordingUuid, durationMs) => {
+    kept: (volumeId, pageRows) => keptOf(database, volumeId, pageRows),
+    sized: async (sizes) => {
+      const rows = [...sizes].map(([recording_uuid, bytes]) => ({ recording_uuid, bytes }));
+      await database.query(SIZED, [JSON.stringify(rows)]);
+    },
+    mended: async (recordingUuid, durationMs, bytes) => {
       await database.run((on) =>
         on
           .update(recordings)
-          .set({ durationMs: Math.floor(durationMs) })
+          .set({ durationMs: Math.floor(durationMs), bytes })
           .where(eq(recordings.recordingUuid, recordingUuid)),
       );
     },
@@ -88,6 +100,40 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
     },
     areRemoved: (recordingUuids) => removalsOf(database, recordingUuids),
   };
+}
+
+/** A file only grows: a size that was read before its end, and is written after it, changes nothing. */
+const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes)
+  FROM json_to_recordset($1::text::json) AS s (recording_uuid text, bytes bigint)
+  WHERE c.recording_uuid = s.recording_uuid AND c.removed_at IS NULL`;
+/** A row without a size counts as a header and 16 bytes a millisecond. */
+const SUM = 'sum(coalesce(bytes, 44 + coalesce(duration_ms, 0) * 16))::text AS bytes';
+const KEPT_UNDER_WAY = `SELECT app_uuid, ${SUM} FROM recordings
+  WHERE removed_at IS NULL AND ended_at IS NULL AND volume_id <> $1 GROUP BY app_uuid`;
+/** The recordings that ended after `$1`: so many of them, and all of the last one's millisecond. */
+const KEPT_OVER = `WITH edge AS (
+    SELECT max(ended_at) AS last FROM (
+      SELECT ended_at FROM recordings WHERE removed_at IS NULL AND ended_at > $1::bigint ORDER BY ended_at LIMIT $2::int
+    ) AS page
+  ) SELECT app_uuid, ${SUM}, max(ended_at)::text AS last FROM recordings
+  WHERE removed_at IS NULL AND ended_at > $1::bigint AND ended_at <= (SELECT last FROM edge) GROUP BY app_uuid`;
+
+/** Reads page by page: the sum over millions of rows would take longer than a statement may. */
+async function keptOf(database: Database, volumeId: string, pageRows = KEPT_PAGE_ROWS): Promise<ReadonlyMap<string, number>> {
+  const kept = new Map<string, number>();
+  const add = (rows: readonly Row[]) => {
+    for (const { app_uuid, bytes } of rows) kept.set(String(app_uuid), (kept.get(String(app_uuid)) ?? 0) + Number(bytes));
+  };
+  // One that ends meanwhile counts twice rather than not at all.
+  add(await database.query(KEPT_UNDER_WAY, [volumeId]));
+  let last = -1;
+  for (let page = 0; page < KEPT_MAX_PAGES; page++) {
+    const rows = await database.query(KEPT_OVER, [last, pageRows]);
+    if (rows.length === 0) break;
+    add(rows);
+    last = rows.reduce((most, row) => Math.max(most, Number(row.last)), last);
+  }
+  return kept;
 }
 
 async function removalsOf(database: Database, recordingUuids: readonly string[]): Promise<ReadonlyMap<string, boolean>> {

@@ -25,7 +25,15 @@ export interface RecordingRow {
 
 export type RecordingChange =
   | { readonly begun: RecordingRow }
-  | { readonly ended: { readonly recordingUuid: string; readonly endedAt: number; readonly durationMs: number | undefined } };
+  | {
+      readonly ended: {
+        readonly recordingUuid: string;
+        readonly endedAt: number;
+        readonly durationMs: number | undefined;
+        /** The size of the file. What was noted before stays where it is undefined. */
+        readonly bytes?: number | undefined;
+      };
+    };
 
 /**
  * Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush.
@@ -39,8 +47,8 @@ rec_begun AS (
   WHERE EXISTS (SELECT FROM mine)
   ON CONFLICT DO NOTHING
 ), rec_ended AS (
-  UPDATE recordings AS c SET ended_at = e.ended_at, duration_ms = e.duration_ms
-  FROM json_to_recordset($${first + 1}::text::json) AS e (recording_uuid text, ended_at bigint, duration_ms bigint)
+  UPDATE recordings AS c SET ended_at = e.ended_at, duration_ms = e.duration_ms, bytes = coalesce(e.bytes, c.bytes)
+  FROM json_to_recordset($${first + 1}::text::json) AS e (recording_uuid text, ended_at bigint, duration_ms bigint, bytes bigint)
   WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL AND EXISTS (SELECT FROM mine)
   RETURNING c.recording_uuid
 )`;
@@ -67,6 +75,7 @@ export function recordingParameters(changes: readonly RecordingChange[]): string
           recording_uuid: each.ended.recordingUuid,
           ended_at: Math.floor(each.ended.endedAt),
           duration_ms: each.ended.durationMs === undefined ? null : Math.floor(each.ended.durationMs),
+          bytes: each.ended.bytes ?? null,
         }
       : [],
   );

@@ -46,6 +46,7 @@ const SETTINGS = {
   webhook_status: { state: 'enabled', since: AT, last_error: '' },
   blocked_webhook_events: [],
   room_limits: { max_rooms: 1_000, max_members_per_room: 250 },
+  recording_store: { kept_bytes: 1_204_412_044, max_bytes: 50_000_000_000 },
 } as const;
 const SUMMARY = {
   app_uuid: APP,

@@ -38,6 +38,8 @@ const ROOM = {
   voice_activity_events: flag,
 };
 const LIMITS = object({ max_rooms: whole, max_members_per_room: whole });
+/** The field is there where `APP_RECORDING_MAX_GB` bounds what an application keeps. */
+const STORE_USE = { recording_store: object({ kept_bytes: whole, max_bytes: whole }) };
 const OPERATION = { operation_uuid: text, status: { enum: ['in_progress', 'completed', 'queued'] } };
 const MESSAGE = {
   message_uuid: uuid,
@@ -202,16 +204,19 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   LiveRoomList: listOf('rooms', 'LiveRoom'),
   WebrtcToken: object({ token_id: uuid, token: text, url: text, expires_at: time }),
-  ApplicationSettings: object(APP_OWN),
+  ApplicationSettings: object(APP_OWN, STORE_USE),
   NewApplication: object({ app_uuid: appUuid, api_key: text, webhook_secret: text }),
-  ApplicationSummary: object(APP_SUMMARY),
+  ApplicationSummary: object(APP_SUMMARY, STORE_USE),
   ApplicationList: listOf('apps', 'ApplicationSummary'),
-  Application: object({
-    ...APP_SUMMARY,
-    ...APP_OWN,
-    payment_terminals: texts,
-    api_keys: { type: 'array', items: object({ key_id: uuid, created_at: time }) },
-  }),
+  Application: object(
+    {
+      ...APP_SUMMARY,
+      ...APP_OWN,
+      payment_terminals: texts,
+      api_keys: { type: 'array', items: object({ key_id: uuid, created_at: time }) },
+    },
+    STORE_USE,
+  ),
   NewApiKey: object({ key_id: uuid, api_key: text }),
   NewWebhookSecret: object({ webhook_secret: text }),
   Trunk: {

@@ -1,5 +1,6 @@
 /** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
 
+import type { Recordings } from '../../call/ports/recordings.ts';
 import { timestamp } from '../../clock.ts';
 import type { App, RoomLimits } from '../../database/app/apps.ts';
 import type { Store } from '../../database/store.ts';
@@ -8,7 +9,7 @@ import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits
 import { problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { created, noContent, ok, type RequestContext } from '../request-context.ts';
-import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
+import { appBody, blockedEvents, storeUse, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -58,13 +59,13 @@ export const pathApp = (context: RequestContext): string | undefined => {
 };
 
 /** The routes by which the operator makes, reads and changes applications, their API keys and their webhook secrets. */
-export const appRoutes = (store: Store): readonly Route[] => [
-  ...applicationRoutes(store),
+export const appRoutes = (store: Store, recordings: Recordings): readonly Route[] => [
+  ...applicationRoutes(store, recordings),
   ...apiKeyRoutes(store),
   webhookSecretRoute(store),
 ];
 
-const applicationRoutes = ({ apps, credentials }: Store): readonly Route[] => [
+const applicationRoutes = ({ apps, credentials }: Store, recordings: Recordings): readonly Route[] => [
   bodyRoute(
     {
       ...facts,
@@ -81,7 +82,7 @@ const applicationRoutes = ({ apps, credentials }: Store): readonly Route[] => [
   ),
   route(
     { ...facts, method: 'GET', path: '/operator/v1/apps', summary: 'List applications', success: [200, '`{"apps": […]}`'] },
-    () => async () => ok({ apps: (await apps.list()).map(summary) }),
+    () => async () => ok({ apps: (await apps.list()).map((app) => ({ ...summary(app), ...storeUse(recordings, app.appUuid) })) }),
   ),
   route(
     { ...facts, method: 'GET', path: ONE, summary: 'Inspect one application', success: [200, 'The application.'] },
@@ -94,6 +95,7 @@ const applicationRoutes = ({ apps, credentials }: Store): readonly Route[] => [
         ok({
           ...summary(app),
           ...appBody(app),
+          ...storeUse(recordings, app.appUuid),
           payment_terminals: app.paymentTerminals,
           api_keys: keys.map((key) => ({ key_id: key.keyId, created_at: timestamp(key.createdAt) })),
         });

@@ -1,4 +1,5 @@
 /** The operator API (contract §1): who may use the platform, and through which trunks. */
+import type { Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import type { Clock } from '../../clock.ts';
@@ -34,11 +35,12 @@ const signer =
 interface LiveCalls {
   readonly sessions: Sessions;
   readonly rooms: Pick<Rooms, 'live'>;
+  readonly recordings: Recordings;
   readonly publicUrl: string;
 }
 
 export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks & LiveCalls): readonly Route[] => [
-  ...appRoutes(store),
+  ...appRoutes(store, hooks.recordings),
   ...assignmentRoutes(store),
   ...trunkRoutes(store, hooks),
   ...deviceRoutes(store, hooks),

@@ -1,5 +1,6 @@
 /** The application's own settings (contract §8). */
 
+import type { Recordings } from '../../call/ports/recordings.ts';
 import { timestamp } from '../../clock.ts';
 import type { AppDetail, AppStore } from '../../database/app/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
@@ -34,7 +35,7 @@ const patch = shape(() => type({ '+': 'reject', 'webhook_url?': webhookUrl(), 'b
 
 const facts = { auth: 'application', tag: 'Application', path: '/api/v1/app', resource: 'Application' } as const;
 
-export const applicationRoutes = (apps: AppStore): readonly Route[] => [
+export const applicationRoutes = (apps: AppStore, recordings: Recordings): readonly Route[] => [
   route(
     {
       ...facts,
@@ -45,7 +46,7 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
     },
     async (context) => {
       const app = await apps.get(context.appUuid);
-      return app === undefined ? undefined : () => ok(appBody(app));
+      return app === undefined ? undefined : () => ok({ ...appBody(app), ...storeUse(recordings, app.appUuid) });
     },
   ),
   bodyRoute(
@@ -77,6 +78,12 @@ const webhookStatus = ({ webhookUrl: url, webhookDisabled, webhookSince, webhook
   since: timestamp(webhookSince),
   last_error: url === '' ? '' : webhookDisabled ? 'http_410' : webhookError,
 });
+
+/** What the application keeps in recordings, where that has a bound (an extension). */
+export function storeUse(recordings: Recordings, appUuid: string): Readonly<Record<string, unknown>> {
+  const use = recordings.use(appUuid);
+  return use === undefined ? {} : { recording_store: { kept_bytes: use.keptBytes, max_bytes: use.maxBytes } };
+}
 
 /** The application as its owner sees it. */
 export const appBody = (app: AppDetail): Readonly<Record<string, unknown>> => ({

@@ -2,21 +2,25 @@
  * Recordings under their signed URLs (interface, Recording media URLs; contract §5). Outside admission: whoever has the
  * URL may fetch.
  *
- *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with
- *   length and ranges
+ *   signature (403) → recording (404) → retention (410) → growing: as it is written · finished: with length and ranges
+ *
+ * Who is sent a body needs a place (503): of listeners where this process feeds it, of file readers where the server
+ * sends a file by itself. Applications share both.
  */
-import type { PeerStreams } from '../../call/ports/peer-streams.ts';
+import type { PeerResponse, PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
 import type { Clock } from '../../clock.ts';
-import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_REQUESTS_IN_FLIGHT_MAX, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
+import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { GrowingFiles } from '../../recording-storage/growing/growing-file.ts';
 import type { RecordingUrlKind, RecordingUrls } from '../../recording-storage/signed-url.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import { failureResponse } from '../failure.ts';
+import { FileReaders } from '../file-readers.ts';
 import { type ByteSource, type Connection, type Listener, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';
+import type { HttpPeer } from '../pipelining.ts';
 import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../range.ts';
 import { problemResponse } from '../response.ts';
 
@@ -35,8 +39,11 @@ export interface RecordingMediaDeps {
   readonly followed?: (path: string, followed: boolean) => void;
   /** The other nodes of a cluster, for recordings that are on their disks. */
   readonly streams?: PeerStreams | undefined;
-  /** Requests the server is busy with. */
-  readonly inFlight?: () => number;
+  /**
+   * The far end of a request that is still being answered, undefined once it has been. Without it, who reads a finished
+   * recording from a file is not counted.
+   */
+  readonly peer?: ((request: Request) => HttpPeer | undefined) | undefined;
   /**
    * The path as it was sent, where a server that tidies URLs (a backslash to a slash, `..` away) knows it. It has to
    * equal the URL's.
@@ -76,11 +83,13 @@ export class RecordingMediaDoor {
   readonly #deps: RecordingMediaDeps;
   readonly #growing: GrowingFiles;
   readonly #listeners: Listeners;
+  readonly #fileReaders: FileReaders;
 
   constructor(deps: RecordingMediaDeps) {
     this.#deps = deps;
     this.#growing = new GrowingFiles(deps.clock, deps.followed);
     this.#listeners = new Listeners(deps.clock);
+    this.#fileReaders = new FileReaders(deps.clock);
   }
 
   /** Responses that are fed by this process. */
@@ -122,7 +131,7 @@ export class RecordingMediaDoor {
   }
 
   async #sent(request: Request, recordingUuid: string, kind: RecordingUrlKind): Promise<Response | Problem> {
-    const { recordings, inFlight } = this.#deps;
+    const { recordings } = this.#deps;
     let media: RecordingMedia | undefined;
     try {
       media = await recordings.media(recordingUuid);
@@ -131,7 +140,6 @@ export class RecordingMediaDoor {
     }
     if (media === undefined) return problems.notFound('Recording');
     if (media.state === 'removed') return problems.removed('Recording');
-    if ((inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
     if (media.state === 'elsewhere') return await this.#fromPeer(request, media, recordingUuid, kind);
     if (media.state === 'growing') return await this.#whileWritten(request, media, recordingUuid, kind);
     return kind === 'live' ? problems.notLive() : await this.#finished(request, media, recordingUuid);
@@ -148,7 +156,16 @@ export class RecordingMediaDoor {
     if (streams === undefined) return problems.notFound('Recording');
     const nodeId = streams.nodeOfVolume(volumeId);
     const object = { kind: 'media', recordingUuid, as: kind } as const;
-    const response = nodeId === undefined ? undefined : await streams.get(nodeId, object, request.headers);
+    const isHead = request.method === 'HEAD';
+    const listener = isHead ? undefined : this.#listeners.admit(recordingUuid, appUuid, this.#connectionOf(request));
+    if (!isHead && listener === undefined) return busy();
+    let response: PeerResponse | undefined;
+    try {
+      response =
+        nodeId === undefined ? undefined : await streams.get(nodeId, object, isHead ? wholeOf(request) : request.headers);
+    } finally {
+      if (response === undefined) listener?.close();
+    }
     if (response === undefined) return this.#unreachable(recordingUuid, 'its node is away');
     const headers = new Headers(headersOf(recordingUuid));
     for (const name of FROM_PEER) {
@@ -156,11 +173,10 @@ export class RecordingMediaDoor {
       if (value !== null) headers.set(name, value);
     }
     const init = { status: response.status, headers };
-    const isEmpty = request.method === 'HEAD' || response.status === 304;
-    const listener = isEmpty ? undefined : this.#listeners.admit(recordingUuid, appUuid, this.#connectionOf(request));
-    if (listener !== undefined) return new Response(listener.listen(response), init);
+    if (listener !== undefined && response.status !== 304) return new Response(listener.listen(response), init);
+    listener?.close();
     response.close();
-    return isEmpty ? new Response(null, init) : busy();
+    return new Response(null, init);
   }
 
   #verified(request: Request): ReturnType<RecordingUrls['verify']> {
@@ -227,14 +243,23 @@ export class RecordingMediaDoor {
       },
     };
     if (request.method === 'HEAD') return new Response(null, init);
+    // The place comes first: a file that has to be fetched from an object store is waited for.
+    const leave = this.#fileReader(request, appUuid);
+    if (leave === undefined) return busy();
     const local = await file.local?.().catch(() => undefined);
     if (local !== undefined) return new Response(local(start, end), init);
+    leave();
     const source = exactly(file.read(start, end), end - start);
     // Such a body never has to wait for anything, so the idle timeout stays.
     const listener = this.#listeners.admit(recordingUuid, appUuid, { ...this.#connectionOf(request), wait: () => {} });
     if (listener !== undefined) return await this.#streamed(listener, recordingUuid, source, end - start, init);
     source.close();
     return busy();
+  }
+
+  #fileReader(request: Request, appUuid: string): (() => void) | undefined {
+    const { peer } = this.#deps;
+    return peer === undefined ? () => {} : this.#fileReaders.admit({ appUuid, isOpen: () => peer(request) !== undefined });
   }
 
   /** Sends the bytes of a store. A store that refuses is told by a status, not by a body that breaks off. */
@@ -269,6 +294,13 @@ export class RecordingMediaDoor {
 }
 
 const busy = () => problems.unavailable('Too many listeners. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
+
+/** The fields of a HEAD for another node, which is sent a GET. RFC 9110 §14.2: a range is asked by GET only. */
+function wholeOf(request: Request): Headers {
+  const headers = new Headers(request.headers);
+  headers.delete('range');
+  return headers;
+}
 
 type Growing = Extract<RecordingMedia, { readonly state: 'growing' }>;
 

@@ -55,8 +55,13 @@ export type RecordingEffect =
 /** The record of a recording that the store keeps. */
 export type RecordingRecord =
   | { readonly record: 'begun'; readonly recording: Recording }
-  /** `durationMs` undefined: its file could not be mended, and is mended later. */
-  | { readonly record: 'ended'; readonly recordingUuid: string; readonly durationMs: number | undefined };
+  /** `durationMs` undefined: its file could not be mended, and is mended later. `bytes` undefined: nobody told them. */
+  | {
+      readonly record: 'ended';
+      readonly recordingUuid: string;
+      readonly durationMs: number | undefined;
+      readonly bytes?: number | undefined;
+    };
 
 export interface RecordingStep {
   /** The recording after the step; undefined when it is over. */
@@ -118,7 +123,7 @@ export function hearRecording(owner: RecordingOwner, recording: Recording, notic
         events: [{ event: 'recording.became_available', ...owner, recording_uuid, operation_uuid }],
       };
     case 'recording.ended':
-      return ended(owner, recording, notice.durationMs);
+      return ended(owner, recording, notice.durationMs, notice.bytes);
     case 'recording.failed':
       // A recording that was told as available, or is being stopped, ends. Any other fails now and ends when it is
       // stopped.
@@ -171,12 +176,13 @@ function ended(
   owner: RecordingOwner,
   { recordingUuid, operationUuid }: Recording,
   durationMs: number | undefined,
+  bytes?: number,
 ): RecordingStep {
   return {
     recording: undefined,
     events: [recordingEnded(owner, recordingUuid, operationUuid, durationMs)],
     effects: [],
-    records: [{ record: 'ended', recordingUuid, durationMs }],
+    records: [{ record: 'ended', recordingUuid, durationMs, bytes }],
   };
 }
 

@@ -54,8 +54,9 @@ const recordingStatements: readonly Statement[] = [
     ),
   ),
   write(/^update "recordings" set "duration_ms"/, (execution) => () => {
-    const row = execution.tables.recordings.get(textAt(execution, 2));
-    if (row !== undefined) execution.tables.recordings.set(row.recording_uuid, { ...row, duration_ms: numberAt(execution, 1) });
+    const row = execution.tables.recordings.get(textAt(execution, 3));
+    const file = { duration_ms: numberAt(execution, 1), bytes: numberAt(execution, 2) };
+    if (row !== undefined) execution.tables.recordings.set(row.recording_uuid, { ...row, ...file });
     return NONE;
   }),
 ];

@@ -105,16 +105,17 @@ function changeRooms(tables: Tables, rows: readonly RoomRecord[]): Set<string> {
 function changeRecordings(tables: Tables, begun: readonly RecordingRecord[], ended: readonly Kept[]): Set<string> {
   const over = new Set<string>();
   // One statement sees the rows of its start: a recording does not begin and end in it.
-  for (const { recording_uuid: uuid, ended_at, duration_ms } of ended) {
+  for (const { recording_uuid: uuid, ended_at, duration_ms, bytes: told } of ended) {
     const known = tables.recordings.get(String(uuid));
     if (known === undefined || known.ended_at !== null) continue;
     const durationMs = duration_ms === null ? null : Number(duration_ms);
-    tables.recordings.set(known.recording_uuid, { ...known, ended_at: Number(ended_at), duration_ms: durationMs });
+    const bytes = told === null ? known.bytes : Number(told);
+    tables.recordings.set(known.recording_uuid, { ...known, ended_at: Number(ended_at), duration_ms: durationMs, bytes });
     over.add(known.recording_uuid);
   }
   for (const row of begun)
     if (!tables.recordings.has(row.recording_uuid))
-      tables.recordings.set(row.recording_uuid, { ...row, ended_at: null, duration_ms: null, removed_at: null });
+      tables.recordings.set(row.recording_uuid, { ...row, ended_at: null, duration_ms: null, bytes: null, removed_at: null });
   return over;
 }
 

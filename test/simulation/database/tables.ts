@@ -79,6 +79,7 @@ export interface RecordingRecord extends Row {
   readonly created_at: number;
   readonly ended_at: number | null;
   readonly duration_ms: number | null;
+  readonly bytes: number | null;
   readonly removed_at: number | null;
 }
 

@@ -1,0 +1,137 @@
+/** What an application keeps in recordings: counted as the rows have it, and bounded. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { KeptCount } from '../../src/call/recording/kept-count.ts';
+import { KeptRecordings } from '../../src/call/recording/kept-recordings.ts';
+import { silentLog } from '../../src/log.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+interface Row {
+  readonly app: string;
+  /** The node that records it. */
+  readonly node: 'here' | 'there';
+  /** Bytes of its file, which grows while it is under way. */
+  bytes: number;
+  /** Bytes as the row has them. */
+  noted: number;
+  state: 'under way' | 'over' | 'removed';
+}
+
+const act = fc.oneof(
+  fc.record({
+    act: fc.constant('begin' as const),
+    app: fc.constantFrom('a', 'b'),
+    node: fc.constantFrom('here' as const, 'there' as const),
+  }),
+  fc.record({
+    act: fc.constantFrom('grow' as const, 'end' as const, 'end unmeasured' as const, 'remove' as const),
+    at: fc.nat(20),
+  }),
+  fc.record({
+    act: fc.constantFrom('look begins' as const, 'database reads' as const, 'look ends' as const, 'restart' as const),
+  }),
+);
+
+describe('what an application keeps in recordings', () => {
+  test('is exact after a look in which nothing happened, whatever came before', () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
+        let count = new KeptCount();
+        const rows: Row[] = [];
+        let begun: readonly string[] | undefined;
+        let read: ReadonlyMap<string, number> | undefined;
+        const sum = (app: string, of: (row: Row) => number) =>
+          rows.reduce((all, row) => (row.app === app && row.state !== 'removed' ? all + of(row) : all), 0);
+        const stored = (row: Row) => (row.node === 'here' && row.state === 'under way' ? 0 : row.noted);
+        const query = () => new Map(['a', 'b'].map((app) => [app, sum(app, stored)]));
+        const measure = () => {
+          for (const [name, row] of rows.entries()) {
+            if (row.state !== 'under way') continue;
+            row.noted = row.bytes;
+            if (row.node === 'here') count.measured(String(name), row.bytes);
+          }
+        };
+        const look = () => {
+          measure();
+          count.lookEnds(count.lookBegins(), query());
+          for (const app of ['a', 'b']) expect(count.of(app)).toBe(sum(app, ({ bytes }) => bytes));
+        };
+        for (const each of acts) {
+          if ('app' in each) {
+            rows.push({ app: each.app, node: each.node, bytes: 0, noted: 0, state: 'under way' });
+            if (each.node === 'here') count.begin(String(rows.length - 1), each.app);
+          } else if ('at' in each) {
+            const row = rows[each.at];
+            if (row === undefined) continue;
+            const name = String(each.at);
+            if (each.act === 'grow' && row.state === 'under way') row.bytes += 10;
+            if (each.act === 'remove' && row.state === 'over') row.state = 'removed';
+            if (each.act.startsWith('end') && row.state === 'under way') {
+              Object.assign(row, { state: 'over', noted: row.bytes });
+              if (row.node === 'here') count.end(name, each.act === 'end' ? row.bytes : undefined);
+              if (row.node === 'here') count.measured(name, row.bytes);
+            }
+          } else if (each.act === 'look begins') {
+            begun = count.lookBegins();
+            read = undefined;
+          } else if (each.act === 'database reads' && begun !== undefined) read = query();
+          else if (each.act === 'look ends' && begun !== undefined && read !== undefined) {
+            count.lookEnds(begun, read);
+            begun = undefined;
+            read = undefined;
+          } else if (each.act === 'restart') {
+            for (const row of rows)
+              if (row.node === 'here' && row.state === 'under way') Object.assign(row, { state: 'over', noted: row.bytes });
+            count = new KeptCount();
+            begun = undefined;
+            look();
+          }
+        }
+        look();
+      }),
+    );
+  });
+
+  test('is counted again once a minute, also after the database was away, and is told once in the log', async () => {
+    const clock = new VirtualClock();
+    const lines: string[] = [];
+    let stored = 90;
+    let isAway = false;
+    const noted: unknown[] = [];
+    const kept = new KeptRecordings({
+      maxBytes: 100,
+      rows: {
+        async kept() {
+          if (isAway) throw new Error('away');
+          return new Map([['app', stored]]);
+        },
+        sized: async (sizes) => void noted.push([...sizes]),
+      },
+      volumeId: 'volume',
+      sizeOf: async () => 10,
+      clock,
+      log: { ...silentLog, warn: (_fields, text) => void lines.push(String(text)) },
+    });
+    expect(kept.hasRoomFor('app')).toBe(true);
+    await kept.keepLooking();
+    expect([kept.of('app'), kept.full]).toEqual([{ keptBytes: 90, maxBytes: 100 }, 0]);
+    kept.begun('rec_1', 'app');
+    await clock.advance(60_000);
+    expect(noted).toEqual([[['rec_1', 10]]]);
+    expect([kept.hasRoomFor('app'), kept.hasRoomFor('app'), kept.hasRoomFor('other'), kept.full]).toEqual([
+      false,
+      false,
+      true,
+      1,
+    ]);
+    expect(lines).toHaveLength(1);
+    isAway = true;
+    stored = 0;
+    await clock.advance(60_000);
+    expect(kept.hasRoomFor('app')).toBe(false);
+    isAway = false;
+    await clock.advance(60_000);
+    expect([kept.hasRoomFor('app'), kept.of('app').keptBytes]).toEqual([true, 10]);
+    kept.close();
+  });
+});
