@@ -16,6 +16,7 @@ void LegCipher::agree(const SrtpKeys& keys) {
     before_ = std::move(receiving_);
     changed_us_ = 0;
     receiving_ = SrtpSession::create(keys.suite, keys.receive, SrtpSession::Direction::receive);
+    if (before_ && receiving_) receiving_->follow(*before_);
   }
   keys_ = keys;
   agreed_ = true;
