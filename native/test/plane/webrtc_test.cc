@@ -396,6 +396,21 @@ TEST("datagrams that are replayed after the handshake, or are none, change nothi
   CHECK(server->state() == DtlsEndpoint::State::closed);
 }
 
+TEST("what a far end sends over DTLS beside its audio is passed over, and the goodbye behind it ends the call") {
+  test::DtlsClient client;
+  const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
+  (void)client.meet(*server);
+  const Bytes data(1000, 0x55);  // as of a data channel
+  for (int i = 0; i < 3; i++) {
+    CHECK(::SSL_write(client.ssl, data.data(), static_cast<int>(data.size())) == 1000);
+    for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
+  }
+  CHECK(server->state() == DtlsEndpoint::State::connected);
+  (void)::SSL_shutdown(client.ssl);
+  for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
+  CHECK(server->state() == DtlsEndpoint::State::closed);
+}
+
 TEST("a handshake that never comes to an end is given up after so many datagrams") {
   test::DtlsClient client;
   const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
