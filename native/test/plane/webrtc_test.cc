@@ -338,6 +338,29 @@ TEST("a flood of checks with a known name and no password costs a few hashes a s
   stage.port->close_link(link);
 }
 
+TEST("while strangers flood a port of few links it is emptied between the ticks too, and left to them afterwards") {
+  if (!webrtc_supported()) return;
+  Stage stage(100'000);
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  CHECK(stage.until([&] { return link->state() == LinkState::lost; }));  // no handshake keeps the thread at the socket
+  test::UdpSocket stranger;
+  const Bytes junk(172, 0x80);
+  const auto comes_unasked = [&] {
+    const uint32_t before = stage.port->counters().strange_packets;
+    stranger.send(stage.at, junk);
+    for (int i = 0; i < 20 && stage.port->counters().strange_packets == before; i++) (void)::poll(nullptr, 0, 5);
+    return stage.port->counters().strange_packets != before;
+  };
+  CHECK(!comes_unasked());
+  for (int i = 0; i < 200; i++) stranger.send(stage.at, junk);
+  stage.port->pump();
+  CHECK(comes_unasked());
+  bool left = false;
+  for (int i = 0; i < 20 && !left; i++) left = !comes_unasked();
+  CHECK(left);
+  stage.port->close_link(link);
+}
+
 #ifdef SIDETONE_WEBRTC
 
 namespace {
