@@ -71,6 +71,7 @@ struct SrtpSession::Library {
   srtp_policy_t policy;
   uint8_t key[srtp_key_max_bytes] = {};  // the library does not change it, and says so nowhere
   SrtpSources sources;
+  uint32_t unheard = 0;  // packets that were not opened before the first one that was
 
   ~Library() {
     if (session != nullptr) (void)::srtp_dealloc(session);
@@ -119,21 +120,31 @@ struct SrtpSession::Library {
   /** Opens a packet of a source that has no context. */
   Verdict open_first(uint32_t ssrc, uint16_t sequence, uint8_t* bytes, size_t& count) {
     const SrtpSources::Past* const past = sources.past(ssrc);
-    if (past == nullptr) {
-      if (sources.full()) return Verdict::forged;
-      return admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence);
-    }
-    const int64_t index = SrtpSources::index_of(past->last, sequence);
-    if (past->replays) {
+    if (past == nullptr && sources.full()) return Verdict::forged;
+    const int64_t index = past != nullptr ? SrtpSources::index_of(past->last, sequence) : unheard_index(sequence);
+    if (past != nullptr && past->replays) {
       if (index <= past->last) return Verdict::replayed;
       return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
     }
     uint8_t kept[Datagram::bytes_max];  // a packet that fails may be changed in the attempt
     if (count > sizeof kept) return Verdict::forged;
-    std::memcpy(kept, bytes, count);
-    if (admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence) == Verdict::ok) return Verdict::ok;
+    const bool again = index >> 16 != 0;
+    if (again) std::memcpy(kept, bytes, count);
+    const Verdict verdict = admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence);
+    if (verdict != Verdict::forged || !again) return verdict;
     std::memcpy(bytes, kept, count);
     return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
+  }
+
+  /**
+   * The index that a first packet may have besides its number. A far end whose first packets were lost, or came before
+   * its key, may have rolled over in them; not every packet is tried, as the attempt makes a context.
+   */
+  int64_t unheard_index(uint16_t sequence) {
+    constexpr uint16_t unheard_most = 0x2000;
+    constexpr uint32_t tried_each = 4;
+    if (!sources.none() || sequence >= unheard_most || unheard++ % tried_each != 0) return sequence;
+    return 0x10000 + sequence;
   }
 
   Verdict open_rtcp(uint32_t ssrc, uint8_t* bytes, size_t& count) {

@@ -42,7 +42,9 @@ class SrtpSources {
   Current* current(uint32_t ssrc);
   /** The source as it was, or nullptr. */
   const Past* past(uint32_t ssrc) const;
-  /** Whether another source may begin. */
+  /** Whether no source has a context. */
+  bool none() const { return current_.empty(); }
+  /** Whether there is no place for another source. */
   bool full() const { return current_.size() + past_.size() >= known_max; }
   /** An authentic packet of this index came; `index` is -1 for a report. */
   void hear(Current& source, int64_t index);

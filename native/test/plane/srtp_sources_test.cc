@@ -65,3 +65,24 @@ TEST("sources beyond those that are kept in mind are refused: a source that is f
   }
   CHECK(opened(*in, sealed(*out, 1, 2)) == SrtpSession::Verdict::ok);
 }
+
+TEST("a far end whose numbers rolled over before it could be heard is heard, and nobody else") {
+  if (!able()) return;
+  using Verdict = SrtpSession::Verdict;
+  for (const SrtpSuite suite : suites) {
+    auto out = sender(suite, Key(1));
+    auto in = receiver(suite, Key(1));
+    for (const uint16_t sequence : {65'533, 65'534, 65'535, 0, 1}) (void)sealed(*out, 77, sequence);  // are lost
+    auto stranger = sender(suite, Key(2));
+    for (uint16_t sequence = 2; sequence < 10; sequence++)
+      CHECK(opened(*in, sealed(*stranger, 77, sequence)) == Verdict::forged);
+    int heard = 0;
+    std::vector<std::vector<uint8_t>> said;
+    for (uint16_t sequence = 2; sequence < 10; sequence++) {
+      said.push_back(sealed(*out, 77, sequence));
+      heard += opened(*in, said.back()) == Verdict::ok;
+    }
+    CHECK(heard >= 5);
+    CHECK(opened(*in, said.back()) == Verdict::replayed);
+  }
+}
