@@ -9,7 +9,7 @@
 using namespace sidetone;
 using namespace test::srtp;
 
-TEST("a far end that begins a source with each talk spurt is heard, and what it said as any of them is a replay") {
+TEST("a far end that begins a source with each talk spurt is heard, and nothing that it said is heard twice") {
   if (!able()) return;
   using Verdict = SrtpSession::Verdict;
   constexpr uint32_t spurts = 1000;
