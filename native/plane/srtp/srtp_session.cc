@@ -68,6 +68,7 @@ struct SrtpSession::Library {
   using Work = srtp_err_status_t (*)(srtp_t session, void* bytes, int* length);
 
   srtp_t session = nullptr;
+  SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
   srtp_policy_t policy;
   uint8_t key[srtp_key_max_bytes] = {};  // the library does not change it, and says so nowhere
   SrtpSources sources;
@@ -172,6 +173,7 @@ std::unique_ptr<SrtpSession> SrtpSession::create(SrtpSuite suite, const uint8_t*
   if (::srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, profile) != srtp_err_status_ok ||
       ::srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile) != srtp_err_status_ok)
     return nullptr;
+  library->suite = suite;
   std::memcpy(library->key, key, srtp_key_bytes(suite));
   policy.ssrc.type = direction == Direction::send ? ssrc_any_outbound : ssrc_any_inbound;
   policy.key = library->key;
@@ -209,6 +211,10 @@ SrtpSession::Verdict SrtpSession::unprotect_rtcp(uint8_t* bytes, size_t& count) 
   return library_->open_rtcp(be32(bytes + 4), bytes, count);
 }
 
+bool SrtpSession::has(SrtpSuite suite, const uint8_t* key) const {
+  return suite == library_->suite && std::memcmp(key, library_->key, srtp_key_bytes(suite)) == 0;
+}
+
 void SrtpSession::follow(const SrtpSession& before) { library_->sources.follow(before.library_->sources); }
 
 #else
@@ -221,6 +227,7 @@ bool SrtpSession::protect(uint8_t*, size_t&) { return false; }
 bool SrtpSession::protect_rtcp(uint8_t*, size_t&) { return false; }
 SrtpSession::Verdict SrtpSession::unprotect(uint8_t*, size_t&) { return Verdict::forged; }
 SrtpSession::Verdict SrtpSession::unprotect_rtcp(uint8_t*, size_t&) { return Verdict::forged; }
+bool SrtpSession::has(SrtpSuite, const uint8_t*) const { return false; }
 void SrtpSession::follow(const SrtpSession&) {}
 
 #endif

@@ -61,6 +61,8 @@ class SrtpSession {
    * 4568 has it, or keep the one that it has, as RFC 3711 §3.3.1 asks.
    */
   void follow(const SrtpSession& before);
+  /** Whether it was made with this suite and key. */
+  bool has(SrtpSuite suite, const uint8_t* key) const;
 
   /** Packets that may overtake others by so many numbers; what is older counts as replayed (RFC 3711 §3.3.2). */
   static constexpr size_t window = 128;

@@ -345,6 +345,31 @@ TEST("a new key of the far end takes over without a gap, and the old one is hear
   CHECK(counters_of(bench, 1).received == received && counters_of(bench, 1).srtp_forged == 1);
 }
 
+TEST("a far end that comes back to the key before goes on where it was, and what it said then is a replay") {
+  if (!able()) return;
+  Bench bench;
+  FarEnd* far = bench.open();
+  CHECK(far != nullptr);
+  const SrtpKeys first = keys_of(suites[0], Key(1), Key(2));
+  const SrtpKeys music = keys_of(suites[2], Key(3), Key(4));
+  const SrtpKeys again = keys_of(suites[0], Key(5), Key(2));
+  CHECK(bench.plane->negotiate(1, terms_of(*far), bench.now, &first));
+  SecretEnd person(*far, suites[0], Key(2), Key(1));
+  SecretEnd holds(*far, suites[2], Key(4), Key(3));
+  far->sequence = 0xfff0;
+  std::vector<uint8_t> said;
+  for (int i = 0; i < 32; i++) said = person.say(1), bench.tick();
+  CHECK(bench.plane->negotiate(1, terms_of(*far), bench.now, &music));
+  for (int64_t us = 0; us <= 2 * LegCipher::overlap_us; us += Plane::tick_us) (void)holds.say(2), bench.tick();
+  const uint32_t received = counters_of(bench, 1).received;
+  CHECK(bench.plane->negotiate(1, terms_of(*far), bench.now, &again));
+  person.again(said);
+  bench.tick();
+  CHECK(counters_of(bench, 1).received == received && counters_of(bench, 1).srtp_replayed == 1);
+  for (int i = 0; i < 5; i++) (void)person.say(3), bench.tick();
+  CHECK(counters_of(bench, 1).received == received + 5 && counters_of(bench, 1).srtp_forged == 0);
+}
+
 TEST("the same keys in a later offer change nothing: numbers go on and replays are known") {
   if (!able()) return;
   Bench bench;
