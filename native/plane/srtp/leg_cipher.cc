@@ -13,9 +13,15 @@ void LegCipher::agree(const SrtpKeys& keys) {
   if (!same_suite || std::memcmp(keys.send, keys_.send, count) != 0)
     sending_ = SrtpSession::create(keys.suite, keys.send, SrtpSession::Direction::send);
   if (!same_suite || std::memcmp(keys.receive, keys_.receive, count) != 0) {
-    before_ = std::move(receiving_);
     changed_us_ = 0;
-    receiving_ = SrtpSession::create(keys.suite, keys.receive, SrtpSession::Direction::receive);
+    overlaps_ = true;
+    if (before_ && before_->has(keys.suite, keys.receive)) {
+      std::swap(before_, receiving_);
+    } else {
+      before_ = std::move(receiving_);
+      receiving_ = SrtpSession::create(keys.suite, keys.receive, SrtpSession::Direction::receive);
+      if (before_ && receiving_) receiving_->follow(*before_);
+    }
   }
   keys_ = keys;
   agreed_ = true;
@@ -52,9 +58,9 @@ bool LegCipher::open(Opening opening, const Datagram& datagram, uint8_t* clear, 
   };
   if (!receiving_) return false;
   SrtpSession::Verdict verdict = attempt(*receiving_);
-  if (before_) {
+  if (before_ && overlaps_) {
     if (verdict == SrtpSession::Verdict::ok && changed_us_ == 0) changed_us_ = now_us;
-    if (changed_us_ != 0 && now_us - changed_us_ >= overlap_us) before_.reset();
+    if (changed_us_ != 0 && now_us - changed_us_ >= overlap_us) overlaps_ = false;
     else if (verdict == SrtpSession::Verdict::forged) verdict = attempt(*before_);
   }
   if (verdict == SrtpSession::Verdict::forged) forged_++;

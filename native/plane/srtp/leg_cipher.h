@@ -70,8 +70,11 @@ class LegCipher {
   SrtpKeys keys_;
   std::unique_ptr<SrtpSession> sending_;
   std::unique_ptr<SrtpSession> receiving_;
-  std::unique_ptr<SrtpSession> before_;  // under the key that the far end used until it changed it
-  int64_t changed_us_ = 0;               // when the first packet under the new key came; 0: none yet
+  // Under the key that the far end used until it changed it. It stays, for a call that was held by music from elsewhere
+  // comes back to the stream and the key before.
+  std::unique_ptr<SrtpSession> before_;
+  bool overlaps_ = false;   // whether packets under the key before are still taken
+  int64_t changed_us_ = 0;  // when the first packet under the new key came; 0: none yet
   uint32_t forged_ = 0;
   uint32_t replayed_ = 0;
   alignas(8) uint8_t packet_[packet_max_bytes + srtp_overhead_bytes] = {};

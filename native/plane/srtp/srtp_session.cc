@@ -5,10 +5,12 @@
 #include "plane/srtp/openssl_primitives.h"
 
 #ifdef SIDETONE_SRTP
+#include <arpa/inet.h>
 #include <srtp2/srtp.h>
 
-#include <algorithm>
 #include <cstring>
+
+#include "plane/io/port.h"
 #endif
 
 namespace sidetone {
@@ -63,26 +65,96 @@ uint32_t be32(const uint8_t* at) {
 }  // namespace
 
 struct SrtpSession::Library {
+  using Work = srtp_err_status_t (*)(srtp_t session, void* bytes, int* length);
+
   srtp_t session = nullptr;
-  uint32_t sources[sources_max] = {};
-  size_t known = 0;
+  SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
+  srtp_policy_t policy;
+  uint8_t key[srtp_key_max_bytes] = {};  // the library does not change it, and says so nowhere
+  SrtpSources sources;
+  uint32_t unheard = 0;  // packets that were not opened before the first one that was
 
   ~Library() {
     if (session != nullptr) (void)::srtp_dealloc(session);
+    ::explicit_bzero(key, sizeof key);
   }
 
-  bool knows(uint32_t ssrc) const { return std::find(sources, sources + known, ssrc) != sources + known; }
-
-  /** Runs `work` on a packet of `ssrc`, if there is a context for it or one may be made. */
-  template <typename Work>
-  Verdict receive(uint32_t ssrc, size_t& count, Work work) {
-    const bool is_new = !knows(ssrc);
-    if (is_new && known == sources_max) return Verdict::forged;
+  Verdict run(Work work, uint8_t* bytes, size_t& count) const {
     int length = static_cast<int>(count);
-    const Verdict verdict = verdict_of(work(&length));
-    if (verdict != Verdict::ok) return verdict;
-    if (is_new) sources[known++] = ssrc;
-    count = static_cast<size_t>(length);
+    const Verdict verdict = verdict_of(work(session, bytes, &length));
+    if (verdict == Verdict::ok) count = static_cast<size_t>(length);
+    return verdict;
+  }
+
+  void give_up(uint32_t ssrc) const { (void)::srtp_remove_stream(session, htonl(ssrc)); }
+
+  /** Opens the first packet of a source whose numbers have rolled over so often. */
+  Verdict run_at(int64_t rolled_over, uint32_t ssrc, uint8_t* bytes, size_t& count) {
+    if (rolled_over == 0) return run(::srtp_unprotect, bytes, count);
+    srtp_policy_t own = policy;
+    own.ssrc.type = ssrc_specific;
+    own.ssrc.value = ssrc;
+    own.key = key;
+    if (::srtp_add_stream(session, &own) != srtp_err_status_ok) return Verdict::forged;
+    const bool placed = ::srtp_set_stream_roc(session, ssrc, static_cast<uint32_t>(rolled_over)) == srtp_err_status_ok;
+    const Verdict verdict = placed ? run(::srtp_unprotect, bytes, count) : Verdict::forged;
+    if (verdict != Verdict::ok) give_up(ssrc);
+    return verdict;
+  }
+
+  Verdict admitted(Verdict verdict, uint32_t ssrc, int64_t index) {
+    uint32_t silent = 0;
+    if (verdict == Verdict::ok && sources.admit(ssrc, index, silent)) give_up(silent);
+    return verdict;
+  }
+
+  Verdict open(uint32_t ssrc, uint16_t sequence, uint8_t* bytes, size_t& count) {
+    SrtpSources::Current* const source = sources.current(ssrc);
+    if (source == nullptr) return open_first(ssrc, sequence, bytes, count);
+    const int64_t index = SrtpSources::index_of(source->last, sequence);
+    if (index <= source->floor) return Verdict::replayed;
+    const Verdict verdict = run(::srtp_unprotect, bytes, count);
+    if (verdict == Verdict::ok) sources.hear(*source, index);
+    return verdict;
+  }
+
+  /** Opens a packet of a source that has no context. */
+  Verdict open_first(uint32_t ssrc, uint16_t sequence, uint8_t* bytes, size_t& count) {
+    const SrtpSources::Past* const past = sources.past(ssrc);
+    if (past == nullptr && sources.full()) return Verdict::forged;
+    const int64_t index = past != nullptr ? SrtpSources::index_of(past->last, sequence) : unheard_index(sequence);
+    if (past != nullptr && past->replays) {
+      if (index <= past->last) return Verdict::replayed;
+      return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
+    }
+    uint8_t kept[Datagram::bytes_max];  // a packet that fails may be changed in the attempt
+    if (count > sizeof kept) return Verdict::forged;
+    const bool again = index >> 16 != 0;
+    if (again) std::memcpy(kept, bytes, count);
+    const Verdict verdict = admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence);
+    if (verdict != Verdict::forged || !again) return verdict;
+    std::memcpy(bytes, kept, count);
+    return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
+  }
+
+  /**
+   * The index that a first packet may have besides its number. A far end whose first packets were lost, or came before
+   * its key, may have rolled over in them; not every packet is tried, as the attempt makes a context.
+   */
+  int64_t unheard_index(uint16_t sequence) {
+    constexpr uint16_t unheard_most = 0x2000;
+    constexpr uint32_t tried_each = 4;
+    if (!sources.none() || sequence >= unheard_most || unheard++ % tried_each != 0) return sequence;
+    return 0x10000 + sequence;
+  }
+
+  Verdict open_rtcp(uint32_t ssrc, uint8_t* bytes, size_t& count) {
+    SrtpSources::Current* const source = sources.current(ssrc);
+    if (source != nullptr ? source->returned : sources.past(ssrc) != nullptr) return Verdict::replayed;
+    if (source == nullptr && sources.full()) return Verdict::forged;
+    const Verdict verdict = run(::srtp_unprotect_rtcp, bytes, count);
+    if (source == nullptr) return admitted(verdict, ssrc, -1);
+    if (verdict == Verdict::ok) sources.hear(*source, -1);
     return verdict;
   }
 };
@@ -94,22 +166,20 @@ bool srtp_supports(SrtpSuite suite) {
 
 std::unique_ptr<SrtpSession> SrtpSession::create(SrtpSuite suite, const uint8_t* key, Direction direction) {
   if (!library_is_up()) return nullptr;
-  srtp_policy_t policy;
+  auto library = std::make_unique<Library>();
+  srtp_policy_t& policy = library->policy;
   std::memset(&policy, 0, sizeof policy);
   const srtp_profile_t profile = profile_of(suite);
   if (::srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, profile) != srtp_err_status_ok ||
       ::srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile) != srtp_err_status_ok)
     return nullptr;
-  uint8_t own_key[srtp_key_max_bytes] = {};  // the library does not change it, and says so nowhere
-  std::memcpy(own_key, key, srtp_key_bytes(suite));
+  library->suite = suite;
+  std::memcpy(library->key, key, srtp_key_bytes(suite));
   policy.ssrc.type = direction == Direction::send ? ssrc_any_outbound : ssrc_any_inbound;
-  policy.key = own_key;
+  policy.key = library->key;
   policy.window_size = window;
   policy.allow_repeat_tx = 0;
-  auto library = std::make_unique<Library>();
-  const bool made = ::srtp_create(&library->session, &policy) == srtp_err_status_ok;
-  ::explicit_bzero(own_key, sizeof own_key);
-  if (!made) {
+  if (::srtp_create(&library->session, &policy) != srtp_err_status_ok) {
     library->session = nullptr;
     return nullptr;
   }
@@ -133,15 +203,19 @@ bool SrtpSession::protect_rtcp(uint8_t* bytes, size_t& count) {
 
 SrtpSession::Verdict SrtpSession::unprotect(uint8_t* bytes, size_t& count) {
   if (count < rtp_least_bytes) return Verdict::forged;
-  return library_->receive(be32(bytes + 8), count,
-                           [&](int* length) { return ::srtp_unprotect(library_->session, bytes, length); });
+  return library_->open(be32(bytes + 8), static_cast<uint16_t>(bytes[2] << 8 | bytes[3]), bytes, count);
 }
 
 SrtpSession::Verdict SrtpSession::unprotect_rtcp(uint8_t* bytes, size_t& count) {
   if (count < rtcp_least_bytes) return Verdict::forged;
-  return library_->receive(be32(bytes + 4), count,
-                           [&](int* length) { return ::srtp_unprotect_rtcp(library_->session, bytes, length); });
+  return library_->open_rtcp(be32(bytes + 4), bytes, count);
 }
+
+bool SrtpSession::has(SrtpSuite suite, const uint8_t* key) const {
+  return suite == library_->suite && std::memcmp(key, library_->key, srtp_key_bytes(suite)) == 0;
+}
+
+void SrtpSession::follow(const SrtpSession& before) { library_->sources.follow(before.library_->sources); }
 
 #else
 
@@ -153,6 +227,8 @@ bool SrtpSession::protect(uint8_t*, size_t&) { return false; }
 bool SrtpSession::protect_rtcp(uint8_t*, size_t&) { return false; }
 SrtpSession::Verdict SrtpSession::unprotect(uint8_t*, size_t&) { return Verdict::forged; }
 SrtpSession::Verdict SrtpSession::unprotect_rtcp(uint8_t*, size_t&) { return Verdict::forged; }
+bool SrtpSession::has(SrtpSuite, const uint8_t*) const { return false; }
+void SrtpSession::follow(const SrtpSession&) {}
 
 #endif
 

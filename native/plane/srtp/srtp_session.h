@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "plane/srtp/srtp_sources.h"
+
 namespace sidetone {
 
 /** The suites, by the numbers that script uses (SRTP_SUITE_NUMBER in src/media/worker/worker-command.ts). */
@@ -34,7 +36,7 @@ class SrtpSession {
   enum class Verdict : uint8_t {
     ok,
     forged,    // its authentication failed, or it is too short to have one
-    replayed,  // it came before, or is older than the replay window
+    replayed,  // it came before, is older than the replay window, or may have come before
   };
 
   /** Makes a session; `key` has `srtp_key_bytes(suite)` bytes. nullptr when this build cannot do the suite. */
@@ -51,13 +53,22 @@ class SrtpSession {
   bool protect_rtcp(uint8_t* bytes, size_t& count);
   /** Authenticates and decrypts an RTP packet. */
   Verdict unprotect(uint8_t* bytes, size_t& count);
-  /** Authenticates and decrypts an SRTCP packet. */
+  /** Authenticates and decrypts an SRTCP packet. A source that has no context any more is heard again, its reports are
+   * not: which of them came before is known no longer. */
   Verdict unprotect_rtcp(uint8_t* bytes, size_t& count);
+  /**
+   * This receiving session takes the place of another. Its far end may begin with a roll-over counter of zero, as RFC
+   * 4568 has it, or keep the one that it has, as RFC 3711 §3.3.1 asks.
+   */
+  void follow(const SrtpSession& before);
+  /** Whether it was made with this suite and key. */
+  bool has(SrtpSuite suite, const uint8_t* key) const;
 
   /** Packets that may overtake others by so many numbers; what is older counts as replayed (RFC 3711 §3.3.2). */
   static constexpr size_t window = 128;
-  /** The sources (SSRC) of a receiving session, which each need a context of their own. Others are refused. */
-  static constexpr size_t sources_max = 64;
+  /** The sources (SSRC) of a receiving session, which each need a context of their own, at a time. Beyond so many the
+   * one that was unheard longest gives its own up. */
+  static constexpr size_t sources_max = SrtpSources::current_max;
 
  private:
   struct Library;

@@ -184,11 +184,12 @@ void DtlsEndpoint::go_on(const Out& out) {
       if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) state_ = State::failed;
     }
   } else {
-    // There is no data to come: only alerts, and flights that were lost on their way.
-    uint8_t nothing[256];
-    const int result = ::SSL_read(library_->ssl, nothing, sizeof nothing);
+    // Alerts, and flights that were lost on their way. Data, as of a data channel, are nobody's: they are read to their
+    // end, or the next datagram would not be looked at.
+    uint8_t nothing[mtu];
+    while (::SSL_read(library_->ssl, nothing, sizeof nothing) > 0) {}
     flush(out);
-    if (result <= 0 && (::SSL_get_shutdown(library_->ssl) & SSL_RECEIVED_SHUTDOWN) != 0) state_ = State::closed;
+    if ((::SSL_get_shutdown(library_->ssl) & SSL_RECEIVED_SHUTDOWN) != 0) state_ = State::closed;
   }
   ::ERR_clear_error();
 }

@@ -115,15 +115,18 @@ void WebrtcPort::pump() {
   if (control) wake();
 }
 
-/** Empties the socket, to a bound. Returns whether anything came for the thread. Under `receive_mutex_`. */
+/** Empties the socket, to a bound. Returns whether the thread has something to do. Under `receive_mutex_`. */
 bool WebrtcPort::receive() {
   bool control = false;
+  uint64_t received = 0;
   for (int round = 0; round < rounds_max; round++) {
     const int count = batch_.receive(fd_);
     for (int i = 0; i < count; i++) control = sort(batch_[i]) || control;
+    received += static_cast<uint64_t>(count);
     if (count < Batch::size) break;
   }
-  return control;
+  received_.fetch_add(received, std::memory_order_relaxed);
+  return (received >= crowded_visit && !crowded_.exchange(true)) || control;
 }
 
 /** Hands one datagram on. Returns whether it is for the thread. */
@@ -171,10 +174,10 @@ void WebrtcPort::run() {
 
 /** Waits for orders and, where no plane does it often enough, for the socket; then takes what lies ready. */
 void WebrtcPort::wait() {
-  const bool listens = checking_ > 0 || links_.size() > few_links;
+  const bool listens = checking_ > 0 || links_.size() > few_links || crowded_;
   pollfd waits[2] = {{wake_fd_, POLLIN, 0}, {fd_, POLLIN, 0}};
   if (listens && rests_) (void)::poll(waits, 1, rest_ms);
-  const int most_ms = links_.empty() ? -1 : checking_ > 0 ? handshake_look_ms : look_ms;
+  const int most_ms = crowded_ || checking_ > 0 ? handshake_look_ms : links_.empty() ? -1 : look_ms;
   if (!(rests_ && (waits[0].revents & POLLIN) != 0)) (void)::poll(waits, listens ? 2 : 1, most_ms);
   uint64_t count;
   (void)!::read(wake_fd_, &count, sizeof count);
@@ -333,9 +336,19 @@ void WebrtcPort::judge(WebrtcLink& link) {
   if (before == LinkState::checking && link.state() != LinkState::checking) checking_--;
 }
 
+/** Leaves the socket to the planes again, once no more comes than they can take. */
+void WebrtcPort::look_at_crowd(int64_t span_us) {
+  const uint64_t received = received_.load(std::memory_order_relaxed);
+  const uint64_t most = crowded_a_second * static_cast<uint64_t>(span_us) / 1'000'000;
+  if (looked_crowded_ && received - looked_received_ < most) crowded_ = false;
+  looked_received_ = received;
+  looked_crowded_ = crowded_;
+}
+
 /** Sends flights again that nobody answered, turns from silent addresses, and ends links that are unheard. */
 void WebrtcPort::look(int64_t now_us) {
   if (now_us - looked_us_ < handshake_look_ms * 1000) return;
+  look_at_crowd(now_us - looked_us_);
   looked_us_ = now_us;
   for (const std::shared_ptr<WebrtcLink>& link : links_) {
     const LinkState state = link->state();

@@ -4,9 +4,10 @@
 //                                     ├─ 20 to 63: DTLS ─┘      by ufrag, by address
 //                                     └─ 128 to 191: (S)RTP ──► the link of its address ─► the leg's next tick
 //
-// Whoever comes by empties the socket: a plane at each of its ticks (`pump`), else this thread. Only media is handed
-// over there and then, so a tick never pays for a handshake. What no link expects is counted and dropped; nothing is
-// ever answered that was not authenticated by a password of ours.
+// Whoever comes by empties the socket: a plane at each of its ticks (`pump`), else this thread, which does so of its
+// own accord while many legs or strangers send. Only media is handed over there and then, so a tick never pays for a
+// handshake. What no link expects is counted and dropped; nothing is ever answered that was not authenticated by a
+// password of ours.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -100,6 +101,7 @@ class WebrtcPort {
   bool claim(const std::shared_ptr<WebrtcLink>& link, const Address& from, int64_t now_us);
   void disclaim(const WebrtcLink& link, const Address& from);
   void look(int64_t now_us);
+  void look_at_crowd(int64_t span_us);
   void judge(WebrtcLink& link);
   void forget(WebrtcLink& link);
   DtlsEndpoint::Out sender_to(const Address& to) const;
@@ -107,6 +109,10 @@ class WebrtcPort {
   /** The number of links whose socket of the usual 208 KiB the planes alone, at each tick, keep from overflowing. */
   static constexpr size_t few_links = 100;
   static constexpr int rest_ms = 3;
+  // So many datagrams in one visit are half of what that socket holds, and so many a second a fifth more than few links
+  // send: while they come, whoever sends them, the thread empties the socket too.
+  static constexpr uint64_t crowded_visit = 128;
+  static constexpr uint64_t crowded_a_second = 6'000;
   static constexpr int handshake_look_ms = 50;
   static constexpr int look_ms = 1'000;
 
@@ -119,6 +125,8 @@ class WebrtcPort {
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> open_{0};
+  std::atomic<bool> crowded_{false};
+  std::atomic<uint64_t> received_{0};  // datagrams in all
 
   std::mutex receive_mutex_;  // for the socket, and what media is sorted by
   Batch batch_;
@@ -135,6 +143,8 @@ class WebrtcPort {
   size_t checking_ = 0;  // links that are not connected yet
   bool rests_ = false;
   int64_t looked_us_ = 0;
+  uint64_t looked_received_ = 0;  // `received_` then
+  bool looked_crowded_ = false;   // and whether it was crowded
 
   std::atomic<uint32_t> checks_{0}, unknown_{0}, forged_{0}, strange_{0}, overflown_{0}, handshakes_{0}, failed_{0},
       lost_{0};

@@ -338,6 +338,29 @@ TEST("a flood of checks with a known name and no password costs a few hashes a s
   stage.port->close_link(link);
 }
 
+TEST("while strangers flood a port of few links it is emptied between the ticks too, and left to them afterwards") {
+  if (!webrtc_supported()) return;
+  Stage stage(100'000);
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  CHECK(stage.until([&] { return link->state() == LinkState::lost; }));  // no handshake keeps the thread at the socket
+  test::UdpSocket stranger;
+  const Bytes junk(172, 0x80);
+  const auto comes_unasked = [&] {
+    const uint32_t before = stage.port->counters().strange_packets;
+    stranger.send(stage.at, junk);
+    for (int i = 0; i < 20 && stage.port->counters().strange_packets == before; i++) (void)::poll(nullptr, 0, 5);
+    return stage.port->counters().strange_packets != before;
+  };
+  CHECK(!comes_unasked());
+  for (int i = 0; i < 200; i++) stranger.send(stage.at, junk);
+  stage.port->pump();
+  CHECK(comes_unasked());
+  bool left = false;
+  for (int i = 0; i < 20 && !left; i++) left = !comes_unasked();
+  CHECK(left);
+  stage.port->close_link(link);
+}
+
 #ifdef SIDETONE_WEBRTC
 
 namespace {
@@ -391,6 +414,21 @@ TEST("datagrams that are replayed after the handshake, or are none, change nothi
   server->take(junk.data(), junk.size(), nowhere);
   CHECK(server->state() == DtlsEndpoint::State::connected);
   CHECK(std::memcmp(&keys, &server->keys(), sizeof keys) == 0);
+  (void)::SSL_shutdown(client.ssl);
+  for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
+  CHECK(server->state() == DtlsEndpoint::State::closed);
+}
+
+TEST("what a far end sends over DTLS beside its audio is passed over, and the goodbye behind it ends the call") {
+  test::DtlsClient client;
+  const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
+  (void)client.meet(*server);
+  const Bytes data(1000, 0x55);  // as of a data channel
+  for (int i = 0; i < 3; i++) {
+    CHECK(::SSL_write(client.ssl, data.data(), static_cast<int>(data.size())) == 1000);
+    for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
+  }
+  CHECK(server->state() == DtlsEndpoint::State::connected);
   (void)::SSL_shutdown(client.ssl);
   for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
   CHECK(server->state() == DtlsEndpoint::State::closed);
