@@ -322,6 +322,23 @@ test('A Room that was taken over keeps the places of its members, also when they
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
 });
 
+test('A Room that another node takes while this one opens it is asked for again there: it is neither empty nor unknown.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const row = pair.takenBySecond(roomId);
+  pair.left.push(row);
+  pair.fates.set('members', 'away');
+  const recovered = pair.second.recover(async () => 0);
+  await pair.advance(10);
+  const read = pair.second.opening(roomId);
+  pair.rows.set(roomId, { ...row, nodeId: 'third', epoch: row.epoch + 1 });
+  pair.fates.clear();
+  await pair.advance(1_500);
+  await recovered;
+  expect([pair.second.size, pair.second.opening(roomId)]).toEqual([0, undefined]);
+  expect(await read).toMatchObject({ status: 503, message: 'The Room is moving to another node.' });
+});
+
 test('A Room that was taken over after the call of a member is deleted only when that member has left.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -53,7 +53,7 @@ export interface Rooms {
   get(appUuid: string, roomId: string): RoomView | undefined;
   /**
    * Waits for a Room that has just come to this node, whatever its application, until its members are known. Resolves
-   * with a problem where that takes long. Undefined: no such Room is coming.
+   * with a problem where that takes long, and where the Room is not here then. Undefined: no such Room is coming.
    */
   opening(roomId: string): Promise<Problem | undefined> | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */

@@ -194,7 +194,8 @@ export class RoomRegistry implements Rooms {
     const isOpening = () => this.span?.opening(roomId) !== undefined;
     for (let looks = 0; isOpening() && looks < ROOM_MOVING_LOOKS; looks++)
       await Promise.race([this.span?.opening(roomId), sleep(this.#options.clock, ROOM_MOVING_LOOK_MS)]);
-    return isOpening() ? roomIsMoving : undefined;
+    // Another node may have taken it meanwhile, or no media worker could open it.
+    return isOpening() || !this.isHere(roomId) ? roomIsMoving : undefined;
   }
 
   isHere(roomId: string): boolean {

@@ -92,7 +92,7 @@ function media(lines: readonly string[], base: string): PlaylistText {
   if (ended && named.length > HLS_SEGMENTS_MAX) return { type: 'too many entries' };
   // A stream without an end is heard from its last segments on. Some keep hours of those before.
   const passed = ended ? 0 : Math.max(0, named.length - PLAYLIST_ENTRIES_MAX);
-  const sequence = lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0;
+  const sequence = lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:[ \t]*(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0;
   return {
     type: 'media',
     segments: named.slice(passed).map(({ name, isGap, part }) => ({ url: isGap ? undefined : httpUrl(name, base), part })),
@@ -114,7 +114,7 @@ function namedSegments(lines: readonly string[]): NamedSegment[] | undefined {
   let range: string | undefined;
   let isGap = false;
   for (const line of lines) {
-    if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1);
+    if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1).trim();
     if (line === '#EXT-X-GAP') isGap = true;
     if (line === '' || line.startsWith('#')) continue;
     const part = range === undefined ? undefined : partOf(range, line, segments.at(-1));

@@ -294,6 +294,14 @@ test('an HLS stream of hours is read: with an end all of it, without one its las
   expect(first).toEqual({ url: 'https://radio.test/all.ts', part: { from: 10 * PLAYLIST_ENTRIES_MAX, bytes: 10 } });
 });
 
+test('a blank after the colon of a number or of a part changes nothing, as some servers write one', () => {
+  const lines = ['#EXTM3U', '#EXT-X-TARGETDURATION: 6', '#EXT-X-MEDIA-SEQUENCE: 12', '#EXT-X-BYTERANGE: 100@50', 'all.ts'];
+  expect(parsePlaylist(lines.join('\n'), 'https://radio.test/')).toEqual({
+    ...{ type: 'media', sequence: 12n, targetSec: 6, ended: false },
+    segments: [{ url: 'https://radio.test/all.ts', part: { from: 50, bytes: 100 } }],
+  });
+});
+
 test('of several languages the one that its author made the default is told first', () => {
   const audio = (name: string, rest: string) => `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="${name}",URI="${name}.m3u8"${rest}`;
   const master = [
