@@ -73,7 +73,8 @@ export class PhoneCalls {
     const created = () => this.receiver.events.filter(({ event }) => event === 'session.created');
     await Promise.race([
       this.receiver.until(() => created().length > before, 'session.created'),
-      from.event('CALL_CLOSED').then(({ param }) => {
+      // The end of its call before may be told only now: that of this one comes after its description.
+      from.eventAfter('CALL_LOCAL_SDP', 'CALL_CLOSED').then(({ param }) => {
         throw new Error(`the call was refused: ${param}`);
       }),
     ]);

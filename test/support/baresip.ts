@@ -93,6 +93,16 @@ export class Baresip {
     return find() ?? { type };
   }
 
+  /** The first event of a type after the first one of another type, now or to come. */
+  async eventAfter(before: string, type: string): Promise<BaresipEvent> {
+    const find = () => {
+      const at = this.events.findIndex((event) => event.type === before);
+      return at < 0 ? undefined : this.events.find((event, place) => place > at && event.type === type);
+    };
+    await this.until(() => find() !== undefined, `${type} after ${before}`);
+    return find() ?? { type };
+  }
+
   /** Resolves when `ready` holds, which is looked at whenever it says something. */
   async until(ready: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
     if (ready()) return;
