@@ -65,7 +65,7 @@ export class SipTrace {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
     const read = messageFacts(text);
     if (read === undefined) return;
-    // Of a message that is kept in part, the rest is not to stay in memory with that.
+    // The rest of a message that is kept in part is not to stay in memory with that part.
     const own = text.length > SIP_TRACE_MAX_CHARS ? detached : (part: string) => part;
     const facts = { ...read, callId: own(factText(read.callId)), fromTag: own(read.fromTag) };
     const call = this.#calls.get(facts.callId) ?? this.#unbound.get(facts.callId) ?? this.#opened(facts);

@@ -35,7 +35,7 @@ export class FileReaders {
   admit(reader: Reader): (() => void) | undefined {
     if (!this.#shares.take(reader.appUuid)) {
       const now = this.#clock.now();
-      // Who is refused asks again and again, and a look goes through all readers.
+      // A caller that is refused asks again and again, and a look goes through all readers.
       if (now - this.#lookedAt < FILE_READERS_LOOK_MS) return undefined;
       this.#look();
       if (!this.#shares.take(reader.appUuid)) return undefined;

@@ -24,7 +24,7 @@ describe('places that applications share', () => {
           } else if (shares.take(each.app)) taken.set(each.app, own + 1);
           else {
             const size = [...taken.values()].reduce((sum, count) => sum + count, 0);
-            // Who has next to nothing is refused only where the reserve is taken too.
+            // An application with next to nothing is refused only where the reserve is taken too.
             expect(own >= LIMITS.ofApp || size >= LIMITS.all).toBe(true);
             if (own < LIMITS.reservedOfApp) expect(size).toBe(LIMITS.all + LIMITS.reserve);
           }

@@ -1,4 +1,4 @@
-/** Who holds whom, and what is told of it. */
+/** The holds of a call, of either side, and what is told of them. */
 import { expect, test } from 'bun:test';
 import { Holds } from '../../src/carrier/leg/holds.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Who holds whom in a call. The far end's hold is told from the answer on. Ours takes effect at once, and is told when
- * the far end has answered the re-INVITE that tells it so:
+ * The holds of a call, of either side. The far end's is told from the answer on. Ours takes effect at once, and is told
+ * when the far end has answered the re-INVITE that tells it so:
  *
  *   settled --order--> offered --answer or refusal--> settled
  */

@@ -86,7 +86,7 @@ export class ReachWatch {
     const { log } = this.#options;
     const about = { node_id: nodeId, node: `${host}:${httpPort}` };
     const wasUnreached = this.isUnreached(nodeId);
-    // Where NATS is not reached from here, nothing is known of the others, and that is told already.
+    // A node that does not reach NATS itself knows nothing of the others, and says so elsewhere.
     if (reach === 'answers' || reach === 'unknown') {
       this.#misses.delete(nodeId);
       if (wasUnreached && reach === 'answers') log.info(about, 'a node answers over NATS again');

@@ -4,8 +4,8 @@
  *
  *   signature (403) → recording (404) → retention (410) → growing: as it is written · finished: with length and ranges
  *
- * Who is sent a body needs a place (503): of listeners where this process feeds it, of file readers where the server
- * sends a file by itself. Applications share both.
+ * A caller that is sent a body needs a place (503): a listener's where this process feeds it, a file reader's where the
+ * server sends a file by itself. Applications share both.
  */
 import type { PeerResponse, PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
