@@ -205,10 +205,18 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
   const [positionSec, setPosition] = useState(0);
   const [sound, setSound] = useState<Sound>();
   const wave = useRef<WaveSurfer>(undefined);
+  // The place that was asked for last, until the file is there: Chromium forgets one that is asked for during a seek.
+  const wanted = useRef<number>(undefined);
   useEffect(() => {
     const { current } = box;
     if (current === null || !isWanted) return;
     const made = WaveSurfer.create({ container: current, url, height: 1 });
+    const seeked = () => {
+      const last = wanted.current;
+      wanted.current = undefined;
+      if (last !== undefined && last !== made.getCurrentTime()) made.setTime(last);
+    };
+    wanted.current = undefined;
     wave.current = made;
     made.on('ready', () => {
       const samples = made.getDecodedData()?.getChannelData(0);
@@ -218,8 +226,13 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
     made.on('error', () => setState('gone'));
     made.on('play', () => setPlaying(true));
     made.on('pause', () => setPlaying(false));
-    made.on('timeupdate', setPosition);
-    return () => made.destroy();
+    made.on('timeupdate', (sec) => setPosition(wanted.current ?? sec));
+    const media = made.getMediaElement();
+    media?.addEventListener('seeked', seeked);
+    return () => {
+      media?.removeEventListener('seeked', seeked);
+      made.destroy();
+    };
   }, [url, isWanted]);
   return useMemo(
     () => ({
@@ -228,7 +241,11 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
       positionSec,
       sound,
       toggle: () => void wave.current?.playPause(),
-      seek: (sec) => wave.current?.setTime(sec),
+      seek: (sec) => {
+        if (wave.current?.getMediaElement()?.seeking) wanted.current = sec;
+        else wave.current?.setTime(sec);
+        setPosition(sec);
+      },
     }),
     [state, isPlaying, positionSec, sound],
   );
