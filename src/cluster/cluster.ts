@@ -12,7 +12,7 @@ import type { Config } from '../config.ts';
 import { warnUnlessAway } from '../database/journal/journal.ts';
 import type { LeaseStore } from '../database/node/leases.ts';
 import type { NodeRow, NodeStore } from '../database/node/nodes.ts';
-import { NODE_CACHE_MS } from '../limits.ts';
+import { NODE_CACHE_MS, NODE_PING_TIMEOUT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Bus } from './bus/bus.ts';
 import type { OpenTransport } from './bus/transport.ts';
@@ -20,6 +20,7 @@ import { beatLoadOf } from './membership/beat-load.ts';
 import { LeaseKeeper } from './membership/lease-keeper.ts';
 import { Members } from './membership/members.ts';
 import { ReachWatch } from './membership/reach-watch.ts';
+import { marksOf, type SettingsMarks, settingsApart } from './membership/settings-marks.ts';
 import { SharedBrowserCalls } from './peer/browser-calls.ts';
 import { type LocalWork, PeerCommands } from './peer/commands.ts';
 import { Dialogs } from './peer/dialogs.ts';
@@ -31,9 +32,13 @@ import { TurnQuota } from './placement/turn-quota.ts';
 
 /** The lease of the node that submits short messages. */
 export const MESSAGES_LEASE = 'messages';
+/** The kind of request that asks a node for the marks of its settings. */
+const SETTINGS = 'settings';
 
 export interface ClusterOptions {
   readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'>;
+  /** The settings that all nodes have to have alike, by their names. */
+  readonly shared: Readonly<Record<string, unknown>>;
   readonly open: OpenTransport;
   readonly name: string;
   /** The literal address on which pipes to other nodes are bound. */
@@ -84,10 +89,12 @@ export class Cluster {
   #cancelReload = () => {};
   #onBack = () => {};
   #stopped = false;
+  readonly #marks: SettingsMarks;
 
   constructor(options: ClusterOptions) {
-    const { settings, open, name, nodes, clock, log } = options;
+    const { settings, shared, open, name, nodes, clock, log } = options;
     this.#options = options;
+    this.#marks = marksOf(shared, settings.masterKey);
     this.#bus = new Bus({
       open,
       masterKey: settings.masterKey,
@@ -97,6 +104,7 @@ export class Cluster {
       log,
       onBack: () => this.#onBack(),
     });
+    this.#bus.answer(SETTINGS, () => this.#marks);
     const place: Moves['place'] = async (...call) => await this.#commands?.otherFor(...call);
     this.moves = new Moves({ bus: this.#bus, place });
     this.dialogs = new Dialogs({ bus: this.#bus, members: () => this.#members, nodeId: nodes.nodeId });
@@ -127,8 +135,17 @@ export class Cluster {
       log,
       ping: (nodeId) => this.#bus.ping(nodeId),
       lead: (nodeId) => this.lead(nodeId),
+      settingsApart: (nodeId) => this.#askSettings(nodeId),
       peers: () => this.#alive(),
     });
+  }
+
+  async #askSettings(nodeId: string): Promise<readonly string[] | undefined> {
+    const { outcome, body } = {
+      body: undefined,
+      ...(await this.#bus.ask(nodeId, SETTINGS, {}, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS)),
+    };
+    return outcome === 'answered' && typeof body === 'object' && body !== null ? settingsApart(this.#marks, body) : undefined;
   }
 
   /** The other nodes that give signs of life. */
@@ -259,6 +276,11 @@ export class Cluster {
   /** Tells whether a node gives signs of life and does not answer over NATS. */
   isUnreached(nodeId: string): boolean {
     return this.#reach?.isUnreached(nodeId) ?? false;
+  }
+
+  /** The settings of which a node has another value than this one, as far as they were compared. */
+  settingsApart(nodeId: string): readonly string[] {
+    return this.#reach?.settingsApart(nodeId) ?? [];
   }
 
   /** How far the clock of a node is ahead of this one's, in milliseconds. Undefined: it was not compared lately. */

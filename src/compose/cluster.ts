@@ -32,6 +32,7 @@ import { tryAddress } from '../media/leg/try-address.ts';
 import type { NativeMediaEngine } from '../media/media-engine.ts';
 import type { Reading } from '../metrics.ts';
 import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
+import { sharedSettings } from '../settings/shared.ts';
 import { VERSION } from '../version.ts';
 import type { Drain } from './drain.ts';
 
@@ -78,7 +79,8 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
   if (natsUrl === undefined) return undefined;
-  return new Cluster({ settings, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
+  const shared = sharedSettings(settings);
+  return new Cluster({ settings, shared, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
 }
 
 /** Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. */

@@ -69,7 +69,7 @@ export function operatorNodes({
   drain,
 }: {
   readonly store: Pick<Store, 'nodes'>;
-  readonly cluster: Pick<Cluster, 'isSuspect' | 'isUnreached'> | undefined;
+  readonly cluster: Pick<Cluster, 'isSuspect' | 'isUnreached' | 'settingsApart'> | undefined;
   readonly drain: Pick<Drain, 'ordered'>;
 }): OperatorNodes {
   const look = async (nodeId: string): Promise<void> => {
@@ -83,6 +83,7 @@ export function operatorNodes({
         here: row.nodeId === nodes.nodeId,
         suspect: cluster?.isSuspect(row.nodeId) ?? false,
         unreached: cluster?.isUnreached(row.nodeId) ?? false,
+        settingsApart: cluster?.settingsApart(row.nodeId) ?? [],
       })),
     async drain(nodeId, deadlineSec, mode) {
       const done = await nodes.drain(nodeId, deadlineSec, mode);

@@ -49,6 +49,8 @@ interface ToldNode {
   readonly dead_at: string | null;
   readonly suspect: boolean;
   readonly unreached: boolean;
+  /** A platform of an older release does not tell it. */
+  readonly settings_apart?: readonly string[];
 }
 
 interface ToldRefusal {
@@ -184,6 +186,12 @@ async function nodesCheck(api: OperatorApi): Promise<Check> {
       `${names(unreached)} of ${nodes.length} live and do not answer over NATS: commands for their calls are answered with 503`,
       'See that NATS_URL leads every node to the same servers, and that these are one cluster',
     );
+  const apart = nodes.filter(({ settings_apart = [] }) => settings_apart.length > 0);
+  if (silent.length === 0 && apart.length > 0) {
+    const settings = [...new Set(apart.flatMap(({ settings_apart = [] }) => settings_apart))].join(', ');
+    const found = `${names(apart)} of ${nodes.length} have another ${settings} than this one`;
+    return warning(name, found, 'Give all nodes the same, and restart those that have another one, drained before');
+  }
   if (silent.length === 0) return ok(name, `${nodes.length} give signs of life (version ${versions})`);
   const found = `${names(silent)} of ${nodes.length} give no sign of life: commands for their calls are answered with 503`;
   return warning(name, found, 'See whether they run and reach PostgreSQL and NATS; the others declare them dead before long');

@@ -43,6 +43,8 @@ export const NODE_PING_TIMEOUT_MS = 500;
 /** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
 export const NODE_REACH_LOOK_MS = 10_000;
 export const NODE_REACH_MISSES = 2;
+/** A node that does not tell its settings is asked for them so often. */
+export const NODE_SETTINGS_ASKS = 3;
 /** Clocks of two nodes that differ by more are told. Receivers refuse signatures that are 5 minutes old. */
 export const NODE_CLOCKS_APART_MS = 5_000;
 /** A node that has not reached NATS for so long after its start says so. */

@@ -34,7 +34,14 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
   const running: LiveCalls[] = [];
 
   const node = (at: number): TestNode => cluster.node(at);
-  type Listed = { node_id: string; http_port: number; draining_at: string | null; dead_at: string | null; suspect: boolean };
+  type Listed = {
+    node_id: string;
+    http_port: number;
+    draining_at: string | null;
+    dead_at: string | null;
+    suspect: boolean;
+    settings_apart: string[];
+  };
   const nodes = async (at: number): Promise<Listed[]> =>
     JSON.parse(JSON.stringify((await node(at).platform.operator('GET', '/nodes')).body.nodes));
   const idOf = async (at: number): Promise<string> => {
@@ -57,7 +64,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     smsc = await Smsc.open();
     smsc.permitsOneBind = true;
     const times = { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '8' };
-    cluster = await TestCluster.start(2, { ...times, SMS_PROVIDER: `smpp://user:secret@127.0.0.1:${smsc.port}` });
+    cluster = await TestCluster.start(1, { ...times, SMS_PROVIDER: `smpp://user:secret@127.0.0.1:${smsc.port}` });
+    await cluster.add({ CALL_HISTORY_DAYS: '7' });
     app = await cluster.application(receiver, '+15550002');
   }, 60_000);
 
@@ -156,6 +164,13 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     await node(0).platform.start();
     expect((await nodes(1)).filter(({ dead_at }) => dead_at === null)).toHaveLength(2);
   }, 60_000);
+
+  test('that has another value of a setting is named by the others, with the setting', async () => {
+    const told = async () => (await nodes(1)).filter(({ dead_at }) => dead_at === null).map((each) => each.settings_apart);
+    await eventually(async () => JSON.stringify(await told()).includes('CALL_HISTORY_DAYS'), 'the comparison');
+    expect((await told()).toSorted()).toEqual([[], ['CALL_HISTORY_DAYS']]);
+    expect(node(1).platform.output).toContain('"settings":"CALL_HISTORY_DAYS"');
+  }, 30_000);
 
   test('registers a trunk alone, and another one takes over when it is killed', async () => {
     const { contacts, port, close } = await registrar();

@@ -6,6 +6,7 @@ import type { Transport } from '../../src/cluster/bus/transport.ts';
 import { LeaseKeeper } from '../../src/cluster/membership/lease-keeper.ts';
 import { Members } from '../../src/cluster/membership/members.ts';
 import { ReachWatch } from '../../src/cluster/membership/reach-watch.ts';
+import { marksOf, settingsApart } from '../../src/cluster/membership/settings-marks.ts';
 import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
@@ -220,6 +221,7 @@ test('a node that lives and is connected to another NATS is told once, and again
     log: { ...silentLog, warn: say, info: say },
     ping: async () => reach,
     lead: () => 0,
+    settingsApart: async () => [],
     peers: () => [{ nodeId: 'b', host: '10.0.0.2', httpPort: 8080 }],
   });
   const looks = async (answer: Reach, times: number) => {
@@ -249,6 +251,7 @@ test('a node whose clock is set wrong is told once, and again when it is right',
     log: { ...silentLog, warn: say, info: say },
     ping: async () => 'answers',
     lead: () => lead,
+    settingsApart: async () => [],
     peers: () => peers,
   });
   const looks = async (ahead: number | undefined) => {
@@ -263,6 +266,43 @@ test('a node whose clock is set wrong is told once, and again when it is right',
   expect(await looks(3_600_000)).toEqual([1, 1]);
   peers = [];
   expect(await looks(undefined)).toEqual([0, 0]);
+  watch.stop();
+});
+
+test('a node with other settings is told once, and one that does not tell them is asked three times', async () => {
+  const clock = new VirtualClock();
+  const said: unknown[] = [];
+  const asked: string[] = [];
+  const mine = { MASTER: 1, ORPHAN_TIMEOUT_SEC: 120, PUBLIC_URL: undefined, SMS_PROVIDER: { password: 'x' } };
+  const key = new Uint8Array(32).fill(1);
+  const theirs: Readonly<Record<string, object | undefined>> = {
+    alike: marksOf({ ...mine, LATER: 1 }, key),
+    other: marksOf({ ...mine, PUBLIC_URL: 'https://voice.example', SMS_PROVIDER: { password: 'y' } }, key),
+    older: undefined,
+  };
+  let peers = Object.keys(theirs).map((nodeId) => ({ nodeId, host: '10.0.0.2', httpPort: 8080 }));
+  const watch = new ReachWatch({
+    clock,
+    log: { ...silentLog, warn: (fields) => void said.push(fields) },
+    ping: async () => 'answers',
+    lead: () => 0,
+    settingsApart: async (nodeId) => {
+      asked.push(nodeId);
+      const marks = theirs[nodeId];
+      return marks === undefined ? undefined : settingsApart(marksOf(mine, key), marks);
+    },
+    peers: () => peers,
+  });
+  for (let look = 0; look < 5; look++) await clock.advance(NODE_REACH_LOOK_MS);
+  expect(said).toEqual([{ node_id: 'other', node: '10.0.0.2:8080', settings: 'PUBLIC_URL, SMS_PROVIDER' }]);
+  expect(asked.toSorted()).toEqual(['alike', 'older', 'older', 'older', 'other']);
+  expect(['alike', 'other', 'older'].map((each) => watch.settingsApart(each))).toEqual([[], ['PUBLIC_URL', 'SMS_PROVIDER'], []]);
+  // Nothing of a value can be read from its mark, nor guessed without the key.
+  expect(JSON.stringify(theirs.other)).not.toContain('voice');
+  expect(settingsApart(marksOf(mine, key), marksOf(mine, new Uint8Array(32)))).toEqual(Object.keys(mine));
+  peers = [];
+  await clock.advance(NODE_REACH_LOOK_MS);
+  expect(watch.settingsApart('other')).toEqual([]);
   watch.stop();
 });
 

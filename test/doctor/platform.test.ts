@@ -120,6 +120,12 @@ test('a node without NATS is a fault, and another node without a sign of life a 
     found: expect.stringContaining('10.0.0.4:8080 of 2 live and do not answer over NATS'),
     remedy: expect.stringContaining('NATS_URL'),
   });
+  const other = { ...node, http_host: '10.0.0.5', settings_apart: ['OPERATOR_TOKEN', 'RECORDINGS'] };
+  const mixed = await examined({ nats: true, nodes: [{ ...node, settings_apart: [] }, other] });
+  expect(mixed.check('nodes')).toMatchObject({
+    status: 'warning',
+    found: '10.0.0.5:8080 of 2 have another OPERATOR_TOKEN, RECORDINGS than this one',
+  });
 });
 
 test('a platform that does not know the token runs all the same, and its token is asked for', async () => {

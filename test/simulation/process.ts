@@ -171,7 +171,7 @@ export class Process {
     if (before !== undefined) await store.idempotency.releaseLeft(before);
     if (network === undefined) return undefined;
     const open = network.opener(this.place, () => this.#isAlive);
-    return new Cluster({ settings: SETTINGS, name, pipeHost: '127.0.0.1', nodes, clock, log, open });
+    return new Cluster({ settings: SETTINGS, shared: {}, name, pipeHost: '127.0.0.1', nodes, clock, log, open });
   }
 
   /** Takes part in the cluster, where there is one. */

@@ -215,6 +215,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
         dead_at: null,
         suspect: false,
         unreached: false,
+        settings_apart: [],
         load: { sessions: 12 },
       },
     ],

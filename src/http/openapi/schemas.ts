@@ -343,6 +343,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     dead_at: { type: ['string', 'null'] },
     suspect: flag,
     unreached: flag,
+    settings_apart: texts,
     load: { type: 'object' },
   }),
   NodeList: listOf('nodes', 'Node'),

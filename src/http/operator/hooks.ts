@@ -9,6 +9,8 @@ export interface SeenNode extends NodeRow {
   readonly here: boolean;
   readonly suspect: boolean;
   readonly unreached: boolean;
+  /** The names of the settings that should be alike, and are not. */
+  readonly settingsApart: readonly string[];
 }
 
 /** The nodes of the platform, one where there is no cluster. */

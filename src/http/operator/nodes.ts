@@ -77,5 +77,6 @@ const nodeBody = (row: SeenNode): Readonly<Record<string, unknown>> => ({
   dead_at: row.deadAt === undefined ? null : timestamp(row.deadAt),
   suspect: row.suspect,
   unreached: row.unreached,
+  settings_apart: row.settingsApart,
   load: JSON.parse(row.load),
 });
