@@ -46,6 +46,7 @@ describe('collect', () => {
     expect(enter('1234', { maxDigits: 4 })).toMatchObject({ status: 'success', digits: '1234', terminator: '', at: 400 });
     expect(enter('12')).toMatchObject({ status: 'success', digits: '12', terminator: '', at: 5200 });
     expect(enter('12', { minDigits: 4 })).toMatchObject({ status: 'partial_then_timeout', digits: '12' });
+    expect(enter('1234#', { minDigits: 4 })).toMatchObject({ status: 'success', digits: '1234', terminator: '#' });
     expect(enter('12#', { minDigits: 4 })).toMatchObject({
       status: 'failure',
       reason: 'too_few_digits',
@@ -64,6 +65,14 @@ describe('collect', () => {
     expect(enter('*', { validDigits: '12', terminators: [] }, 4900)).toMatchObject({ status: 'no_input', at: 5000 });
   });
 
+  test('nothing ends before its deadline, and nothing at all while the prompt is played', () => {
+    const collecting = beginCollect('op', TERMS, false, 0);
+    expect(timeout(collecting, 4999)).toEqual({ collect: collecting });
+    expect(timeout(collecting, 5000)).toMatchObject({ done: { status: 'no_input' } });
+    const prompting = beginCollect('op', TERMS, true, 0);
+    expect(timeout(prompting, 1_000_000)).toEqual({ collect: prompting });
+  });
+
   test('the whole entry has an end of its own', () => {
     expect(enter('1'.repeat(100), { totalTimeoutMs: 10_000, terminators: [] }, 900)).toMatchObject({
       status: 'success',
@@ -79,6 +88,8 @@ describe('collect', () => {
       stopPrompt: true,
       collect: { phase: 'collecting', digits: '5', digitDue: 5700 },
     });
+    // Keys that come without a prompt stop none: the caller may be hearing something else.
+    for (const digit of ['5', '#']) expect(key(promptOver(prompting, 0), digit, 700)).not.toHaveProperty('stopPrompt');
     const deaf = beginCollect('op', { ...TERMS, bargeIn: false }, true, 0);
     expect(key(deaf, '5', 700)).toEqual({ collect: deaf });
     expect(promptOver(deaf, 3000)).toMatchObject({ phase: 'collecting', digitDue: 8000, totalDue: 63_000 });

@@ -132,6 +132,37 @@ describe('a Room', () => {
     expect(next.effects).toEqual([{ do: 'play', operationUuid: 'op', loop: 1, volume: 0 }]);
   });
 
+  test('a play may bring a volume, which is kept; without any it is 100', () => {
+    const effectOf = (state: RoomState, volume: number | undefined) =>
+      stepRoom(state, { type: 'command', command: { ...play, volume }, operationUuid: 'op' }, 1);
+    expect(effectOf(new Run().state, undefined).effects).toMatchObject([{ do: 'play', volume: 100 }]);
+    const louder = effectOf(new Run().order({ type: 'volume', volume: 40 }).state, 150);
+    expect(louder.effects).toMatchObject([{ do: 'play', volume: 150 }]);
+    expect(louder.state.volume).toBe(150);
+  });
+
+  test('what plays stays so at a seek or a resume, and an order to stop is carried out once', () => {
+    const run = new Run().order(play).hear('playback.started');
+    for (const order of [{ type: 'resume' }, { type: 'seek', place: { positionMs: 0 } }] as const)
+      expect(playbackStatus(run.order(order).state)).toBe('playing');
+    run.order({ type: 'stop' }).order({ type: 'resume' });
+    expect(run.state.playback?.phase).toBe('stopping');
+    expect(run.effects).toEqual(['play', 'control_playback', 'control_playback', 'stop', 'control_playback']);
+  });
+
+  test('that breaks tells that its playback has failed and dismisses its members; while it is being deleted it is gone', () => {
+    const run = new Run().order(play).hear('playback.started').give({ type: 'broken' });
+    expect([run.names, run.effects.at(-1), roomDeadline(run.state)]).toEqual([['room.playback.failed'], 'dismiss', 10_000]);
+    expect(run.give({ type: 'deadline' }, 9_999).names).toEqual(['room.playback.failed']);
+    expect(run.give({ type: 'broken' }).events.at(-1)).toMatchObject({ event: 'room.deleted', reason: 'timeout' });
+    expect(new Run().give({ type: 'broken' }).names).toEqual([]);
+  });
+
+  test('is deleted once, however often that is asked for', () => {
+    const run = new Run().order({ type: 'delete' }).order({ type: 'delete' }, 'op', 5_000);
+    expect([run.status, run.effects, roomDeadline(run.state)]).toEqual([202, ['dismiss'], 10_000]);
+  });
+
   test('is deleted when the last member has left, or after 10 s without', () => {
     const empty = new Run().order({ type: 'delete' }).give({ type: 'empty' });
     expect(empty.events).toEqual([{ event: 'room.deleted', app_uuid: 'a', room_id: 'r', reason: 'closed' }]);
@@ -360,6 +391,15 @@ describe('the recording of a Room', () => {
     expect(names(run.give(over))).toEqual(['recording.ended']);
     expect(run.events[0]).toMatchObject({ room_id: 'r', operation_uuid: 'op', duration: 1 });
     expect(run.order(record).status).toBe(202);
+  });
+
+  test('is stopped when the platform goes down, and heard by its own name only', () => {
+    expect(new Run().give({ type: 'shutdown' }).effects).toEqual([]);
+    const run = new Run().order(record).give({ type: 'shutdown' });
+    expect(run.effects).toEqual(['record', 'stop_recording']);
+    const other = { type: 'recording.ended', recordingUuid: 'rec_0', durationMs: 1, bytes: 1 } as const;
+    expect(names(run.give({ type: 'media', notice: other }))).toEqual([]);
+    expect(names(run.give(over))).toEqual(['recording.ended']);
   });
 
   test('is awaited by the deletion, for ten seconds', () => {
