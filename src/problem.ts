@@ -2,7 +2,7 @@
  * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns
  * it, and the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
  */
-import { NODE_RETRY_AFTER_SEC } from './limits.ts';
+import { DRAINING_RETRY_SEC, NODE_RETRY_AFTER_SEC } from './limits.ts';
 
 type ProblemCode =
   | 'invalid_request'
@@ -115,6 +115,11 @@ export const problems = {
   notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
   /** 503: temporary; `Retry-After` says when to come back. */
   unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
+  /** 503: the node takes no new work, since it is drained by order, or is ending. */
+  draining: () =>
+    make('unavailable', 503, `This node takes nothing new, because it is being drained or stopped. ${SEE_HEADER}`, {
+      retryAfterSec: DRAINING_RETRY_SEC,
+    }),
   /** 503: the node that has what the request is about does not answer; `what` is `this call`, `this Room`. */
   nodeAway: (what: string) =>
     make('unavailable', 503, `The node of ${what} cannot be reached. ${SEE_HEADER}`, { retryAfterSec: NODE_RETRY_AFTER_SEC }),

@@ -159,8 +159,8 @@ const BY_USER_AGENT: ReadonlyMap<number, Why> = new Map([
   [
     503,
     {
-      reason: 'The platform is shutting down, or has as many calls as it takes',
-      remedy: 'Wait until it has started again, or calls have ended',
+      reason: 'The node is being drained or stopped, or has as many calls as it takes',
+      remedy: 'Send calls to another node, or wait until it takes calls again',
     },
   ],
 ]);

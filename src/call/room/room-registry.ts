@@ -2,13 +2,7 @@
 import { sleep } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
-import {
-  DRAINING_RETRY_SEC,
-  LIST_MATCHED_MAX_ITEMS,
-  ROOM_MOVING_LOOK_MS,
-  ROOM_MOVING_LOOKS,
-  STORE_RETRY_LONGEST_MS,
-} from '../../limits.ts';
+import { LIST_MATCHED_MAX_ITEMS, ROOM_MOVING_LOOK_MS, ROOM_MOVING_LOOKS, STORE_RETRY_LONGEST_MS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, type RoomCommand, type RoomState } from '../../machine/room/room.ts';
 import type { RoomMember, RoomNotice } from '../../media/engine.ts';
@@ -234,9 +228,7 @@ export class RoomRegistry implements Rooms {
     const answer = { status: 202, body: order.type === 'record' ? { recording_uuid: order.terms.recordingUuid, ...body } : body };
     if (order.type === 'record')
       return this.#options.recordings.admitting(context.appUuid, async () =>
-        this.#stopping
-          ? problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC)
-          : room.order(order, context, answer),
+        this.#stopping ? problems.draining() : room.order(order, context, answer),
       );
     if (order.type !== 'play') return room.order(order, context, answer);
     const playlist = await room.open(() => this.#options.media.openPlaylist(order.urls, context.appUuid));

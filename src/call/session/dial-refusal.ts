@@ -3,7 +3,6 @@ import { type Problem, problems } from '../../problem.ts';
 import type { DialRefused } from '../ports/leg.ts';
 
 export const NO_CAPACITY_RETRY_SEC = 5;
-export const DRAINING_RETRY_SEC = 30;
 
 /** The response to a dial that no trunk can carry now. */
 export function dialRefused(why: DialRefused): Problem {
@@ -19,6 +18,6 @@ export function dialRefused(why: DialRefused): Problem {
     case 'no_ports':
       return problems.unavailable('No RTP ports are free.', NO_CAPACITY_RETRY_SEC);
     case 'draining':
-      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+      return problems.draining();
   }
 }

@@ -38,7 +38,7 @@ import type { RoomRegistry } from '../room/room-registry.ts';
 import { storedAnswer } from '../step-change.ts';
 import { AudioCommands } from './audio-commands.ts';
 import { Bots } from './bots.ts';
-import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
+import { dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { sampleQuality } from './quality-sampler.ts';
@@ -202,7 +202,7 @@ export class SessionRegistry implements Sessions {
   }
 
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (this.#draining) return problems.draining();
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
       return problems.forbidden('Caller ID is not permitted for this application');
     }
@@ -236,7 +236,7 @@ export class SessionRegistry implements Sessions {
   }
 
   async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (this.#draining) return problems.draining();
     if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
     if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;

@@ -8,7 +8,6 @@ import type { Peers } from '../../call/ports/peers.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
-import { DRAINING_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
 import { failureResponse } from '../failure.ts';
@@ -145,9 +144,7 @@ async function ownership(context: RequestContext): Promise<Outcome | undefined> 
 const draining =
   (isDraining: () => boolean): Step =>
   (context) =>
-    context.route.starts === true && isDraining()
-      ? problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC)
-      : undefined;
+    context.route.starts === true && isDraining() ? problems.draining() : undefined;
 
 /**
  * Refuses a command whose caller can no longer be answered. The runtime closes a connection on which another request

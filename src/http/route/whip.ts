@@ -8,7 +8,7 @@ import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
-import { AUTHORIZATION_MAX_CHARS, DRAINING_RETRY_SEC, SDP_MAX_BYTES } from '../../limits.ts';
+import { AUTHORIZATION_MAX_CHARS, SDP_MAX_BYTES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
@@ -109,7 +109,7 @@ export class WhipDoor {
     if (isProblem(offer)) return offer;
     const taken = this.#tokens.take([bucketOf('whip_offer', token.tokenId)], this.#deps.clock.now());
     if (typeof taken === 'number') return problems.rateLimited(taken);
-    if (draining()) return problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC);
+    if (draining()) return problems.draining();
     const begun = await browserCalls.create(token, offer);
     if (isProblem(begun)) {
       taken();
