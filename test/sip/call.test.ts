@@ -770,6 +770,20 @@ describe('a probe of an answered call', () => {
     }
   });
 
+  test('is one at a time', () => {
+    const { network, alice, bob, call } = established();
+    const asked = () => network.wire.filter((each) => each.from === alice.host && each.line.startsWith('OPTIONS')).length;
+    for (const count of [1, 2]) {
+      for (let time = 0; time < 3; time++) call.probe(network.now);
+      network.run(network.now - START + 100);
+      expect(asked()).toBe(count);
+    }
+    call.hangUp(network.now);
+    call.probe(network.now);
+    network.run(network.now - START + 100);
+    expect([asked(), bob.agent.load().dialogs]).toEqual([2, 0]);
+  });
+
   test('that is never answered ends the call as unresponsive after Timer F, and a BYE is sent', () => {
     const { end, sent } = probed(undefined);
     expect(end).toEqual([{ type: 'ended', end: { why: 'unresponsive' } }]);

@@ -37,6 +37,50 @@ describe('a refreshing re-INVITE', () => {
     expect(bodies(alice, call, 'answer')).toEqual(['v=0 elsewhere']);
   });
 
+  test('repeats the description that was agreed on last, whoever changed the session', () => {
+    // Bob leaves the refreshing to Alice, also where he changes the session.
+    const { alice, bob, network, call, callee, on } = established((message) => {
+      const said = message.replace(', UPDATE', '');
+      return said.startsWith('INVITE') ? said.replace(/(Session-Expires: \d+)[^\r]*/, '$1;refresher=uas') : said;
+    });
+    for (const party of [alice, bob])
+      party.react = (each, event) => {
+        if (event.type === 'offer') each.answerOffer(bytes(`v=0 of ${party.host}`), network.now);
+      };
+    const refresh = () => {
+      network.wire.length = 0;
+      network.run(network.now - START + 1_000_000);
+      return network.wire.filter((each) => each.from === alice.host && each.line.startsWith('INVITE')).at(-1)?.data ?? '';
+    };
+    callee.offer(() => bytes('v=0 far'), network.now);
+    on();
+    expect(refresh()).toEndWith('v=0 of 192.0.2.1');
+    call.offer(() => bytes('v=0 held'), network.now);
+    on();
+    expect(refresh()).toEndWith('v=0 held');
+  });
+
+  test.each([true, false])('of a call that came in is an UPDATE where its INVITE allows that: %p', (allows) => {
+    const random = seeded(11);
+    const [alice, bob] = [new Party('192.0.2.1', random), new Party('192.0.2.2', random)];
+    const network = new Network([alice, bob], CALM, random);
+    const receive = bob.agent.receive.bind(bob.agent);
+    const altered = (message: string) =>
+      (allows ? message : message.replace(', UPDATE', '')).replace(/(Session-Expires: \d+)[^\r]*/, '$1;refresher=uas');
+    bob.agent.receive = (data, source, now) => receive(bytes(altered(text(data))), source, now);
+    for (const party of [alice, bob])
+      party.react = (each, event) => {
+        if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+        if (event.type === 'offer') each.answerOffer(bytes('v=0 again'), network.now);
+      };
+    dial(network, alice, bob);
+    network.run(1_000_000);
+    const sent = network.wire.filter((each) => each.from === bob.host && /^(INVITE|UPDATE)/.test(each.line));
+    expect(sent.map(({ line, data }) => [line.split(' ')[0], data.endsWith('v=0 answer')])).toEqual([
+      allows ? ['UPDATE', false] : ['INVITE', true],
+    ]);
+  });
+
   test('leaves the answer to an offer that waits for it', () => {
     const { alice, bob, network, call } = established((message) => message.replace(', UPDATE', ''));
     let wants = true;
