@@ -36,7 +36,8 @@ export type MediaNotice =
   | { readonly type: 'machine.greeting_ended'; readonly beep: boolean }
   /** The first frame of the room's mix has been handed to the network; `room` is its number. */
   | { readonly type: 'room.joined'; readonly room: number }
-  | { readonly type: 'room.left'; readonly room: number }
+  /** The leg is out of the room. `isAsked` says that it was asked to leave, so that nothing is lost. */
+  | { readonly type: 'room.left'; readonly room: number; readonly isAsked?: true }
   /** The member of a room began or ceased to talk. */
   | { readonly type: 'voice'; readonly talking: boolean }
   | RecordingNotice
