@@ -221,7 +221,6 @@ export const COMMANDS = {
     usage: 'trigger EVENT --app APP',
     about: 'send a sample of an event to the application\'s webhook, marked "test": true',
     ask([event], { app }) {
-      if (app === undefined) throw new Stop('trigger needs --app');
       return ['POST', `/apps/${segment(app)}/events`, { event }];
     },
   },

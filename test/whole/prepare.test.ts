@@ -117,7 +117,9 @@ describe('the first start', () => {
 await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
     const run = (version: string) => spawnSync('node', ['--input-type=module', '-e', prepare(version)], { encoding: 'utf8' });
     for (const version of ['18.19.1', '20.10.0'])
-      expect(run(version).stderr).toBe(`sidetone: Node ${wanted} or newer is needed, this is ${version}.\n`);
+      expect(run(version).stderr).toBe(
+        `sidetone: Node ${wanted} or newer is needed, this is ${version}: see https://nodejs.org\n`,
+      );
   });
 
   // `npm test` itself has built the addon with node-gyp before this test runs. The builds of this page take a minute,
