@@ -27,14 +27,17 @@ interface TokenTerms {
   readonly client_state?: string;
 }
 
-export const tokenShape = shape<TokenTerms>(() =>
-  type({
-    '+': 'reject',
-    'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
-    'caller_id?': number(),
-    'to?': number(),
-    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-  }),
+export const tokenShape = shape<TokenTerms>(
+  () =>
+    type({
+      '+': 'reject',
+      'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
+      'caller_id?': number(),
+      'to?': number(),
+      'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
+    }),
+  {},
+  { ttl_sec: WEBRTC_TOKEN_DEFAULT_SEC },
 );
 
 const facts = { auth: 'application', tag: 'Browsers', resource: 'Token', buckets: ['webrtc_token'] } as const;
