@@ -90,6 +90,8 @@ export const problems = {
   tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),
+  callerId: () =>
+    make('forbidden', 403, 'Caller ID is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
   /** The cap is a policy, but how many Rooms there are is a state: a place is free again when one has closed. */
   tooManyRooms: () => make('forbidden', 403, 'Maximum number of rooms reached for this application', { isPassing: true }),
   noRoute: () => make('not_found', 404, 'No route matches this path'),

@@ -204,7 +204,7 @@ export class SessionRegistry implements Sessions {
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
     if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
-      return problems.forbidden('Caller ID is not permitted for this application');
+      return problems.callerId();
     }
     if (this.#dialer === undefined) return problems.notConfigured('A trunk');
     if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);

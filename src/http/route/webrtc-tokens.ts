@@ -52,7 +52,7 @@ export async function makeToken(
   { ttl_sec: ttlSec = WEBRTC_TOKEN_DEFAULT_SEC, caller_id: callerId = '', to = '', client_state: clientState = '' }: TokenTerms,
 ): Promise<Outcome> {
   const isOwn = callerId === '' || (await callerIds.allowed(appUuid, callerId)) || (await numbers.owner(callerId)) === appUuid;
-  if (!isOwn) return problems.forbidden('Caller ID is not permitted for this application');
+  if (!isOwn) return problems.callerId();
   const made = await webrtcTokens.create(appUuid, { ttlSec, callerId, did: to, clientState });
   if (made === 'too_many')
     return problems.conflict(`An application has at most ${WEBRTC_TOKENS_PER_APP_MAX} tokens that are good`);
