@@ -127,6 +127,7 @@ describe('bin/sidetone', () => {
       [['caller-ids', 'add', '+15550001', 'app_x'], {}, /APP begins with app_, .*: sidetone caller-ids add APP NUMBER/],
       [['events', 'list', '--limit', '-3'], {}, /--limit needs a value; one that begins with - is written --limit=VALUE/],
       [['trunks', 'show', 'x', '--url'], {}, /--url needs a value/],
+      [['events', 'list', '--event', 'nonsense'], {}, /400 invalid_request: event: must be the name of an event/],
       [['trunks', 'set', 'a'], {}, /trunks set needs --uri: sidetone trunks set NAME --uri URI/],
       [['trigger', 'session.ended'], {}, /trigger needs --app: sidetone trigger EVENT --app APP/],
       [['devices', 'set', 'app_x', 'alice'], {}, /devices set needs --password-file: sidetone devices set APP/],
