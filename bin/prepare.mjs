@@ -28,9 +28,11 @@ const jobs = os.availableParallelism();
 installPackages();
 mendPackages(root, say);
 buildAddon();
-// It is loaded only now, like all that needs packages.
-const { bundleConsole } = await import('./bundle-console.mjs');
-if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+// It is loaded only now, like all that needs packages. An `await` here would keep Node 12, that of Ubuntu 22.04, from
+// reading this file, and from saying what it lacks.
+import('./bundle-console.mjs').then(({ bundleConsole }) => {
+  if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+});
 
 /** Runs npm (or bun) where package-lock.json is another than at the last install. */
 function installPackages() {
