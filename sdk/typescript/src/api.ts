@@ -1004,6 +1004,8 @@ export type WebsocketConnectedEvent = {
   readonly session_uuid: string;
   /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** What the server agreed to, and `twilio` where that was asked for. Left out where it agreed to none: its text messages are ignored. */
+  readonly subprotocol?: string;
   /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
   /** Only in a sample that was asked for (`sidetone trigger`). */
