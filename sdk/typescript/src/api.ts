@@ -1052,9 +1052,9 @@ export type DialRequest = {
   readonly ring_timeout_sec: number;
   /** An E.164 number with leading +, or sip: and the user name of a device. */
   readonly to: string;
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
-  /** 1 to 128 printable characters. */
+  /** A string of 1 to 128 printable characters. */
   readonly display_name?: string;
   readonly machine_detection?: {
     /** 1000 to 30000; 5000 when left out. */
@@ -1072,7 +1072,7 @@ export type DialRequest = {
   readonly send_digits?: string;
   /** At most 20 fields. */
   readonly sip_headers?: Readonly<Record<string, string>>;
-  /** 1 to 64 printable characters. */
+  /** A string of 1 to 64 printable characters. */
   readonly trunk?: string;
 };
 
@@ -1117,7 +1117,7 @@ export type ConnectWebsocketRequest = {
     /** A token of at most 64 characters; `sidetone.v1` and `twilio` (mulaw both ways) are understood. */
     readonly subprotocol?: string;
   };
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
   /** At most 64 characters. */
   readonly near?: string;
@@ -1251,7 +1251,7 @@ export type ChargeRequest = {
 export type SendMessageRequest = {
   /** An E.164 number with leading +. */
   readonly from: string;
-  /** 1 to 1600 characters. */
+  /** A string of 1 to 1600 characters. */
   readonly text: string;
   /** An E.164 number with leading +. */
   readonly to: string;
@@ -1335,7 +1335,7 @@ export type UpdateApplicationSettingsRequest = {
 export type CreateWebrtcTokenRequest = {
   /** An E.164 number. */
   readonly caller_id?: string;
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
   /** An E.164 number. */
   readonly to?: string;

@@ -45,7 +45,7 @@ const sipHeaders = () =>
     (headers, context) => Object.keys(headers).length <= SIP_HEADERS_MAX || context.mustBe(`at most ${SIP_HEADERS_MAX} headers`),
   );
 const printable = (most: number) =>
-  type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
+  type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`a string of 1 to ${most} printable characters`);
 
 /** What may be dialled: a number, or a device of the application by its user name (`PUT …/devices/{username}`). */
 export const target = () =>
