@@ -115,6 +115,9 @@ export const problems = {
     }),
   /** 503: what is missing is a setting; waiting does not help. */
   notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
+  /** 503: no carrier takes calls of the application. */
+  noTrunk: () =>
+    make('unavailable', 503, 'No trunk takes calls of this application: the operator sets one up by `bin/sidetone trunks set`'),
   /** 503: temporary; `Retry-After` says when to come back. */
   unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
   /** 503: the node that has what the request is about does not answer; `what` is `this call`, `this Room`. */

@@ -206,7 +206,7 @@ export class SessionRegistry implements Sessions {
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
       return problems.callerId();
     }
-    if (this.#dialer === undefined) return problems.notConfigured('A trunk');
+    if (this.#dialer === undefined) return problems.noTrunk();
     if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
