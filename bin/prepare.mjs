@@ -11,7 +11,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mendPackages } from './mend-packages.mjs';
@@ -19,17 +19,20 @@ import { mendPackages } from './mend-packages.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const native = join(root, 'native');
 const addon = join(root, 'build', 'sidetone_media.node');
-const jobs = availableParallelism();
 
-// Before 20.11 Node runs no module without an extension, as bin/sidetone is one.
+// What is new in Node is not imported by name above, so that an older one comes as far as this line.
 const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 20 || (major === 20 && minor < 11)) stop(`Node 20.11 or newer is needed, this is ${process.versions.node}.`);
+if (major < 20 || (major === 20 && minor < 11))
+  stop(`Node 20.11 or newer is needed, this is ${process.versions.node}: see https://nodejs.org`);
+const jobs = os.availableParallelism();
 installPackages();
 mendPackages(root, say);
 buildAddon();
-// It is loaded only now, like all that needs packages.
-const { bundleConsole } = await import('./bundle-console.mjs');
-if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+// It is loaded only now, like all that needs packages. An `await` here would keep Node 12, that of Ubuntu 22.04, from
+// reading this file, and from saying what it lacks.
+import('./bundle-console.mjs').then(({ bundleConsole }) => {
+  if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+});
 
 /** Runs npm (or bun) where package-lock.json is another than at the last install. */
 function installPackages() {
@@ -44,7 +47,11 @@ function installPackages() {
   // leave out.
   const npm = process.versions.bun === undefined ? 'npm' : 'bun';
   const options = npm === 'npm' ? ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'] : [];
-  run(npm, ['install', '--no-save', ...options], `${npm} is needed to install packages.`);
+  run(
+    npm,
+    ['install', '--no-save', ...options],
+    `${npm} is needed to install packages; it comes with Node (Debian: apt-get install npm).`,
+  );
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, lock);
 }

@@ -143,8 +143,9 @@ function objectOf(schema: Json, indent: string): string {
 /** What a schema says beside its type, as a sentence: its description, or its bounds. Empty where it says nothing. */
 function aboutOf(schema: Json): string {
   const items = asJson(schema.items);
+  const described = text(schema.description);
   const said =
-    text(schema.description) ||
+    (described === '' ? '' : joined([countOf(schema), described])) ||
     joined([
       rangeOf(schema),
       schema.maxLength === undefined ? '' : `at most ${schema.maxLength} characters`,

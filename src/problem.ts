@@ -90,6 +90,8 @@ export const problems = {
   tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),
+  callerId: () =>
+    make('forbidden', 403, 'Caller ID is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
   /** The cap is a policy, but how many Rooms there are is a state: a place is free again when one has closed. */
   tooManyRooms: () => make('forbidden', 403, 'Maximum number of rooms reached for this application', { isPassing: true }),
   noRoute: () => make('not_found', 404, 'No route matches this path'),
@@ -113,6 +115,9 @@ export const problems = {
     }),
   /** 503: what is missing is a setting; waiting does not help. */
   notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
+  /** 503: no carrier takes calls of the application. */
+  noTrunk: () =>
+    make('unavailable', 503, 'No trunk takes calls of this application: the operator sets one up by `bin/sidetone trunks set`'),
   /** 503: temporary; `Retry-After` says when to come back. */
   unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
   /** 503: the node takes no new work, since it is drained by order, or is ending. */

@@ -1,7 +1,21 @@
 /** What keeps the platform from starting, said in one line that names the setting. */
 
-/** `SETTING: what (CODE)`. The code is that of the system, or the message of an error without one. */
+/** What is to be done, by the code of the system that says why an address cannot be bound, or by that of PostgreSQL. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process has it: end that one, or set another port',
+  EACCES: 'this user may not: ports below 1024 want CAP_NET_BIND_SERVICE, or set a higher one',
+  EADDRNOTAVAIL: 'it is no address of this machine: `ip address` lists those',
+  '28P01': 'set the password of this role in DATABASE_URL, with what is special in it percent-encoded (# is %23)',
+  '3D000': 'make it (CREATE DATABASE), or name another in DATABASE_URL',
+  '42501': 'give the role the right to make tables there; the owner of a database has it',
+};
+
+/**
+ * `SETTING: what (CODE): remedy`. The code is that of the system, or the message of an error without one; the remedy is
+ * left out where none is known.
+ */
 export function startError(setting: string, what: string, error: unknown): Error {
   const reason = !(error instanceof Error) ? String(error) : 'code' in error ? String(error.code) : error.message;
-  return new Error(`${setting}: ${what} (${reason})`, { cause: error });
+  const remedy = REMEDIES[reason];
+  return new Error(`${setting}: ${what} (${reason})${remedy === undefined ? '' : `: ${remedy}`}`, { cause: error });
 }

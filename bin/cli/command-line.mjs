@@ -29,8 +29,15 @@ function optionsOf(usage) {
   );
 }
 
-/** How many words follow the command: those in capitals that are no option's. */
-const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').match(/\b[A-Z][A-Z_]*\b/g)?.length ?? 0;
+/** The words that follow the command: those in capitals that are no option's. */
+const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').match(/\b[A-Z][A-Z_]*\b/g) ?? [];
+
+/** How a word begins, by its name in the usage. Some commands take the number first and some the application. */
+const BEGINNINGS = { APP: 'app_', NUMBER: '+', WEBHOOK_ID: 'evt_' };
+
+/** The options in a usage that are not in brackets. */
+const requiredOf = (usage) =>
+  [...usage.replace(/\[[^\]]*\](\.\.\.)?/g, '').matchAll(/--([a-z-]+) [A-Z]/g)].map(([, name]) => name);
 
 const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage }) => optionsOf(usage)), COMMON);
 
@@ -51,11 +58,16 @@ export function readCommandLine(args) {
   const command = COMMANDS[name];
   const words = positionals.slice(length);
   const takes = wordsOf(command.usage);
-  if (words.length !== takes)
-    throw new Stop(`${name} takes ${takes} argument${takes === 1 ? '' : 's'}: sidetone ${command.usage}`);
+  if (words.length !== takes.length)
+    throw new Stop(`${name} takes ${takes.length} argument${takes.length === 1 ? '' : 's'}: sidetone ${command.usage}`);
+  for (const [at, word] of takes.entries())
+    if (Object.hasOwn(BEGINNINGS, word) && !words[at].startsWith(BEGINNINGS[word]))
+      throw new Stop(`${word} begins with ${BEGINNINGS[word]}, and "${words[at]}" does not: sidetone ${command.usage}`);
   const options = { ...optionsOf(command.usage), ...COMMON };
   for (const option of Object.keys(given))
     if (!Object.hasOwn(options, option)) throw new Stop(`${name} takes no --${option}: sidetone ${command.usage}`);
+  for (const option of requiredOf(command.usage))
+    if (given[option] === undefined) throw new Stop(`${name} needs --${option}: sidetone ${command.usage}`);
   return { command, words, given };
 }
 
@@ -66,6 +78,9 @@ function parsed(args) {
   try {
     return parseArgs({ args, options: ALL_OPTIONS, allowPositionals: true });
   } catch (error) {
+    const name = /^Option '(?:-\w, )?(--[a-z-]+)[^']*' argument (?:is ambiguous|missing)/.exec(error.message)?.[1];
+    if (name !== undefined)
+      throw new Stop(`${name} needs a value; one that begins with - is written ${name}=VALUE (sidetone --help)`);
     // What Node says after the first sentence is about its own rules.
     throw new Stop(`${error.message.split('\n')[0].split('. ')[0]} (sidetone --help)`);
   }

@@ -158,9 +158,9 @@ export const COMMANDS = {
     columns: ['at', 'count', 'source', 'method', 'to', 'status', 'reason', 'remedy'],
   },
   'events list': {
-    usage: 'events list [--app APP] [--session SESSION] [--status STATUS] [--after POSITION] [--limit N]',
-    ask: (_, { app, session, status, after, limit }) =>
-      list('/events', { app_uuid: app, session_uuid: session, status, after, limit }),
+    usage: 'events list [--app APP] [--session SESSION] [--event EVENT] [--status STATUS] [--after POSITION] [--limit N]',
+    ask: (_, { app, session, event, status, after, limit }) =>
+      list('/events', { app_uuid: app, session_uuid: session, event, status, after, limit }),
     rows: (body) =>
       body.events.map((event) => {
         const last = event.attempts.at(-1);
@@ -221,7 +221,6 @@ export const COMMANDS = {
     usage: 'trigger EVENT --app APP',
     about: 'send a sample of an event to the application\'s webhook, marked "test": true',
     ask([event], { app }) {
-      if (app === undefined) throw new Stop('trigger needs --app');
       return ['POST', `/apps/${segment(app)}/events`, { event }];
     },
   },

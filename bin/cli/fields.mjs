@@ -21,9 +21,7 @@ export function appFields(given) {
 
 /** A device. Its password comes from a file, since everybody on the machine can read the arguments of a program. */
 export function deviceFields(given) {
-  const file = given['password-file'];
-  if (file === undefined) throw new Stop('devices set needs --password-file');
-  return { password: read(file).trim() };
+  return { password: read(given['password-file']).trim() };
 }
 
 /** How a node is drained. `deadline_sec`: seconds until the calls that are left are ended. */
@@ -31,7 +29,6 @@ export const nodeDrainFields = (given) => defined({ deadline_sec: whole(given.de
 
 /** A trunk: what has an option of its own, and any other field by `--set`. */
 export function trunkFields(given) {
-  if (given.uri === undefined) throw new Stop('trunks set needs --uri');
   const file = given['password-file'];
   return defined({
     uri: given.uri,

@@ -11,7 +11,8 @@ const TIMEOUT_MS = 15_000;
  */
 export function operatorApi(given) {
   const base = origin(given);
-  const authorization = `Bearer ${operatorToken(given)}`;
+  const { token, from } = operatorToken(given);
+  const authorization = `Bearer ${token}`;
   const open = async (path, headers, signal, method = 'GET', body = undefined) => {
     let response;
     try {
@@ -23,7 +24,8 @@ export function operatorApi(given) {
       });
     } catch (error) {
       throw new Stop(
-        `no answer from ${base} (${error.cause?.code ?? error.cause?.message ?? error.name}); is the platform running?`,
+        `no answer from ${base} (${error.cause?.code ?? error.cause?.message ?? error.name}); ` +
+          'is the platform running? Start it (npm start), or say with --url where it is',
       );
     }
     if (response.ok) return response;
@@ -31,20 +33,29 @@ export function operatorApi(given) {
     const answer = isOurs ? await response.json() : {};
     if (answer.code === undefined)
       throw new Stop(`${base} is not a Sidetone platform (it answered ${response.status})`, response.status);
-    throw new Stop(`${response.status} ${answer.code}: ${answer.message}`, response.status);
+    const refusal = `${response.status} ${answer.code}: ${answer.message}`;
+    if (response.status !== 401) throw new Stop(refusal, response.status);
+    throw new Stop(
+      `${refusal}. It is that of ${from}, and ${base} has another: set OPERATOR_TOKEN or --data-dir as it was started with`,
+      response.status,
+    );
   };
   const ask = (method, path, body) => open(path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
   const json = async (method, path, body) => (await ask(method, path, body)).json();
   return { open, ask, json, base };
 }
 
+/** The token, and the name of the place that it is from. */
 function operatorToken(given) {
-  if (process.env.OPERATOR_TOKEN) return process.env.OPERATOR_TOKEN;
+  if (process.env.OPERATOR_TOKEN) return { token: process.env.OPERATOR_TOKEN, from: 'OPERATOR_TOKEN' };
   const file = join(given['data-dir'] ?? (process.env.DATA_DIR || './data'), 'operator.token');
   try {
-    return readFileSync(file, 'utf8').trim();
+    return { token: readFileSync(file, 'utf8').trim(), from: file };
   } catch (error) {
-    throw new Stop(`no operator token: ${file} cannot be read (${error.code}); set OPERATOR_TOKEN or --data-dir`);
+    throw new Stop(
+      `no operator token: ${file} cannot be read (${error.code}). The first start of the platform (npm start) makes it; ` +
+        'for a platform elsewhere set OPERATOR_TOKEN, or --data-dir to its DATA_DIR',
+    );
   }
 }
 

@@ -46,7 +46,7 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
     hangup_description: 'Normal call clearing',
     duration_seconds: 42,
   },
-  'websocket.connected': { event: 'websocket.connected', ...operation },
+  'websocket.connected': { event: 'websocket.connected', ...operation, subprotocol: 'sidetone.v1' },
   'websocket.disconnected': { event: 'websocket.disconnected', ...ofSession, reason: 'remote_closed', close_code: 1000 },
   'websocket.failed': { event: 'websocket.failed', ...operation, reason: 'connection_refused', error: 'network' },
   'websocket.audio_playback_completed': { event: 'websocket.audio_playback_completed', ...ofSession, duration_ms: 1840 },

@@ -13,7 +13,7 @@ export type WebSocketError = 'timeout' | 'network' | 'tls' | 'http_4xx' | 'http_
 export type WebSocketClosed = 'remote_closed' | 'local_closed' | 'keepalive_timeout' | 'protocol_error' | 'network_error';
 
 export type WebSocketEvent =
-  | { event: 'websocket.connected'; session_uuid: string; operation_uuid: string }
+  | { event: 'websocket.connected'; session_uuid: string; operation_uuid: string; subprotocol?: string }
   | { event: 'websocket.disconnected'; session_uuid: string; reason: WebSocketClosed; close_code: number }
   | { event: 'websocket.failed'; session_uuid: string; operation_uuid: string; reason: WebSocketFailure; error: WebSocketError }
   | { event: 'websocket.audio_playback_completed'; session_uuid: string; duration_ms: number };

@@ -3,5 +3,5 @@ import { type } from './shape/type.ts';
 
 export const characters = (least: number, most: number) =>
   type(new RegExp(`^[\\s\\S]{${least},${most}}$`, 'u')).describe(
-    least === 0 ? `at most ${most} characters` : `${least} to ${most} characters`,
+    least === 0 ? `a string of at most ${most} characters` : `a string of ${least} to ${most} characters`,
   );

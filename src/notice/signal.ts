@@ -36,7 +36,8 @@ export type MediaNotice =
   | { readonly type: 'machine.greeting_ended'; readonly beep: boolean }
   /** The first frame of the room's mix has been handed to the network; `room` is its number. */
   | { readonly type: 'room.joined'; readonly room: number }
-  | { readonly type: 'room.left'; readonly room: number }
+  /** The leg is out of the room. `isAsked` says that it was asked to leave, so that nothing is lost. */
+  | { readonly type: 'room.left'; readonly room: number; readonly isAsked?: true }
   /** The member of a room began or ceased to talk. */
   | { readonly type: 'voice'; readonly talking: boolean }
   | RecordingNotice
@@ -89,8 +90,8 @@ export type LegSignal =
   | { readonly type: 'leg.alive' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
   | { readonly type: 'leg.ended'; readonly end: LegEnd }
-  /** The WebSocket is open. */
-  | { readonly type: 'leg.connected' }
+  /** The WebSocket is open. `subprotocol` is what is spoken over it; undefined is raw audio alone. */
+  | { readonly type: 'leg.connected'; readonly subprotocol?: string }
   /** It never was. The last signal of its leg, as `leg.ended`. */
   | { readonly type: 'leg.failed'; readonly reason: WebSocketFailure; readonly error: WebSocketError; readonly end: LegEnd }
   /** It is closed. The last signal of its leg, as `leg.ended`. */

@@ -115,7 +115,8 @@ export class WebSocketLeg implements Leg {
     const Speaks = subprotocol === TWILIO ? TwilioMedia : agreed === SUBPROTOCOL ? ControlledAudio : RawAudio;
     this.#dialect = new Speaks(options);
     this.#dialect.start();
-    this.#say({ type: 'leg.connected' });
+    const spoken = subprotocol === TWILIO ? TWILIO : agreed;
+    this.#say(spoken === '' ? { type: 'leg.connected' } : { type: 'leg.connected', subprotocol: spoken });
   }
 
   #say(signal: Parameters<LegListener>[0]): void {

@@ -47,7 +47,7 @@ function toolFault(words: readonly string[]): string | undefined {
   const wrong = words.find((word, at) => words[at - 1] === '--set' && !isTrunkField(word));
   if (wrong !== undefined) return `${wrong} is no field of a trunk`;
   try {
-    tool.readCommandLine(words);
+    tool.readCommandLine(words.map((word) => (word === '$APP' ? 'app_1' : word)));
     return words.length > 0 ? undefined : 'there is no command';
   } catch (error) {
     return String(error);

@@ -1,7 +1,8 @@
 /** What befalls a receiver on its first day must not end the programs of docs/examples. They run without a platform. */
 import { expect, test } from 'bun:test';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './blocks.ts';
 
@@ -33,7 +34,10 @@ function reader(stream: ReadableStream<Uint8Array>): (text: string) => Promise<s
   };
 }
 
-for (const name of names.filter((each) => each !== 'campaign.mjs'))
+/** They call the platform by themselves, and are told nothing. */
+const ASK = ['campaign.mjs', 'fetch-recordings.mjs'];
+
+for (const name of names.filter((each) => !ASK.includes(each)))
   test(`${name} survives a look from a browser, a body that is no event, and a platform that is away`, async () => {
     const child = Bun.spawn(['node', join(FOLDER, name)], {
       env: {
@@ -72,6 +76,28 @@ for (const name of names.filter((each) => each !== 'campaign.mjs'))
       await child.exited;
     }
   }, 30_000);
+
+test('fetch-recordings.mjs ends with the reason when the platform is away, so that cron tells of it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sidetone-fetched-'));
+  try {
+    const child = Bun.spawn(['node', join(FOLDER, 'fetch-recordings.mjs')], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        APP: 'app_1',
+        OPERATOR_READ_TOKEN: 'none',
+        FOLDER: folder,
+        SIDETONE_URL: await nobody(),
+      },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    });
+    expect(await reader(child.stdout)('ECONNREFUSED')).toContain('failed: fetch failed connect ECONNREFUSED');
+    expect(await child.exited).toBe(1);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 30_000);
 
 test('campaign.mjs ends with the reason when the platform is away, because nobody is called then', async () => {
   const child = Bun.spawn(['node', join(FOLDER, 'campaign.mjs')], {

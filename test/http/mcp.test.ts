@@ -363,7 +363,7 @@ describe('the tools that act', () => {
     const unkept = await use(client, 'dial', { from: '+15550100', to: '+15550101', idempotency_key: 'звонок ✓' });
     expect(unkept.said).toStartWith('400 invalid_request: idempotency_key: must be 1 to 255 printable ASCII characters');
     expect((await use(client, 'dial', { from: '+15550999', to: '+15550101' })).said).toBe(
-      '403 forbidden: Caller ID is not permitted for this application',
+      '403 forbidden: Caller ID is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids',
     );
     const live = platform.session(ours);
     expect((await use(client, 'hang_up', { session_uuid: live })).isError).toBe(false);

@@ -157,7 +157,7 @@ function fakeSessions(testStore: TestStore): FakeSessions {
     commands: [],
     next: undefined,
     async dial(request, context) {
-      if (request.from !== '+15550100') return problems.forbidden('Caller ID is not permitted for this application');
+      if (request.from !== '+15550100') return problems.callerId();
       return await admit(context, accepted(context.operationUuid, { session_uuid: newUuid() }));
     },
     connectWebsocket: async () => problems.notConfigured('WebSocket'),

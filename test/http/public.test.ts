@@ -1,5 +1,7 @@
 /** What is read without a key: each answer has a trace, and a bug below one is told as a bug of any other route. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Marked } from 'marked';
 import type { PublicOptions } from '../../src/http/route/public.ts';
 import { publicRoutes } from '../../src/http/route/public.ts';
@@ -112,7 +114,7 @@ test('every link between the pages of the documentation leads to a page, and to 
   for (const [path, handler] of paths) if (path.startsWith('/docs')) pages.set(path, await (await handler()).text());
   let anchors = 0;
   for (const [path, text] of pages)
-    for (const [, href = ''] of /\.(md|js|css|yaml)$/.test(path) ? [] : text.matchAll(/<a href="([^"]*)"/g)) {
+    for (const [, href = ''] of /\.(md|js|css|yaml|mjs|html)$/.test(path) ? [] : text.matchAll(/<a href="([^"]*)"/g)) {
       if (/^(https?:|mailto:)/.test(href)) continue;
       const [target = '', anchor] = href.split('#');
       const there = target === '' ? text : pages.get(target);
@@ -122,6 +124,23 @@ test('every link between the pages of the documentation leads to a page, and to 
       expect([path, href, there?.includes(`id="${anchor}"`)]).toEqual([path, href, true]);
     }
   expect(anchors).toBeGreaterThan(5);
+});
+
+test('the programs of the documentation are read where the pages are, with what each does', async () => {
+  const paths = publicRoutes(OPTIONS);
+  const read = async (path: string) => (await (await paths.get(path)?.())?.text()) ?? '';
+  const names = readdirSync(join(import.meta.dir, '../../docs/examples'));
+  expect(names.length).toBeGreaterThan(12);
+  const [index, list] = [await read('/docs'), await read('/llms.txt')];
+  for (const name of names) {
+    const answer = await paths.get(`/docs/examples/${name}`)?.();
+    expect([name, answer?.headers.get('content-type')]).toEqual([name, 'text/plain; charset=utf-8']);
+    expect(await answer?.text()).toBe(readFileSync(join(import.meta.dir, '../../docs/examples', name), 'utf8'));
+    expect(index).toMatch(new RegExp(`<a href="/docs/examples/${name}">${name}</a>: \\S+ \\S+`));
+    expect(list).toMatch(new RegExp(`\\(/docs/examples/${name}\\): \\S+ \\S+`));
+  }
+  const page = await read('/docs/how-to/move-from-twilio-or-telnyx');
+  expect(page).toContain('<a href="/docs/examples/phone-menu.mjs">');
 });
 
 test('a file of the reference that could not be read is read again for the next request', async () => {
@@ -140,7 +159,7 @@ test('a file of the reference that could not be read is read again for the next 
 
 test('tables and code of the documentation are scrolled by keyboard, and no column has an empty heading', async () => {
   for (const [path, handler] of publicRoutes(OPTIONS)) {
-    if (!path.startsWith('/docs/') || /\.(md|js|css|yaml)$/.test(path)) continue;
+    if (!path.startsWith('/docs/') || /\.(md|js|css|yaml|mjs|html)$/.test(path)) continue;
     const text = await (await handler()).text();
     const count = (what: RegExp) => text.match(what)?.length ?? 0;
     const tables = [count(/<table>/g), count(/<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>/g)];

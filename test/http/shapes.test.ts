@@ -281,8 +281,15 @@ test('a header that may not have its name is told how it may be named', async ()
 test('text is counted in characters, as JSON Schema counts it', async () => {
   const send = (text: string) => platform.call(app, 'POST', '/v1/messages', { from: '+15550100', to: '+15550199', text });
   expect((await send('😀'.repeat(1_600))).status).toBe(403);
-  expect(await send('😀'.repeat(1_601))).toMatchObject({ status: 400, body: { message: 'text: must be 1 to 1600 characters' } });
+  expect(await send('😀'.repeat(1_601))).toMatchObject({
+    status: 400,
+    body: { message: 'text: must be a string of 1 to 1600 characters' },
+  });
   expect((await send('')).status).toBe(400);
+  // What is no text at all is told so: an object as client_state was told to be shorter.
+  const dial = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
+  const object = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, client_state: { order: 7 } });
+  expect(object.body.message).toBe('client_state: must be a string of at most 1024 characters');
   const token = (clientState: string) => platform.call(app, 'POST', '/v1/webrtc-tokens', { client_state: clientState });
   expect([(await token('😀'.repeat(1_024))).status, (await token('😀'.repeat(1_025))).status]).toEqual([201, 400]);
 });

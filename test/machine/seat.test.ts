@@ -54,6 +54,18 @@ describe('A dial into a Room', () => {
     expect(run(begin, answered, [closed, 1_010]).names).toEqual(['session.answered']);
   });
 
+  test('that leaves and joins again is still a member when the media plane tells that it has left.', () => {
+    const operationUuid = 'op';
+    const leave: SessionInput = { type: 'command', command: { type: 'member_leave', roomId: 'room' }, operationUuid };
+    const join: SessionInput = { type: 'command', command: { type: 'member_join', ...seat }, operationUuid };
+    const left: SessionInput = { type: 'leg.media', notice: { type: 'room.left', room: 7, isAsked: true } };
+    const again = run(begin, answered, joined, [leave, 2_000], [join, 2_003], [left, 2_010], [joined[0], 2_040]);
+    expect(again.names.slice(2)).toEqual(['room.member.left', 'room.member.joined']);
+    expect(again.state.membership).toMatchObject({ phase: 'joined' });
+    const lost: SessionInput = { type: 'leg.media', notice: { type: 'room.left', room: 7 } };
+    expect(run(begin, answered, joined, [lost, 2_000]).names.slice(2)).toEqual(['room.member.left']);
+  });
+
   test('is told as answered after a second, whatever the Room does.', () => {
     const late = run(begin, answered, [{ type: 'deadline' }, 2_000]);
     expect(late.names).toEqual(['session.answered']);

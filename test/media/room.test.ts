@@ -194,6 +194,8 @@ describe('a room', () => {
     expect(Math.abs(presentDb(await one.listen(600, 200), 660, 8000) - two.level)).toBeLessThan(0.5);
     leg.leave();
     await notices.until(() => notices.of('room.left').some(({ room: number }) => number === room.number));
+    // The leave was asked for: whoever has ordered the next join of that room meanwhile has lost nothing.
+    expect(notices.of('room.left').at(-1)).toEqual({ type: 'room.left', room: room.number, isAsked: true });
     await Promise.all([one.end(), two.end()]);
     await room.close();
     await other.close();
@@ -204,6 +206,7 @@ describe('a room', () => {
     const talker = await member(room, 440);
     await room.close();
     await talker.call.notices.until(() => talker.call.notices.of('room.left').length === 1);
+    expect(talker.call.notices.of('room.left')).toEqual([{ type: 'room.left', room: room.number }]);
     talker.call.leg.join(room, FREE);
     await talker.call.notices.until(() => talker.call.notices.of('room.left').length === 2);
     expect(talker.call.notices.of('room.joined').length).toBe(1);

@@ -292,6 +292,10 @@ describe('the operator API', () => {
       [{ ...trunk, uri: 'sip:a..b' }, /^uri: /],
       [{ ...trunk, transfer_hosts: ['a..b'] }, /^transfer_hosts\[0\]: /],
       [{ uri: trunk.uri }, /^inbound_cidrs: is required/],
+      [
+        { ...trunk, inbound_cidrs: ['192.0.2.7'] },
+        /^inbound_cidrs\[0\]: must be a CIDR, .* a single address is 203\.0\.113\.7\/32/,
+      ],
       [{ ...trunk, inbound_cidrs: ['10.0.0.0/33'] }, /^inbound_cidrs\[0\]: /],
       [{ ...trunk, register: true }, /^register: /],
       [{ ...trunk, codecs: ['speex'] }, /^codecs\[0\]: /],

@@ -94,6 +94,17 @@ describe('bin/sidetone', () => {
     expect(out).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   }, 60_000);
 
+  test('says on an old Node which one it needs, in words that an old Node knows', async () => {
+    const fake = join(platform.testStore.dataDir, 'old-node.cjs');
+    writeFileSync(fake, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } });\n");
+    const { err, code } = await sidetone(['apps', 'list'], { NODE_OPTIONS: `--require ${fake}` });
+    expect([err, code]).toEqual(['sidetone: Node 20.11 or newer is needed, this is 18.20.8: see https://nodejs.org\n', 1]);
+    // As a module, a file without an extension is refused by an old Node before its first line.
+    expect(JSON.parse(readFileSync(join(SIDETONE, '../package.json'), 'utf8'))).toEqual({ type: 'commonjs' });
+    const lines = readFileSync(SIDETONE, 'utf8').split('\n').slice(1);
+    expect(lines.filter((line) => /^(import|export) /.test(line))).toEqual([]);
+  });
+
   test('says in one line what is wrong', async () => {
     using other = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('', { status: 404 }) });
     const wrong: [string[], Record<string, string>, RegExp][] = [
@@ -101,15 +112,40 @@ describe('bin/sidetone', () => {
       [['apps', 'show'], {}, /takes 1 argument/],
       [['apps', '--colour'], {}, /^sidetone: Unknown option '--colour' \(sidetone --help\)$/m],
       [['trunks'], {}, /incomplete command: trunks; there is trunks list, trunks show, trunks set, trunks remove/],
-      [['apps', 'update', 'nonsense'], {}, /apps update needs something to change/],
+      [['apps', 'update', 'app_x'], {}, /apps update needs something to change/],
       [['apps', 'list', '--deadline', '3'], {}, /apps list takes no --deadline: sidetone apps list/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number, not x/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'follow_redirects=1'], {}, /must be true or false, not 1/],
       [['apps', 'list', '--url', 'nonsense'], {}, /--url needs an http or https URL/],
-      [['apps', 'show', 'nonsense'], {}, /404 not_found: Application not found/],
-      [['apps', 'list'], { OPERATOR_TOKEN: 'wrong-token-wrong-token' }, /401 unauthorized: Invalid operator token/],
-      [['apps', 'list'], { DATA_DIR: '/nowhere' }, /no operator token: .*ENOENT/],
-      [['apps', 'list'], { SIDETONE_URL: 'http://127.0.0.1:1' }, /no answer from .*\(bad port\); is the platform running/],
+      [['apps', 'show', 'app_x'], {}, /404 not_found: Application not found/],
+      [['apps', 'show', 'nonsense'], {}, /APP begins with app_, and "nonsense" does not: sidetone apps show APP/],
+      [
+        ['numbers', 'assign', 'app_x', '+15550001'],
+        {},
+        /NUMBER begins with \+, and "app_x" does not: sidetone numbers assign NUMBER/,
+      ],
+      [['caller-ids', 'add', '+15550001', 'app_x'], {}, /APP begins with app_, .*: sidetone caller-ids add APP NUMBER/],
+      [['events', 'list', '--limit', '-3'], {}, /--limit needs a value; one that begins with - is written --limit=VALUE/],
+      [['trunks', 'show', 'x', '--url'], {}, /--url needs a value/],
+      [['events', 'list', '--event', 'nonsense'], {}, /400 invalid_request: event: must be the name of an event/],
+      [['trunks', 'set', 'a'], {}, /trunks set needs --uri: sidetone trunks set NAME --uri URI/],
+      [['trigger', 'session.ended'], {}, /trigger needs --app: sidetone trigger EVENT --app APP/],
+      [['devices', 'set', 'app_x', 'alice'], {}, /devices set needs --password-file: sidetone devices set APP/],
+      [
+        ['apps', 'list'],
+        { OPERATOR_TOKEN: 'wrong-token-wrong-token' },
+        /401 unauthorized: Invalid operator token\. It is that of OPERATOR_TOKEN, and http.* has another: set OPERATOR_TOKEN or --data-dir/,
+      ],
+      [
+        ['apps', 'list'],
+        { DATA_DIR: '/nowhere' },
+        /no operator token: .*ENOENT\)\. The first start of the platform \(npm start\) makes it/,
+      ],
+      [
+        ['apps', 'list'],
+        { SIDETONE_URL: 'http://127.0.0.1:1' },
+        /no answer from .*\(bad port\); is the platform running\? Start it/,
+      ],
       [['apps', 'list'], { SIDETONE_URL: `http://127.0.0.1:${other.port}` }, /is not a Sidetone platform \(it answered 404\)/],
     ];
     for (const [args, env, message] of wrong) {

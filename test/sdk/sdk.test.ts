@@ -59,6 +59,20 @@ test('the types tell what a field takes: its bounds, and text where it is a map 
   expect(types).toContain('readonly sip_headers?: Readonly<Record<string, string>>;');
 });
 
+test('the types tell what a field counts as where it is left out', () => {
+  const types = readFileSync(join(ROOT, 'sdk/typescript/src/api.ts'), 'utf8');
+  for (const line of [
+    '/** 1 to 600000; 5000 when left out. */\n  readonly first_digit_timeout_ms?: number;',
+    '/** 1 to 128; 1 when left out. */\n  readonly min_digits?: number;',
+    '/** At most 16; one of 0-9, *, #, A-D; ["#"] when left out. */\n  readonly terminators?: readonly (string)[];',
+    '/** 60 to 86400; 14400 when left out. */\n  readonly max_duration_sec?: number;',
+    '/** 1000 to 30000; 5000 when left out. */\n    readonly timeout_ms?: number;',
+    '/** 20 to 3600000; 500 when left out. */\n    readonly silence_duration_ms?: number;',
+  ])
+    expect(types).toContain(line);
+  expect(types.match(/0 to 200; 100 when left out/g)).toHaveLength(3); // The volume of files, of a stream and of a push.
+});
+
 test('the SDKs are those of the document that is served', async () => {
   const document = await (await fetch(`${platform.url}/openapi.json`)).json();
   const kept = (path: string) => readFileSync(join(ROOT, 'sdk', path), 'utf8');

@@ -267,7 +267,7 @@ export class LegSound extends Sound implements LegAudio {
     this.#room = undefined;
     this.#isTalking = false;
     room.members.delete(this);
-    this.later(END_MS, () => this.#hear({ type: 'room.left', room: room.number }));
+    this.later(END_MS, () => this.#hear({ type: 'room.left', room: room.number, isAsked: true }));
   }
 
   setMuted(muted: boolean): void {

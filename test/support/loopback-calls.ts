@@ -31,9 +31,9 @@ export class LoopbackCalls {
     this.receiver = receiver;
   }
 
-  static async start(): Promise<LoopbackCalls> {
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<LoopbackCalls> {
     const receiver = new Receiver();
-    const platform = await Platform.start();
+    const platform = await Platform.start(environment);
     const caller = await platform.application(receiver.url, CALLER);
     const called = await platform.application(receiver.url, CALLED);
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });

@@ -2,6 +2,7 @@
  * What a bot of `sidetone.v1` hears of its Room and orders, on the whole platform, with a call over a loopback trunk.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { WebSocketServer } from 'ws';
 import { newUuid } from '../../src/id.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -228,6 +229,28 @@ test('Twilio’s dialect has the phone Session as callSid and the parameters as 
   });
   for (const each of [from, session]) await platform.api(app, 'DELETE', `/v1/sessions/${each}`);
   for (const each of [from, to, session]) await receiver.event('session.ended', each);
+}, 40_000);
+
+test('A server that agrees to no subprotocol is told of as such.', async () => {
+  using bot = botServer();
+  // Bun agrees by itself to what is asked for.
+  const silent = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => false });
+  await new Promise((resolve) => silent.once('listening', resolve));
+  const address = silent.address();
+  const other = `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+  const spoken: unknown[] = [];
+  for (const [url, format, subprotocol] of [
+    [bot.url, undefined, 'sidetone.v1'],
+    [other, undefined, 'sidetone.v1'],
+    [bot.url, MULAW, 'twilio'],
+  ] as const) {
+    const session = String((await connect(url, {}, format, subprotocol)).body.session_uuid);
+    spoken.push((await receiver.event('websocket.connected', session)).body.subprotocol);
+    await platform.api(app, 'DELETE', `/v1/sessions/${session}`);
+    await receiver.event('session.ended', session);
+  }
+  expect(spoken).toEqual(['sidetone.v1', undefined, 'twilio']);
+  silent.close();
 }, 40_000);
 
 test('A bot pauses its own buffer, and goes on from there.', async () => {

@@ -116,6 +116,14 @@ describe('an error', () => {
     expect([narrowed.status, (narrowed.body.sessions as unknown[]).length]).toEqual([200, 1]);
   });
 
+  test('of a dial without a trunk says who sets one up, without Retry-After', async () => {
+    await platform.operator('PUT', `/apps/${app.appUuid}/caller-ids/+15550997`, {});
+    const dial = await call('POST', '/v1/sessions:dial', { from: '+15550997', to: '+15550998', ring_timeout_sec: 5 });
+    const wanted = 'No trunk takes calls of this application: the operator sets one up by `bin/sidetone trunks set`';
+    refused(dial, 503, 'unavailable', wanted);
+    expect(dial.headers.get('retry-after')).toBeNull();
+  });
+
   test('of every class carries a trace of its own', async () => {
     const path = '/api/v1/rooms';
     const key = { 'idempotency-key': newUuid() };

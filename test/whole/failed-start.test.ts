@@ -44,7 +44,26 @@ function refusal(environment: Readonly<Record<string, string>>): string {
 describe('a start that fails', () => {
   const tls = (file: string) => ({ SIP_LISTEN: 'tls:127.0.0.1:0', SIP_TLS_CERT: file, SIP_TLS_KEY: file });
   const table: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
-    ['an HTTP port that is taken', { HTTP_PORT: String(http.port) }, `HTTP_HOST, HTTP_PORT: port ${http.port} of 127.0.0.1`],
+    [
+      'an HTTP port that is taken',
+      { HTTP_PORT: String(http.port) },
+      `HTTP_HOST, HTTP_PORT: port ${http.port} of 127.0.0.1 cannot be bound (EADDRINUSE): another process has it`,
+    ],
+    [
+      'HTTP at an address of another machine',
+      { HTTP_HOST: '203.0.113.9' },
+      'HTTP_HOST, HTTP_PORT: port 0 of 203.0.113.9 cannot be bound (EADDRNOTAVAIL): it is no address of this machine',
+    ],
+    [
+      'a port for browsers that is taken',
+      { WEBRTC_LISTEN: `127.0.0.1:${udp.port}` },
+      `WEBRTC_LISTEN: port ${udp.port} of 127.0.0.1 cannot be bound (EADDRINUSE): another process has it`,
+    ],
+    [
+      'a database that is not there',
+      { DATABASE_URL: 'postgres://sidetone:geheim@127.0.0.1:1/sidetone' },
+      'DATABASE_URL: the database at 127.0.0.1:1 cannot be reached (ECONNREFUSED): is PostgreSQL up there',
+    ],
     [
       'HTTP at a name that nobody knows',
       { HTTP_HOST: 'nowhere.invalid' },
@@ -53,7 +72,7 @@ describe('a start that fails', () => {
     [
       'a SIP port that is taken over UDP',
       { SIP_LISTEN: `udp:127.0.0.1:${udp.port}` },
-      `SIP_LISTEN: port ${udp.port} of 127.0.0.1`,
+      `SIP_LISTEN: port ${udp.port} of 127.0.0.1 cannot be bound for udp (EADDRINUSE): another process has it`,
     ],
     [
       'a SIP port that is taken over TCP',
@@ -100,7 +119,10 @@ describe('a start that fails', () => {
     await sql.end();
     const url = database.url.replace('sidetone@', 'poor@').replace('/postgres?', '/empty?');
     expect(refusal({ DATABASE_URL: url })).toStartWith(
-      '1 sidetone: DATABASE_URL: the database refused: permission denied for schema public (42501)',
+      '1 sidetone: DATABASE_URL: the database refused: permission denied for schema public (42501): give the role the right',
+    );
+    expect(refusal({ DATABASE_URL: database.url.replace('/postgres?', '/nowhere?') })).toStartWith(
+      '1 sidetone: DATABASE_URL: the database refused: database "nowhere" does not exist (3D000): make it',
     );
     await database.close();
   }, 40_000);

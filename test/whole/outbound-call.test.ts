@@ -120,6 +120,7 @@ describe.skipIf(!sippInstalled)('an outbound call', () => {
     expect([shape.status, shape.body.code]).toEqual([422, 'invalid_request']);
     const policy = await call({ from: '+15559999', to: CALLEE, ring_timeout_sec: 30 });
     expect([policy.status, policy.body.code]).toEqual([403, 'forbidden']);
+    expect(policy.body.message).toContain('GET /api/v1/app lists its outbound_caller_ids');
   }, 30_000);
 
   test('with an Idempotency-Key is placed once, however often it is sent', async () => {

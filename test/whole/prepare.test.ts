@@ -115,9 +115,17 @@ describe('the first start', () => {
       version: string,
     ) => `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });
 await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
+    // Node 12 reads no `await` outside a function, and no `?.` or `??`.
+    for (const file of ['bin/prepare.mjs', 'bin/mend-packages.mjs', 'bin/sidetone'])
+      expect([file, readFileSync(join(root, file), 'utf8').match(/^(?:const .* = )?await |\?\.[a-z(]|\?\?/m)]).toEqual([
+        file,
+        null,
+      ]);
     const run = (version: string) => spawnSync('node', ['--input-type=module', '-e', prepare(version)], { encoding: 'utf8' });
     for (const version of ['18.19.1', '20.10.0'])
-      expect(run(version).stderr).toBe(`sidetone: Node ${wanted} or newer is needed, this is ${version}.\n`);
+      expect(run(version).stderr).toBe(
+        `sidetone: Node ${wanted} or newer is needed, this is ${version}: see https://nodejs.org\n`,
+      );
   });
 
   // `npm test` itself has built the addon with node-gyp before this test runs. The builds of this page take a minute,

@@ -1004,6 +1004,8 @@ export type WebsocketConnectedEvent = {
   readonly session_uuid: string;
   /** The operation of the command that the event is an outcome of. */
   readonly operation_uuid: string;
+  /** What the server agreed to, and `twilio` where that was asked for. Left out where it agreed to none: its text messages are ignored. */
+  readonly subprotocol?: string;
   /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
   /** Only in a sample that was asked for (`sidetone trigger`). */
@@ -1050,26 +1052,27 @@ export type DialRequest = {
   readonly ring_timeout_sec: number;
   /** An E.164 number with leading +, or sip: and the user name of a device. */
   readonly to: string;
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
-  /** 1 to 128 printable characters. */
+  /** A string of 1 to 128 printable characters. */
   readonly display_name?: string;
   readonly machine_detection?: {
-    /** 1000 to 30000. */
+    /** 1000 to 30000; 5000 when left out. */
     readonly timeout_ms?: number;
   };
-  /** 60 to 86400. */
+  /** 60 to 86400; 14400 when left out. */
   readonly max_duration_sec?: number;
   /** At most 64 characters. */
   readonly near?: string;
   /** At most 64 characters. */
   readonly room_id?: string;
+  /** False when left out. */
   readonly room_muted?: boolean;
   /** 1 to 64 of 0-9, A-D, *, #, w, W. */
   readonly send_digits?: string;
   /** At most 20 fields. */
   readonly sip_headers?: Readonly<Record<string, string>>;
-  /** 1 to 64 printable characters. */
+  /** A string of 1 to 64 printable characters. */
   readonly trunk?: string;
 };
 
@@ -1079,7 +1082,7 @@ export type RejectSessionRequest = {
 
 /** Exactly one of `to` and `to_session_uuid` is given. */
 export type TransferSessionRequest = {
-  /** 5 to 120. */
+  /** 5 to 120; 30 when left out. */
   readonly timeout_sec?: number;
   /** An E.164 number with leading +, or a sip: URI of at most 256 characters. */
   readonly to?: string;
@@ -1107,14 +1110,14 @@ export type ConnectWebsocketRequest = {
   readonly websocket: {
     /** A ws or wss URL of at most 2048 characters. */
     readonly url: string;
-    /** 1 to 30. */
+    /** 1 to 30; 10 when left out. */
     readonly connect_timeout_sec?: number;
     /** At most 20 fields. */
     readonly headers?: Readonly<Record<string, string>>;
     /** A token of at most 64 characters; `sidetone.v1` and `twilio` (mulaw both ways) are understood. */
     readonly subprotocol?: string;
   };
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
   /** At most 64 characters. */
   readonly near?: string;
@@ -1135,15 +1138,15 @@ export type PlayRequest = {
     readonly sample_rate: 16000 | 24000 | 48000 | 8000;
   };
   readonly type: "push";
-  /** 0 to 200. */
+  /** 0 to 200; 100 when left out. */
   readonly volume?: number;
 } | {
   readonly type: "files";
   /** 1 to 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly urls: readonly (string)[];
-  /** 0 to 1000000. */
+  /** 0 to 1000000, where 0 goes on until it is stopped; 1 when left out. */
   readonly loop?: number;
-  /** 0 to 200. */
+  /** 0 to 200; 100 when left out. */
   readonly volume?: number;
 } | {
   readonly type: "silence";
@@ -1151,7 +1154,7 @@ export type PlayRequest = {
   readonly type: "stream";
   /** An http or https URL of at most 2048 characters without user and password. */
   readonly url: string;
-  /** 0 to 200. */
+  /** 0 to 200; 100 when left out. */
   readonly volume?: number;
 };
 
@@ -1164,63 +1167,64 @@ export type SeekPlaybackRequest = {
 export type SendDigitsRequest = {
   /** 1 to 64 of 0-9, A-D, *, #, w, W. */
   readonly digits: string;
-  /** 40 to 1000. */
+  /** 40 to 1000; 100 when left out. */
   readonly duration_ms?: number;
-  /** 40 to 1000. */
+  /** 40 to 1000; 100 when left out. */
   readonly gap_ms?: number;
 };
 
 export type CollectDigitsRequest = {
+  /** True when left out. */
   readonly barge_in?: boolean;
-  /** 1 to 600000. */
+  /** 1 to 600000; 5000 when left out. */
   readonly first_digit_timeout_ms?: number;
-  /** 1 to 600000. */
+  /** 1 to 600000; 5000 when left out. */
   readonly inter_digit_timeout_ms?: number;
-  /** 1 to 128. */
+  /** 1 to 128; 128 when left out. */
   readonly max_digits?: number;
-  /** 1 to 128. */
+  /** 1 to 128; 1 when left out. */
   readonly min_digits?: number;
   /** At most 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
-  /** At most 16; each one of 0-9, *, #, A-D. */
+  /** At most 16; one of 0-9, *, #, A-D; ["#"] when left out. */
   readonly terminators?: readonly (string)[];
-  /** 1 to 600000. */
+  /** 1 to 600000; 60000 when left out. */
   readonly total_timeout_ms?: number;
-  /** 1 to 16 of 0-9, *, #, A-D. */
+  /** 1 to 16 of 0-9, *, #, A-D; "0123456789*#" when left out. */
   readonly valid_digits?: string;
 };
 
 export type CollectCardRequest = {
   /** 1 to 9. */
   readonly accepted_brands?: readonly ("amex" | "diners" | "discover" | "isracard" | "jcb" | "maestro" | "mastercard" | "unknown" | "visa")[];
-  /** 1 to 600000. */
+  /** 1 to 600000; 10000 when left out. */
   readonly first_digit_timeout_ms?: number;
-  /** 1 to 600000. */
+  /** 1 to 600000; 5000 when left out. */
   readonly inter_digit_timeout_ms?: number;
-  /** 1 to 5. */
+  /** 1 to 5; 3 when left out. */
   readonly max_attempts?: number;
   /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
   /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly retry_prompt_files?: readonly (string)[];
-  /** At most 15; each one of 0-9, #, A-D. */
+  /** At most 15; one of 0-9, #, A-D; ["#"] when left out. */
   readonly terminators?: readonly (string)[];
 };
 
 export type CollectCvvRequest = {
   /** Card_ and a lowercase UUID v4. */
   readonly card_uuid?: string;
-  /** 1 to 600000. */
+  /** 1 to 600000; 10000 when left out. */
   readonly first_digit_timeout_ms?: number;
-  /** 1 to 600000. */
+  /** 1 to 600000; 5000 when left out. */
   readonly inter_digit_timeout_ms?: number;
-  /** 1 to 5. */
+  /** 1 to 5; 3 when left out. */
   readonly max_attempts?: number;
   /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly prompt_files?: readonly (string)[];
   /** At most 10; each an http or https URL of at most 2048 characters without user and password. */
   readonly retry_prompt_files?: readonly (string)[];
-  /** At most 15; each one of 0-9, #, A-D. */
+  /** At most 15; one of 0-9, #, A-D; ["#"] when left out. */
   readonly terminators?: readonly (string)[];
 };
 
@@ -1240,14 +1244,14 @@ export type ChargeRequest = {
   readonly provider: string;
   /** Seven digits. */
   readonly terminal_number: string;
-  /** 1 to 36. */
+  /** 1 to 36; 1 when left out. */
   readonly installments?: number;
 };
 
 export type SendMessageRequest = {
   /** An E.164 number with leading +. */
   readonly from: string;
-  /** 1 to 1600 characters. */
+  /** A string of 1 to 1600 characters. */
   readonly text: string;
   /** An E.164 number with leading +. */
   readonly to: string;
@@ -1256,12 +1260,14 @@ export type SendMessageRequest = {
 export type CreateRoomRequest = {
   /** An http or https URL of at most 2048 characters without user and password. */
   readonly hold_music_url?: string;
+  /** False when left out. */
   readonly voice_activity_events?: boolean;
 };
 
 export type AddMemberRequest = {
   readonly session_uuid: string;
   readonly coach?: string;
+  /** False when left out. */
   readonly muted?: boolean;
 };
 
@@ -1269,7 +1275,7 @@ export type PlayToRoomRequest = {
   readonly type: "files";
   /** 1 to 100; each an http or https URL of at most 2048 characters without user and password. */
   readonly urls: readonly (string)[];
-  /** 0 to 1000000. */
+  /** 0 to 1000000, where 0 goes on until it is stopped; 1 when left out. */
   readonly loop?: number;
   /** 0 to 200. */
   readonly volume?: number;
@@ -1301,14 +1307,16 @@ export type CreateRecordingRequest = {
   readonly channels: "mono" | "stereo";
   /** `both`; the other directions are unsupported yet (400). */
   readonly direction: "both" | "session_in" | "session_out";
+  /** False when left out. */
   readonly enable_voice_activity_events?: boolean;
+  /** False when left out. */
   readonly include_gaps?: boolean;
   readonly voice_activity_config?: {
-    /** 0 to 1. */
+    /** 0 to 1; 0.5 when left out. */
     readonly sensitivity?: number;
-    /** 20 to 3600000. */
+    /** 20 to 3600000; 500 when left out. */
     readonly silence_duration_ms?: number;
-    /** 20 to 5000. */
+    /** 20 to 5000; 100 when left out. */
     readonly speech_duration_ms?: number;
   };
 };
@@ -1327,11 +1335,11 @@ export type UpdateApplicationSettingsRequest = {
 export type CreateWebrtcTokenRequest = {
   /** An E.164 number. */
   readonly caller_id?: string;
-  /** At most 1024 characters. */
+  /** A string of at most 1024 characters. */
   readonly client_state?: string;
   /** An E.164 number. */
   readonly to?: string;
-  /** 60 to 86400. */
+  /** 60 to 86400; 3600 when left out. */
   readonly ttl_sec?: number;
 };
 

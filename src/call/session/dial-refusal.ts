@@ -10,7 +10,7 @@ export function dialRefused(why: DialRefused): Problem {
     case 'unknown_device':
       return problems.notFound('Device');
     case 'no_trunk':
-      return problems.notConfigured('A trunk');
+      return problems.noTrunk();
     case 'unknown_trunk':
       return problems.invalid('trunk: must be the name of a trunk');
     case 'no_capacity':

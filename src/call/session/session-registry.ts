@@ -204,9 +204,9 @@ export class SessionRegistry implements Sessions {
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
     if (this.#draining) return problems.draining();
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
-      return problems.forbidden('Caller ID is not permitted for this application');
+      return problems.callerId();
     }
-    if (this.#dialer === undefined) return problems.notConfigured('A trunk');
+    if (this.#dialer === undefined) return problems.noTrunk();
     if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, context.appUuid, false);

@@ -66,7 +66,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
     if (refused !== undefined && (!away || fatalMessage(error) !== undefined))
       throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
-    throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
+    throw away ? new Error(`DATABASE_URL: ${outOfReach(settings.databaseUrl, error)}`, { cause: error }) : error;
   }
   const outage = new OutageLog(log);
   const inTime = bounded(connection, outage);
@@ -199,6 +199,13 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
       throw known;
     }
   };
+}
+
+/** The server that does not answer, by host and port only, since the rest of the URL has a password. */
+function outOfReach(url: string | undefined, error: unknown): string {
+  const host = url !== undefined && URL.canParse(url) ? new URL(url).host : '';
+  const at = host === '' ? 'the database' : `the database at ${host}`;
+  return `${at} cannot be reached (${reason(error)}): is PostgreSQL up there, and may this machine connect to it?`;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -16,8 +16,8 @@ const owner = shape(() =>
   type({
     '+': 'reject',
     app_uuid: type('string')
-      .narrow((each, c) => isAppUuid(each) || c.mustBe('an app_uuid'))
-      .describe('an app_uuid'),
+      .narrow((each, c) => isAppUuid(each) || c.mustBe('an app_uuid: app_ and a lowercase UUID'))
+      .describe('an app_uuid: app_ and a lowercase UUID'),
   }),
 );
 

@@ -135,7 +135,8 @@ export const sampleEventRoutes = (
       return async () => {
         const webhookId = newWebhookId();
         const made = sampleOf(event, newUuid);
-        if (made === undefined) return problems.invalid('event: must be the name of an event');
+        if (made === undefined)
+          return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
         const about = { appUuid, clientState: '', traceparent: context.traceparent, webhookId, now: clock.now(), links };
         await journal.commit({ events: [testEvent(made, about)] });
         return { status: 202, body: { webhook_id: webhookId, event, status: 'pending' } };
@@ -192,7 +193,8 @@ export function eventQuery(query: URLSearchParams): EventQuery | Problem {
   if (status !== undefined && known === undefined) return problems.invalid(`status: must be one of ${EVENT_STATUSES.join(', ')}`);
   if (!/^[0-9]{1,15}$/.test(after)) return problems.invalid('after: must be a position');
   if (before !== undefined && !/^[1-9][0-9]{0,14}$/.test(before)) return problems.invalid('before: must be a position');
-  if (name !== undefined && !isEventName(name)) return problems.invalid('event: must be the name of an event');
+  if (name !== undefined && !isEventName(name))
+    return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
   if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > EVENT_LIST_MAX_ITEMS)
     return problems.invalid(`limit: must be a whole number from 1 to ${EVENT_LIST_MAX_ITEMS}`);
   const place = { after: Number(after), before: before === undefined ? undefined : Number(before) };

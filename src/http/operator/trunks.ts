@@ -56,7 +56,7 @@ const trunk = shape(() =>
     'password?': type('string <= 256').describe('at most 256 characters'),
     'register?': 'boolean',
     'inbound_cidrs?': type('string')
-      .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR'))
+      .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32'))
       .describe('an IPv4 or IPv6 CIDR')
       .array()
       .atMostLength(TRUNK_CIDRS_MAX),

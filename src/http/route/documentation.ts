@@ -1,6 +1,6 @@
 /**
  * The documentation, as it stands in `docs/`: each page for reading at `/docs/NAME`, as Markdown at `/docs/NAME.md`,
- * and the list of them for programs at `/llms.txt` (llmstxt.org).
+ * each program at `/docs/examples/NAME` as text, and the list of them for programs at `/llms.txt` (llmstxt.org).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,8 @@ import { installed } from '../../installation.ts';
 const FOLDER = installed('docs');
 /** Folders whose pages are served too. */
 const PARTS = ['how-to', 'decisions'] as const;
+/** The folder of the programs. */
+const EXAMPLES = 'examples';
 /** What a newcomer reads comes before the rest, which is in order of name. */
 const FIRST = ['getting-started', 'first-call'];
 const turn = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
@@ -38,8 +40,31 @@ export function documentationPages(): readonly Page[] {
     });
 }
 
-/** The list of the pages, for programs that read documentation. */
-export const llmsText = (pages: readonly Page[]): string => `# Sidetone
+interface Example {
+  /** `ivr.mjs`. */
+  readonly name: string;
+  /** What it does: the first sentence of its head. */
+  readonly about: string;
+  readonly text: string;
+}
+
+/** Every program of `docs/examples`, read once. None where the pages are not installed. */
+export function documentationExamples(): readonly Example[] {
+  const folder = join(FOLDER, EXAMPLES);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => /^[a-z0-9-]+\.(mjs|html)$/.test(name))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(join(folder, name), 'utf8');
+      const head = /^(?:\/\/ .*\n)+/.exec(text)?.[0].replaceAll(/^\/\/ /gm, '') ?? '';
+      const title = /<title>(.+)<\/title>/.exec(text)?.[1] ?? '';
+      return { name, text, about: head.replaceAll('\n', ' ').split(/(?<=\.) /)[0] || title };
+    });
+}
+
+/** The list of the pages and of the programs, for programs that read documentation. */
+export const llmsText = (pages: readonly Page[], examples: readonly Example[]): string => `# Sidetone
 
 > A programmable voice platform that a team runs by itself: calls, rooms, recordings, bots and messages through an
 > HTTP/JSON API, and signed, ordered webhooks.
@@ -47,6 +72,10 @@ export const llmsText = (pages: readonly Page[]): string => `# Sidetone
 ## Documentation
 
 ${pages.map(({ name, title }) => `- [${title}](/docs/${name}.md)`).join('\n')}
+
+## Examples
+
+${examples.map(({ name, about }) => `- [${name}](/docs/examples/${name}): ${about}`).join('\n')}
 
 ## Reference
 
@@ -101,6 +130,8 @@ export function documentationHtml({ title, markdown, name }: Page): string {
 /** The place to which a link of a page in `folder` (`""`, `how-to/`) leads, or undefined when that is not served. */
 function servedAt(href: string, folder: string): string | undefined {
   if (/^(https?:|mailto:|#|\/)/.test(href)) return href;
+  const [, example] = /^(?:\.\.\/)?examples\/([a-z0-9-]+\.(?:mjs|html))$/.exec(href) ?? [];
+  if (example !== undefined) return `/docs/examples/${example}`;
   const [, up = '', target = '', anchor = ''] = /^((?:\.\.\/)*)([A-Za-z0-9/_-]+)\.md(#.*)?$/.exec(href) ?? [];
   const levels = up.length / 3;
   if (target === '' || levels > (folder === '' ? 0 : 1)) return undefined;
@@ -117,12 +148,15 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/\s/g, '-');
 
 /** The list of the pages for reading. */
-export function documentationIndex(pages: readonly Page[]): string {
+export function documentationIndex(pages: readonly Page[], examples: readonly Example[]): string {
   const listed = (part: string, isListed: (name: string) => boolean = () => true) =>
     pages
       .filter(({ name }) => (part === '' ? !name.includes('/') : name.startsWith(part)) && isListed(name))
       .map(({ name, title }) => `<li><a href="/docs/${name}">${escaped(title)}</a></li>`)
       .join('\n');
+  const programs = examples
+    .map(({ name, about }) => `<li><a href="/docs/examples/${name}">${name}</a>: ${escaped(about)}</li>`)
+    .join('\n');
   return page(
     'Documentation',
     `<h1>Documentation</h1>
@@ -130,6 +164,7 @@ export function documentationIndex(pages: readonly Page[]): string {
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
 ${listed('')}</ul>
 <h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>
+<h2>Examples</h2><ul>${programs}</ul>
 <h2>How to change the platform</h2><ul>${listed('how-to/add-')}</ul>
 <h2>Decisions</h2><ul>${listed('decisions/')}</ul>`,
   );

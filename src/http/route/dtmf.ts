@@ -24,27 +24,46 @@ const ALL_DIGITS = '0123456789*#';
 const timeout = `1 <= number.integer <= ${COLLECT_TIMEOUT_MAX_MS}` as const;
 const digits = `1 <= number.integer <= ${COLLECT_DIGITS_MAX}` as const;
 
-const collect = shape(() =>
-  type({
-    '+': 'reject',
-    'prompt_files?': sourceUrl().array().atMostLength(PLAYBACK_URLS_MAX),
-    'min_digits?': digits,
-    'max_digits?': digits,
-    'valid_digits?': type(/^[0-9*#A-D]{1,16}$/).describe('1 to 16 of 0-9, *, #, A-D'),
-    'terminators?': type(/^[0-9*#A-D]$/)
-      .describe('one of 0-9, *, #, A-D')
-      .array()
-      .atMostLength(16),
-    'first_digit_timeout_ms?': timeout,
-    'inter_digit_timeout_ms?': timeout,
-    'total_timeout_ms?': timeout,
-    'barge_in?': 'boolean',
-  }),
+/** What is meant where a field is left out. */
+const COLLECT = {
+  min_digits: 1,
+  max_digits: COLLECT_DIGITS_MAX,
+  valid_digits: ALL_DIGITS,
+  terminators: ['#'],
+  first_digit_timeout_ms: 5_000,
+  inter_digit_timeout_ms: 5_000,
+  total_timeout_ms: 60_000,
+  barge_in: true,
+};
+
+const collect = shape(
+  () =>
+    type({
+      '+': 'reject',
+      'prompt_files?': sourceUrl().array().atMostLength(PLAYBACK_URLS_MAX),
+      'min_digits?': digits,
+      'max_digits?': digits,
+      'valid_digits?': type(/^[0-9*#A-D]{1,16}$/).describe('1 to 16 of 0-9, *, #, A-D'),
+      'terminators?': type(/^[0-9*#A-D]$/)
+        .describe('one of 0-9, *, #, A-D')
+        .array()
+        .atMostLength(16),
+      'first_digit_timeout_ms?': timeout,
+      'inter_digit_timeout_ms?': timeout,
+      'total_timeout_ms?': timeout,
+      'barge_in?': 'boolean',
+    }),
+  {},
+  COLLECT,
 );
 
 const sentDigits = () => type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`);
 const keyTime = `${DTMF_SEND_MIN_MS} <= number.integer <= ${DTMF_SEND_MAX_MS}` as const;
-const send = shape(() => type({ '+': 'reject', digits: sentDigits(), 'duration_ms?': keyTime, 'gap_ms?': keyTime }));
+const send = shape(
+  () => type({ '+': 'reject', digits: sentDigits(), 'duration_ms?': keyTime, 'gap_ms?': keyTime }),
+  {},
+  { duration_ms: DTMF_SEND_DEFAULT_MS, gap_ms: DTMF_SEND_DEFAULT_MS },
+);
 
 const facts = {
   auth: 'application',
@@ -81,17 +100,17 @@ export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
     },
     collect,
     (context, body) => {
-      const { min_digits: minDigits = 1, max_digits: maxDigits = COLLECT_DIGITS_MAX } = body;
-      if (minDigits > maxDigits) return problems.invalid('min_digits: must be at most max_digits');
+      const full = { ...COLLECT, ...body };
+      if (full.min_digits > full.max_digits) return problems.invalid('min_digits: must be at most max_digits');
       const terms = {
-        minDigits,
-        maxDigits,
-        validDigits: body.valid_digits ?? ALL_DIGITS,
-        terminators: body.terminators ?? ['#'],
-        firstDigitTimeoutMs: body.first_digit_timeout_ms ?? 5_000,
-        interDigitTimeoutMs: body.inter_digit_timeout_ms ?? 5_000,
-        totalTimeoutMs: body.total_timeout_ms ?? 60_000,
-        bargeIn: body.barge_in ?? true,
+        minDigits: full.min_digits,
+        maxDigits: full.max_digits,
+        validDigits: full.valid_digits,
+        terminators: full.terminators,
+        firstDigitTimeoutMs: full.first_digit_timeout_ms,
+        interDigitTimeoutMs: full.inter_digit_timeout_ms,
+        totalTimeoutMs: full.total_timeout_ms,
+        bargeIn: full.barge_in,
       };
       return onSession(sessions, context, { type: 'collect', terms, promptUrls: body.prompt_files ?? [] });
     },

@@ -41,17 +41,23 @@ const collection = () =>
       .array()
       .atMostLength(15),
   }) as const;
-const collectCard = shape(() =>
-  type({
-    ...collection(),
-    'accepted_brands?': type
-      .enumerated(...CARD_BRANDS)
-      .array()
-      .atLeastLength(1)
-      .atMostLength(CARD_BRANDS.length),
-  }),
+/** What is meant where a field of a collection is left out. */
+const COLLECT = { max_attempts: 3, first_digit_timeout_ms: 10_000, inter_digit_timeout_ms: 5_000, terminators: ['#'] };
+
+const collectCard = shape(
+  () =>
+    type({
+      ...collection(),
+      'accepted_brands?': type
+        .enumerated(...CARD_BRANDS)
+        .array()
+        .atLeastLength(1)
+        .atMostLength(CARD_BRANDS.length),
+    }),
+  {},
+  COLLECT,
 );
-const collectCvv = shape(() => type({ ...collection(), 'card_uuid?': cardUuid() }));
+const collectCvv = shape(() => type({ ...collection(), 'card_uuid?': cardUuid() }), {}, COLLECT);
 
 const charge = shape(
   () =>
@@ -68,6 +74,7 @@ const charge = shape(
       'installments?': `1 <= number.integer <= ${CHARGE_INSTALLMENTS_MAX}`,
     }),
   { amount: { multipleOf: 100, description: 'agorot, divisible by 100' } },
+  { installments: 1 },
 );
 
 interface CollectionBody {
@@ -159,10 +166,10 @@ function collect(
   const terms: CollectionTerms = {
     kind,
     reference: `${kind}_${newUuid()}`,
-    maxAttempts: body.max_attempts ?? 3,
-    firstDigitTimeoutMs: body.first_digit_timeout_ms ?? 10_000,
-    interDigitTimeoutMs: body.inter_digit_timeout_ms ?? 5_000,
-    terminators: body.terminators ?? ['#'],
+    maxAttempts: body.max_attempts ?? COLLECT.max_attempts,
+    firstDigitTimeoutMs: body.first_digit_timeout_ms ?? COLLECT.first_digit_timeout_ms,
+    interDigitTimeoutMs: body.inter_digit_timeout_ms ?? COLLECT.inter_digit_timeout_ms,
+    terminators: body.terminators ?? COLLECT.terminators,
     acceptedBrands: more.acceptedBrands,
     cardBrand: undefined,
     hasPrompt: promptUrls.length > 0,

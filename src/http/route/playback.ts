@@ -29,24 +29,30 @@ export const playlist = () =>
     '+': 'reject',
     type: "'files'",
     urls: sourceUrl().array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
-    'loop?': '0 <= number.integer <= 1000000',
+    'loop?': type('0 <= number.integer <= 1000000').describe('0 to 1000000, where 0 goes on until it is stopped'),
     'volume?': '0 <= number.integer <= 200',
   });
 
-const play = shape(() =>
-  playlist()
-    .or({ '+': 'reject', type: "'stream'", url: sourceUrl(), 'volume?': '0 <= number.integer <= 200' })
-    .or({ '+': 'reject', type: "'silence'" })
-    .or({
-      '+': 'reject',
-      type: "'push'",
-      media_format: type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
+/** What is meant where a field is left out: once, and as loud as it is. A `loop` of 0 goes on until it is stopped. */
+export const PLAY = { loop: 1, volume: 100 };
+
+const play = shape(
+  () =>
+    playlist()
+      .or({ '+': 'reject', type: "'stream'", url: sourceUrl(), 'volume?': '0 <= number.integer <= 200' })
+      .or({ '+': 'reject', type: "'silence'" })
+      .or({
         '+': 'reject',
-        encoding: "'mulaw'",
-        sample_rate: '8000',
+        type: "'push'",
+        media_format: type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
+          '+': 'reject',
+          encoding: "'mulaw'",
+          sample_rate: '8000',
+        }),
+        'volume?': '0 <= number.integer <= 200',
       }),
-      'volume?': '0 <= number.integer <= 200',
-    }),
+  {},
+  PLAY,
 );
 
 type PlayRequest = typeof play extends Shape<infer Request> ? Request : never;
@@ -129,12 +135,12 @@ const SUMMARY = {
 function playOf(request: PlayRequest): SessionCommand {
   switch (request.type) {
     case 'files':
-      return { type: 'play', urls: request.urls, loop: request.loop ?? 1, volume: request.volume ?? 100 };
+      return { type: 'play', urls: request.urls, loop: request.loop ?? PLAY.loop, volume: request.volume ?? PLAY.volume };
     case 'stream':
-      return { type: 'play_stream', url: request.url, volume: request.volume ?? 100 };
+      return { type: 'play_stream', url: request.url, volume: request.volume ?? PLAY.volume };
     case 'silence':
       return { type: 'play_silence' };
     case 'push':
-      return { type: 'play_push', format: request.media_format, volume: request.volume ?? 100 };
+      return { type: 'play_push', format: request.media_format, volume: request.volume ?? PLAY.volume };
   }
 }

@@ -4,7 +4,7 @@ import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { typesLoaded } from '../shape/type.ts';
-import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
+import { documentationExamples, documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
@@ -122,12 +122,18 @@ function once(make: () => string): () => string {
  */
 function documentation(): readonly (readonly [string, PublicHandler])[] {
   const pages = documentationPages();
+  const examples = documentationExamples();
   const html = (text: string) => answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': READING_POLICY });
   const markdown = 'text/markdown; charset=utf-8';
-  const index = once(() => documentationIndex(pages));
+  const index = once(() => documentationIndex(pages, examples));
   return [
     ...['/docs', '/docs/'].map((path): [string, PublicHandler] => [path, async () => html(index())]),
-    ['/llms.txt', async () => answer(llmsText(pages), 'text/plain; charset=utf-8')],
+    ['/llms.txt', async () => answer(llmsText(pages, examples), 'text/plain; charset=utf-8')],
+    // A program is read here and not run, a page for browsers too.
+    ...examples.map(({ name, text }): [string, PublicHandler] => [
+      `/docs/examples/${name}`,
+      async () => answer(text, 'text/plain; charset=utf-8'),
+    ]),
     ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => {
       const page = once(() => documentationHtml(each));
       return [

@@ -43,6 +43,13 @@ const create = shape(
     direction: { description: '`both`; the other directions are unsupported yet (400)' },
     channels: { description: '`mono`; `stereo` is unsupported yet (400)' },
   },
+  {
+    include_gaps: false,
+    enable_voice_activity_events: false,
+    'voice_activity_config.sensitivity': SENSITIVITY,
+    'voice_activity_config.speech_duration_ms': SPEECH_MS,
+    'voice_activity_config.silence_duration_ms': SILENCE_MS,
+  },
 );
 const createInRoom = shape(() => type({ '+': 'reject', 'include_gaps?': 'boolean' }));
 

@@ -11,15 +11,23 @@ import { commandContext, ok, type RequestContext, type Work } from '../request-c
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import { placeOf, playlist, seek, sourceUrl } from './playback.ts';
+import { PLAY, placeOf, playlist, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
-const create = shape(() => type({ '+': 'reject', 'voice_activity_events?': 'boolean', 'hold_music_url?': sourceUrl() }));
-const join = shape(() => type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
+const create = shape(
+  () => type({ '+': 'reject', 'voice_activity_events?': 'boolean', 'hold_music_url?': sourceUrl() }),
+  {},
+  { voice_activity_events: false },
+);
+const join = shape(
+  () => type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }),
+  {},
+  { muted: false },
+);
 const memberVolume = shape(() => type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
 const volume = shape(() => type({ '+': 'reject', volume: percent }));
-const play = shape(() => playlist().or({ '+': 'reject', type: "'stream'", url: sourceUrl() }));
+const play = shape(() => playlist().or({ '+': 'reject', type: "'stream'", url: sourceUrl() }), {}, { loop: PLAY.loop });
 
 const facts = { auth: 'application', tag: 'Rooms', resource: 'Room' } as const;
 const command = {

@@ -4,6 +4,7 @@ import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../c
 import { SENT_DIGITS, targetOf } from '../../call/ports/target.ts';
 import { isUuid } from '../../id.ts';
 import {
+  CALL_DURATION_DEFAULT_SEC,
   CALL_DURATION_MAX_SEC,
   CALL_DURATION_MIN_SEC,
   CLIENT_STATE_MAX_CHARS,
@@ -12,6 +13,7 @@ import {
   DTMF_SEND_MAX_DIGITS,
   LIST_DEFAULT_ITEMS,
   LIST_MATCHED_MAX_ITEMS,
+  MACHINE_DETECTION_DEFAULT_MS,
   MACHINE_DETECTION_MAX_MS,
   MACHINE_DETECTION_MIN_MS,
   RING_TIMEOUT_MAX_SEC,
@@ -43,7 +45,7 @@ const sipHeaders = () =>
     (headers, context) => Object.keys(headers).length <= SIP_HEADERS_MAX || context.mustBe(`at most ${SIP_HEADERS_MAX} headers`),
   );
 const printable = (most: number) =>
-  type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
+  type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`a string of 1 to ${most} printable characters`);
 
 /** What may be dialled: a number, or a device of the application by its user name (`PUT …/devices/{username}`). */
 export const target = () =>
@@ -73,6 +75,11 @@ const dial = shape<DialRequest>(
       },
     }),
   { sip_headers: { maxProperties: SIP_HEADERS_MAX } },
+  {
+    max_duration_sec: CALL_DURATION_DEFAULT_SEC,
+    room_muted: false,
+    'machine_detection.timeout_ms': MACHINE_DETECTION_DEFAULT_MS,
+  },
 );
 
 const reject = shape(() =>
@@ -98,6 +105,7 @@ const transfer = shape(
       description: 'Exactly one of `to` and `to_session_uuid` is given.',
     },
   },
+  { timeout_sec: TRANSFER_TIMEOUT_DEFAULT_SEC },
 );
 
 const facts = { auth: 'application', tag: 'Sessions', resource: 'Session' } as const;

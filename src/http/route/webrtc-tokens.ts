@@ -27,14 +27,17 @@ interface TokenTerms {
   readonly client_state?: string;
 }
 
-export const tokenShape = shape<TokenTerms>(() =>
-  type({
-    '+': 'reject',
-    'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
-    'caller_id?': number(),
-    'to?': number(),
-    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-  }),
+export const tokenShape = shape<TokenTerms>(
+  () =>
+    type({
+      '+': 'reject',
+      'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
+      'caller_id?': number(),
+      'to?': number(),
+      'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
+    }),
+  {},
+  { ttl_sec: WEBRTC_TOKEN_DEFAULT_SEC },
 );
 
 const facts = { auth: 'application', tag: 'Browsers', resource: 'Token', buckets: ['webrtc_token'] } as const;
@@ -49,7 +52,7 @@ export async function makeToken(
   { ttl_sec: ttlSec = WEBRTC_TOKEN_DEFAULT_SEC, caller_id: callerId = '', to = '', client_state: clientState = '' }: TokenTerms,
 ): Promise<Outcome> {
   const isOwn = callerId === '' || (await callerIds.allowed(appUuid, callerId)) || (await numbers.owner(callerId)) === appUuid;
-  if (!isOwn) return problems.forbidden('Caller ID is not permitted for this application');
+  if (!isOwn) return problems.callerId();
   const made = await webrtcTokens.create(appUuid, { ttlSec, callerId, did: to, clientState });
   if (made === 'too_many')
     return problems.conflict(`An application has at most ${WEBRTC_TOKENS_PER_APP_MAX} tokens that are good`);

@@ -6,6 +6,7 @@ import {
   BOT_PARAMETER_NAME_MAX_CHARS,
   BOT_PARAMETERS_MAX,
   CLIENT_STATE_MAX_CHARS,
+  WEBSOCKET_CONNECT_DEFAULT_SEC,
   WEBSOCKET_CONNECT_MAX_SEC,
   WEBSOCKET_HEADER_MAX_CHARS,
   WEBSOCKET_HEADERS_MAX,
@@ -96,6 +97,7 @@ const connect = shape<ConnectWebsocketRequest>(
     },
     parameters: { maxProperties: BOT_PARAMETERS_MAX, propertyNames: { maxLength: BOT_PARAMETER_NAME_MAX_CHARS } },
   },
+  { 'websocket.connect_timeout_sec': WEBSOCKET_CONNECT_DEFAULT_SEC },
 );
 
 export const webSocketRoutes = (sessions: Sessions): readonly Route[] => [

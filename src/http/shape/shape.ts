@@ -26,14 +26,25 @@ interface Definition<B> {
 type Told = Readonly<Record<string, object>>;
 
 /**
+ * What a field counts as where it is left out, under its path. It is told in the description and not as `default`:
+ * generators take a field with that word for one that is always there.
+ */
+type Defaults = Readonly<Record<string, unknown>>;
+
+/**
  * The shape of an arktype type, which is made when it is first needed, after the library is loaded (`type.ts`).
  */
-export function shape<B>(define: () => Definition<B>, told: Told = {}): Shape<B> {
+export function shape<B>(define: () => Definition<B>, told: Told = {}, defaults: Defaults = {}): Shape<B> {
   let made: { readonly definition: Definition<B>; readonly schema: object } | undefined;
   const make = () => {
     const definition = define();
     const { $schema: _dialect, ...schema } = definition.toJsonSchema({ fallback: (context) => context.base });
-    made = { definition, schema: Object.entries(told).reduce(withTold, schema) };
+    const full = Object.entries(told).reduce<SchemaNode>((node, [path, words]) => changedAt(node, path, () => words), schema);
+    const words = (value: unknown) => (node: SchemaNode) => ({ description: withDefault(node, value) });
+    made = {
+      definition,
+      schema: Object.entries(defaults).reduce((node, [path, value]) => changedAt(node, path, words(value)), full),
+    };
     return made;
   };
   return {
@@ -54,13 +65,23 @@ export function shape<B>(define: () => Definition<B>, told: Told = {}): Shape<B>
   };
 }
 
-/** A schema with more words at a path. Throws where the path leads nowhere. */
-function withTold(schema: SchemaNode, [path, words]: readonly [string, object]): SchemaNode {
-  if (path === '') return { ...schema, ...words };
+/** A schema with more words at a path, in each of its alternatives that has it. Throws where the path leads nowhere. */
+function changedAt(schema: SchemaNode, path: string, words: (node: SchemaNode) => object): SchemaNode {
+  if (path === '') return { ...schema, ...words(schema) };
   const [name = '', ...rest] = path.split('.');
   const child = schema.properties?.[name];
-  if (child === undefined) throw new Error(`a shape tells of ${name}, which it has not`);
-  return { ...schema, properties: { ...schema.properties, [name]: withTold(child, [rest.join('.'), words]) } };
+  if (child !== undefined)
+    return { ...schema, properties: { ...schema.properties, [name]: changedAt(child, rest.join('.'), words) } };
+  const has = (each: SchemaNode) => each.properties?.[name] !== undefined;
+  if (schema.anyOf?.some(has) !== true) throw new Error(`a shape tells of ${name}, which it has not`);
+  return { ...schema, anyOf: schema.anyOf.map((each) => (has(each) ? changedAt(each, path, words) : each)) };
+}
+
+/** `1 to 128; 1 when left out`: what a field says of itself, and what it counts as without a value. */
+function withDefault({ description, minimum, maximum, items }: SchemaNode, value: unknown): string {
+  const range = minimum === undefined || maximum === undefined ? undefined : `${minimum} to ${maximum}`;
+  const said = description ?? range ?? items?.description;
+  return `${said === undefined ? '' : `${said}; `}${JSON.stringify(value)} when left out`;
 }
 
 /**
@@ -83,6 +104,10 @@ function crowdedAt(value: unknown, path: readonly PropertyKey[]): readonly Prope
 /** The part of a JSON Schema that is read here. */
 interface SchemaNode {
   readonly type?: unknown;
+  readonly description?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: SchemaNode;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly patternProperties?: Readonly<Record<string, unknown>>;
   readonly anyOf?: readonly SchemaNode[];

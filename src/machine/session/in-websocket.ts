@@ -19,7 +19,7 @@ export function hearWebSocket(state: SessionState, signal: WebSocketSignal, now:
       if (state.phase !== 'connecting') return { state, events: [], effects: [] };
       // It was to end before it was there: it is told again.
       if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
-      return connected(state, now);
+      return connected(state, signal.subprotocol, now);
     case 'leg.failed': {
       const { reason, error } = signal;
       return over(state, signal, { event: 'websocket.failed', session_uuid, operation_uuid, reason, error }, now);
@@ -40,7 +40,7 @@ export function hearWebSocket(state: SessionState, signal: WebSocketSignal, now:
 }
 
 /** The Session is up, and takes its seat in a Room if it has one. */
-function connected(state: SessionState, now: number): Step {
+function connected(state: SessionState, subprotocol: string | undefined, now: number): Step {
   const { sessionUuid: session_uuid, answering: operation_uuid = '' } = state;
   const up: SessionState = {
     ...state,
@@ -49,7 +49,8 @@ function connected(state: SessionState, now: number): Step {
     answering: undefined,
     deadlines: { duration: now + state.terms.maxDurationMs },
   };
-  const told: Event = { event: 'websocket.connected', session_uuid, operation_uuid };
+  const spoken = subprotocol === undefined ? {} : { subprotocol };
+  const told: Event = { event: 'websocket.connected', session_uuid, operation_uuid, ...spoken };
   if (state.seat === undefined) return { state: up, events: [told], effects: [] };
   const seated = takeSeat(up, state.seat, [], now);
   return { ...seated, events: [told, ...seated.events] };

@@ -230,7 +230,8 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
   const { membership, sessionUuid } = state;
   if (notice.type === 'machine.detected' || notice.type === 'machine.greeting_ended') return hearDetection(state, notice, now);
   if (notice.type === 'room.joined') return member(state, memberJoined(sessionUuid, membership, notice.room));
-  if (notice.type === 'room.left') return member(state, memberLost(sessionUuid, membership, notice.room));
+  if (notice.type === 'room.left')
+    return notice.isAsked === true ? stay(state) : member(state, memberLost(sessionUuid, membership, notice.room));
   if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
   if ('recordingUuid' in notice) return hearRecordingNotice(state, notice);
   if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);

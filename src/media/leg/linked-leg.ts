@@ -1,5 +1,7 @@
 /** A WebRTC leg, and the port that all of them share (native/plane/webrtc/webrtc_port.h). */
+import { getSystemErrorName } from 'node:util';
 import type { Log } from '../../log.ts';
+import { startError } from '../../start-error.ts';
 import type { WebrtcLeg, WebrtcLegOptions } from '../audio.ts';
 import { native } from '../native.ts';
 import { LINK_STATES, NOTICE, type NoticeRecord } from '../worker/notice.ts';
@@ -50,7 +52,7 @@ export function openWebrtcPort(listen: WebrtcListen, consentMs: number, log: Log
     log.warn({ host, port, errno }, 'WebRTC is off: its port cannot be bound (see WEBRTC_LISTEN)');
     return undefined;
   }
-  if (errno !== 0) throw new Error(`WEBRTC_LISTEN: ${host} port ${port} cannot be bound (errno ${errno})`);
+  if (errno !== 0) throw startError('WEBRTC_LISTEN', `port ${port} of ${host} cannot be bound`, getSystemErrorName(-errno));
   return { number, port: bound, fingerprint: native.webrtcFingerprint(number) };
 }
 

@@ -161,14 +161,20 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
     this.#room = undefined;
   }
 
-  /** Whether the seat whose end the plane tells is an earlier one, while the leg has another in the same room. */
-  #isOfEarlierSeat(room: number): boolean {
+  /**
+   * The plane tells the end of a seat. That of one which was given up is told as asked for, because the next order to
+   * join the same room may be under way already; nothing is told while the leg has another seat in that room.
+   */
+  #seatEnded(room: number): void {
     const before = this.#givenUp.get(room) ?? 0;
     if (before > 1) this.#givenUp.set(room, before - 1);
     else this.#givenUp.delete(room);
-    if (before > 0) return this.#room === room;
+    if (before > 0) {
+      if (this.#room !== room) this.notify({ type: 'room.left', room, isAsked: true });
+      return;
+    }
     if (this.#room === room) this.#room = undefined;
-    return false;
+    this.notify({ type: 'room.left', room });
   }
 
   setMuted(muted: boolean): void {
@@ -240,7 +246,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
         this.notify({ type: 'room.joined', room: record.a });
         break;
       case NOTICE.roomLeft:
-        if (!this.#isOfEarlierSeat(record.a)) this.notify({ type: 'room.left', room: record.a });
+        this.#seatEnded(record.a);
         break;
       case NOTICE.voice:
         this.notify({ type: 'voice', talking: record.a === 1 });

@@ -154,9 +154,18 @@ const TRANSFERS_AND_MACHINES = {
 } as const;
 
 const WEBSOCKETS = {
-  WebsocketConnectedEvent: toldOfSession('websocket.connected', 'The connection to the WebSocket server was made.', {
-    operation_uuid: operationUuid,
-  }),
+  WebsocketConnectedEvent: toldOfSession(
+    'websocket.connected',
+    'The connection to the WebSocket server was made.',
+    { operation_uuid: operationUuid },
+    {
+      subprotocol: {
+        type: 'string',
+        description:
+          'What the server agreed to, and `twilio` where that was asked for. Left out where it agreed to none: its text messages are ignored.',
+      },
+    },
+  ),
   WebsocketDisconnectedEvent: toldOfSession('websocket.disconnected', 'The connection is over.', {
     reason: oneOfWords<WebSocketClosed>({
       remote_closed: true,

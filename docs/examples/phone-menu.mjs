@@ -1,0 +1,171 @@
+// What a TwiML application does with <Gather>, <Play>, <Dial>, <Record> and status callbacks: a menu by keys. 1 plays the hours,
+// 2 puts the caller through to a person, 3 takes a message, and so does a person who is not there.
+// Plain Node: APP=app_… KEY=… FROM=+15550001 PERSON=+15550100 node phone-menu.mjs
+// STATUS_URL is the statusCallback of an application that has one: it is sent CallSid, CallStatus and CallDuration as by Twilio.
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { FROM, PERSON, RING_SEC = '20', STATUS_URL } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+
+const call = async (method, path, body) => {
+  const response = await fetch(SIDETONE_URL + path, {
+    method,
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) console.log(path, response.status, answer.message);
+  return answer;
+};
+const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
+const play = (session, ...names) => order(session, 'playback/play', { type: 'files', urls: names.map(file) });
+const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
+
+/** The callers, by session_uuid, each with what is heard now. A real application has a table for them. */
+const callers = new Map();
+
+/** <Gather numDigits="1">: keys that are not valid count for nothing, and no key is a terminator. */
+const menu = (caller) =>
+  order(caller, 'dtmf/collect', { prompt_files: [file('menu')], max_digits: 1, valid_digits: '123', terminators: [] });
+
+const steps = {
+  'session.created': (event) => order(event.session_uuid, 'answer'),
+  'session.answered': (event) => {
+    if (callers.has(event.client_state)) return; // The person, who is in the Room already.
+    callers.set(event.session_uuid, { hears: 'menu', tries: 0 });
+    return menu(event.session_uuid);
+  },
+  'digits.collected': (event) => {
+    const state = callers.get(event.session_uuid);
+    if (state === undefined || event.reason === 'session_ended') return;
+    // No key in time: asked three times, as by a <Redirect> to the <Gather>.
+    if (event.status !== 'success') return ++state.tries < 3 ? menu(event.session_uuid) : hangUp(event.session_uuid);
+    console.log('key', event.digits);
+    if (event.digits === '2') return putThrough(event.session_uuid, state);
+    if (event.digits === '3') return takeMessage(event.session_uuid, state);
+    state.hears = 'hours';
+    return play(event.session_uuid, 'hours');
+  },
+  'playback.ended': async (event) => {
+    const state = callers.get(event.session_uuid);
+    if (event.reason !== 'completed' || state === undefined) return;
+    if (state.hears === 'hours') return menu(event.session_uuid);
+    if (state.hears !== 'beep') return;
+    state.hears = 'nothing';
+    const events = { enable_voice_activity_events: true, voice_activity_config: { silence_duration_ms: 3000 } };
+    await order(event.session_uuid, 'recordings', { direction: 'both', channels: 'mono', ...events });
+    console.log('records a message');
+  },
+  // <Record finishOnKey="#" timeout="3">.
+  'dtmf.received': (event) =>
+    event.digit === '#' && callers.get(event.session_uuid)?.hears === 'nothing' && hangUp(event.session_uuid),
+  'recording.speech.ended': (event) => hangUp(event.session_uuid),
+  'recording.ended': (event) => console.log('message', event.duration, event.pull_url),
+  'session.ended': async (event) => {
+    const caller = callers.has(event.session_uuid) ? event.session_uuid : event.client_state;
+    const state = callers.get(caller);
+    if (state === undefined) return;
+    if (caller !== event.session_uuid && !event.answered) return nobody(caller, state, event.hangup_cause);
+    // One of the two hung up: the other one would stay in an empty Room.
+    callers.delete(caller);
+    await close(caller, state);
+  },
+};
+
+/** <Dial>: both meet in a Room, whose music is the ringing tone that the caller hears meanwhile. */
+async function putThrough(caller, state) {
+  state.hears = 'ringing';
+  state.room = (await call('POST', '/api/v1/rooms', { hold_music_url: file('ringing') })).room_id;
+  await call('POST', `/api/v1/rooms/${state.room}/members`, { session_uuid: caller });
+  // With client_state the events of this call name the caller, also those that come before the answer to this request.
+  const dial = { from: FROM, to: PERSON, ring_timeout_sec: Number(RING_SEC), room_id: state.room, client_state: caller };
+  state.person = (await call('POST', '/v1/sessions:dial', dial)).session_uuid;
+  if (!callers.has(caller)) return close(caller, state); // The caller has hung up before these answers came.
+  if (state.person === undefined) await nobody(caller, state, 'refused');
+}
+
+/** What DialCallStatus says after a <Dial> is the `hangup_cause` of the second call. */
+async function nobody(caller, state, cause) {
+  console.log('nobody is there:', cause);
+  await call('DELETE', `/api/v1/rooms/${state.room}/members/${caller}`);
+  await takeMessage(caller, state);
+}
+
+async function takeMessage(caller, state) {
+  state.hears = 'beep';
+  await play(caller, 'sorry', 'beep');
+}
+
+/** Hangs up both and closes their Room. A Session that has ended already answers so, and that is no error. */
+async function close(caller, { person, room }) {
+  for (const session of [caller, person]) if (session) await hangUp(session);
+  if (room) await call('DELETE', `/api/v1/rooms/${room}`);
+}
+
+/** Twilio's CallStatus. */
+const STATUS = { 'session.created': 'ringing', 'session.ringing_started': 'ringing', 'session.answered': 'in-progress' };
+const ENDED = {
+  completed: 'completed',
+  busy: 'busy',
+  rejected: 'busy',
+  timeout: 'no-answer',
+  not_answered: 'no-answer',
+  cancelled: 'canceled',
+};
+
+async function tellStatus({ event, session_uuid, hangup_cause, duration_seconds }) {
+  const status = event === 'session.ended' ? (ENDED[hangup_cause] ?? 'failed') : STATUS[event];
+  if (!STATUS_URL || status === undefined) return;
+  const body = new URLSearchParams({ CallSid: session_uuid, CallStatus: status });
+  if (event === 'session.ended') body.set('CallDuration', duration_seconds);
+  await fetch(STATUS_URL, { method: 'POST', body });
+}
+
+// What fails, as when the platform is away, is told and does not end the program.
+process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
+
+/** The events that were handled lately. They may come twice. */
+const handled = new Set();
+
+const TONES = { '/menu.wav': 550, '/hours.wav': 660, '/ringing.wav': 440, '/sorry.wav': 220, '/beep.wav': 1000 };
+
+const server = createServer(async (request, response) => {
+  const tone = TONES[request.url ?? ''];
+  if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
+  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  if (handled.has(request.headers['webhook-id'])) return;
+  if (handled.size === 10_000) handled.clear();
+  handled.add(request.headers['webhook-id']);
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
+  await Promise.all([tellStatus(event), steps[event.event]?.(event)]);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
+
+const here = () => `http://127.0.0.1:${server.address().port}`;
+const file = (name) => `${here()}/${name}.wav`;
+
+/** A tone of half a second, where a real application has a voice: 8 kHz, 16-bit, mono. */
+function wav(hz) {
+  const rate = 8000;
+  const samples = rate / 2;
+  const bytes = Buffer.alloc(44 + samples * 2);
+  bytes.write('RIFF', 0);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  bytes.write('WAVEfmt ', 8);
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(rate, 24);
+  bytes.writeUInt32LE(rate * 2, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36);
+  bytes.writeUInt32LE(samples * 2, 40);
+  for (let at = 0; at < samples; at++) bytes.writeInt16LE(Math.round(6000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
+  return bytes;
+}
