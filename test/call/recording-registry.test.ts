@@ -84,7 +84,10 @@ describe('the desk of recordings', () => {
       storage: place,
       volumeId,
       rows: {
-        get: async (recordingUuid) => rows.get(recordingUuid),
+        get: async (recordingUuid) => {
+          const found = rows.get(recordingUuid);
+          return found && { ...found, durationMs: lengths.get(recordingUuid) ?? undefined };
+        },
         unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
         unmended: async () =>
           [...rows.values()].filter(({ recordingUuid, endedAt }) => endedAt !== undefined && lengths.get(recordingUuid) === null),
@@ -373,5 +376,23 @@ describe('the desk of recordings', () => {
       volumeId: 'volume',
     });
     await expect(desk.media('rec_cut')).rejects.toThrow('away');
+  });
+
+  test('of a Room, or without a known length, is found by its name, and stays where the object store cannot be reached', async () => {
+    row('rec_over', { endedAt: 1_000, sessionUuid: undefined, roomId: 'r1' });
+    lengths.set('rec_over', null);
+    expect(await desk.find('app_2', 'rec_over')).toBeUndefined();
+    const found = await desk.find('app_1', 'rec_over');
+    expect(found).toMatchObject({ room_id: 'r1', state: 'ended', media_url: 'pull rec_over' });
+    expect(Object.keys(found ?? {})).not.toContain('duration');
+    expect(Object.keys(found ?? {})).not.toContain('session_uuid');
+    const { remove } = storage;
+    storage.remove = () => Promise.reject(new ObjectError('away', 'ECONNREFUSED'));
+    expect(await desk.remove('app_1', 'rec_over')).toBe('out_of_reach');
+    expect(await desk.find('app_1', 'rec_over')).toMatchObject({ state: 'ended' });
+    storage.remove = remove;
+    expect(await desk.remove('app_2', 'rec_over')).toBeUndefined();
+    expect(await desk.remove('app_1', 'rec_over')).toBe('removed');
+    expect(await desk.find('app_1', 'rec_over')).toMatchObject({ state: 'removed', media_url: '', expires_at: '' });
   });
 });

@@ -226,6 +226,8 @@ function admitting(): Partial<HttpDeps> {
       use: () => undefined,
       isLive: () => true,
       list: async () => [recording],
+      find: async () => undefined,
+      remove: async () => undefined,
       media: async () => undefined,
     },
     messages: { send: answer, get: async () => message, list: async () => [] },

@@ -101,4 +101,40 @@ describe.skipIf(!sippInstalled)('the URLs of a recording', () => {
     expect((await fetched(available?.live_url)).status).toBe(404);
     expect((await fetched(`${ended?.pull_url}0`)).status).toBe(403);
   }, 30_000);
+
+  test('are had anew by the name of the recording, by its own application alone, until it removes it', async () => {
+    const other = await platform.application(receiver.url, '+15550003');
+    const caller = await call({ platform, receiver, app }, 440);
+    const path = `/v1/sessions/${caller.sessionUuid}/recordings`;
+    const made = await platform.api(app, 'POST', path, { direction: 'both', channels: 'mono' });
+    const uuid = String(made.body.recording_uuid);
+    const named = (method: string, by = app, name = uuid) => platform.api(by, method, `/v1/recordings/${name}`);
+    await receiver.event('recording.became_available', caller.sessionUuid);
+    const active = await named('GET');
+    expect(active.body).toMatchObject({ recording_uuid: uuid, session_uuid: caller.sessionUuid, state: 'active', ended_at: '' });
+    expect(active.body).not.toHaveProperty('duration');
+    const growing = new Listener(await fetched(active.body.media_url));
+    await growing.until(HEADER_BYTES + 1.1 * BYTES_PER_SEC);
+    expect((await named('DELETE')).status).toBe(409);
+    await hangUp({ platform, receiver, app }, caller);
+    await growing.over;
+
+    const ended = await named('GET');
+    const { duration } = receiver.of(caller.sessionUuid).find(({ event }) => event === 'recording.ended')?.body ?? {};
+    expect(ended.body).toMatchObject({ state: 'ended', duration, expires_at: expect.stringMatching(/Z$/) });
+    const whole = await fetched(ended.body.media_url);
+    expect([whole.status, (await whole.arrayBuffer()).byteLength]).toEqual([200, growing.bytes.length]);
+    for (const method of ['GET', 'DELETE']) {
+      expect((await named(method, other)).body).toMatchObject({ code: 'not_found', message: 'Recording not found' });
+      for (const name of [`rec_${crypto.randomUUID()}`, 'rec_', uuid.toUpperCase()])
+        expect((await named(method, app, name)).status).toBe(404);
+    }
+
+    expect((await named('DELETE')).status).toBe(204);
+    const removed = { state: 'removed', duration, media_url: '', expires_at: '' };
+    expect((await named('GET')).body).toMatchObject(removed);
+    expect((await fetched(ended.body.media_url)).status).toBe(410);
+    await expect(readFile(join(platform.dataDir, 'recordings', `${uuid}.wav`))).rejects.toThrow('ENOENT');
+    expect((await named('DELETE')).status).toBe(204);
+  }, 30_000);
 });

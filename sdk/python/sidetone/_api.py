@@ -283,6 +283,14 @@ class Recordings:
         """Stop the recording of a Room."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/record/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
+    def find(self, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Find a recording, also after its call, with a fresh URL."""
+        return self._transport.request("GET", f"/v1/recordings/{quote(recording_uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def remove(self, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
+        """Remove a recording that is over, before its retention is; its URLs are 410 from then on."""
+        self._transport.request("DELETE", f"/v1/recordings/{quote(recording_uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
 
 class App:
     def __init__(self, transport: Transport) -> None:

@@ -974,6 +974,21 @@ export type SipFacts = {
   readonly verstat?: string;
 };
 
+export type StoredRecording = {
+  readonly recording_uuid: string;
+  readonly state: "active" | "ended" | "removed";
+  readonly created_at: string;
+  /** RFC 3339; empty while there is none. */
+  readonly ended_at: string;
+  readonly media_url: string;
+  /** RFC 3339; empty while there is none. */
+  readonly expires_at: string;
+  readonly session_uuid?: string;
+  readonly room_id?: string;
+  /** Seconds, rounded down; absent before the end. */
+  readonly duration?: number;
+};
+
 export type WebrtcToken = {
   readonly token_id: string;
   readonly token: string;
@@ -1681,6 +1696,16 @@ export class Recordings {
   /** Stop the recording of a Room. */
   stopRoom(roomId: string, options: RequestOptions = {}): Promise<RoomOperation> {
     return this.#transport.request('POST', `/api/v1/rooms/${encodeURIComponent(roomId)}/playback/record/stop`, { ...options });
+  }
+
+  /** Find a recording, also after its call, with a fresh URL. */
+  find(recordingUuid: string, options: RequestOptions = {}): Promise<StoredRecording> {
+    return this.#transport.request('GET', `/v1/recordings/${encodeURIComponent(recordingUuid)}`, { ...options });
+  }
+
+  /** Remove a recording that is over, before its retention is; its URLs are 410 from then on. */
+  remove(recordingUuid: string, options: RequestOptions = {}): Promise<void> {
+    return this.#transport.request('DELETE', `/v1/recordings/${encodeURIComponent(recordingUuid)}`, { ...options });
   }
 }
 

@@ -22,6 +22,25 @@ export interface RecordingView {
   readonly expires_at: string;
 }
 
+/** A recording by its name, under way, over or removed. It belongs to a Session or a Room. */
+export interface RecordedView {
+  readonly recording_uuid: string;
+  readonly session_uuid?: string;
+  readonly room_id?: string;
+  readonly state: 'active' | 'ended' | 'removed';
+  readonly created_at: string;
+  /** `""` before the end. */
+  readonly ended_at: string;
+  /** Whole seconds, rounded down, once it is over and they are known. */
+  readonly duration?: number;
+  /** `""` once it is removed, as the one below. */
+  readonly media_url: string;
+  readonly expires_at: string;
+}
+
+/** What came of a removal. `active`: the recording is not over. `out_of_reach`: the object store does not answer. */
+export type Removal = 'removed' | 'active' | 'out_of_reach';
+
 /** The recording that a signed URL leads to. */
 export type RecordingMedia =
   /**
@@ -53,6 +72,12 @@ export interface Recordings {
   isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined;
   /** The live ones of a Session, oldest first. Undefined: it is no live Session of the application. */
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
+  /** A recording of the application by its name, also after its end. Undefined: it has none of that name. */
+  find(appUuid: string, recordingUuid: string): Promise<RecordedView | undefined>;
+  /**
+   * Removes a recording of the application that is over. Undefined: there is none of that name.
+   */
+  remove(appUuid: string, recordingUuid: string): Promise<Removal | undefined>;
   /**
    * Finds a recording of any application, since a signed URL is the capability. Undefined when there is none of that
    * name. Rejects when the store cannot be reached.

@@ -5,6 +5,7 @@
 import { Shares } from '../../bounds/shares.ts';
 import type { Clock } from '../../clock.ts';
 import { timestamp } from '../../clock.ts';
+import type { StoredRecordingRow } from '../../database/call/recordings.ts';
 import type { Journal } from '../../database/journal/journal.ts';
 import type { RecordingChange, RecordingRow } from '../../database/journal/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
@@ -28,9 +29,10 @@ import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { isMissing, sizeOf } from '../../recording-storage/file/local-file.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
-import type { RecordingMedia, RecordingStoreUse, Recordings, RecordingView } from '../ports/recordings.ts';
+import type { RecordedView, RecordingMedia, RecordingStoreUse, Recordings, RecordingView, Removal } from '../ports/recordings.ts';
 import { untilStored } from '../until-stored.ts';
 import { KeptRecordings, type KeptRows } from './kept-recordings.ts';
+import { recordedView, removeRecorded } from './recorded.ts';
 import { RecordingRetention, type RetentionRows } from './recording-retention.ts';
 
 const STORE_FULL_RETRY_SEC = 30;
@@ -61,7 +63,7 @@ export interface RecordingRegistryOptions {
   readonly rings?: RecordingRings | undefined;
   readonly rows: RetentionRows &
     KeptRows & {
-      get(recordingUuid: string): Promise<RecordingRow | undefined>;
+      get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
       unfinished(own: boolean): Promise<readonly RecordingRow[]>;
       unmended(volumeId: string): Promise<readonly RecordingRow[]>;
       mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
@@ -378,6 +380,19 @@ export class RecordingRegistry implements Recordings {
       live_url: links?.liveUrl ?? '',
       expires_at: links === undefined ? '' : timestamp(links.expiresAt),
     };
+  }
+
+  async find(appUuid: string, recordingUuid: string): Promise<RecordedView | undefined> {
+    const { rows, clock } = this.#options;
+    const row = await rows.get(recordingUuid);
+    return row?.appUuid === appUuid ? recordedView(row, this.links(recordingUuid, clock.now())) : undefined;
+  }
+
+  async remove(appUuid: string, recordingUuid: string): Promise<Removal | undefined> {
+    const { rows, storage, clock } = this.#options;
+    const row = await rows.get(recordingUuid);
+    if (row?.appUuid !== appUuid || storage === undefined) return undefined;
+    return await removeRecorded(row, { rows, storage, clock });
   }
 
   async media(recordingUuid: string): Promise<RecordingMedia | undefined> {

@@ -6,8 +6,14 @@ import { coalesce } from '../journal/coalesce.ts';
 import type { RecordingRow } from '../journal/recording-rows.ts';
 import { recordings } from '../schema.ts';
 
+/** The row of a recording, with what its end has told. */
+export interface StoredRecordingRow extends RecordingRow {
+  /** The length of the sound. It is undefined before the end, and where the file was out of reach then. */
+  readonly durationMs: number | undefined;
+}
+
 export interface RecordingStore {
-  get(recordingUuid: string): Promise<RecordingRow | undefined>;
+  get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
   /**
    * Lists recordings without an end on volumes that no live node has: what processes left behind. `own` counts this
    * process's volume among them, which is right only before its first recording.
@@ -37,7 +43,7 @@ export interface RecordingStore {
 export function recordingStore(database: Database, nodeId: string, mayRemove: () => Promise<boolean>): RecordingStore {
   return {
     mayRemove,
-    get: coalesce<string, RecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
+    get: coalesce<string, StoredRecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
     unfinished: async (own) => {
       const left = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
         AND NOT (n.node_id = ${nodeId} AND ${own}::boolean))`;
@@ -148,7 +154,10 @@ async function removalsOf(database: Database, recordingUuids: readonly string[])
 }
 
 /** Reads many recordings in one statement: one entry for each uuid, in the same order. */
-async function loadRecordings(database: Database, uuids: readonly string[]): Promise<readonly (RecordingRow | undefined)[]> {
+async function loadRecordings(
+  database: Database,
+  uuids: readonly string[],
+): Promise<readonly (StoredRecordingRow | undefined)[]> {
   const rows = await database.run((on) =>
     on
       .select()
@@ -159,7 +168,7 @@ async function loadRecordings(database: Database, uuids: readonly string[]): Pro
   return uuids.map((uuid) => found.get(uuid));
 }
 
-const recordingRow = (row: typeof recordings.$inferSelect): RecordingRow => ({
+const recordingRow = (row: typeof recordings.$inferSelect): StoredRecordingRow => ({
   recordingUuid: row.recordingUuid,
   appUuid: row.appUuid,
   sessionUuid: row.sessionUuid ?? undefined,
@@ -170,5 +179,6 @@ const recordingRow = (row: typeof recordings.$inferSelect): RecordingRow => ({
   traceparent: row.traceparent,
   createdAt: row.createdAt,
   endedAt: row.endedAt ?? undefined,
+  durationMs: row.durationMs ?? undefined,
   removedAt: row.removedAt ?? undefined,
 });

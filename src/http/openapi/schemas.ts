@@ -191,6 +191,21 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     live_url: text,
     expires_at: timeOrNone,
   }),
+  StoredRecording: object(
+    {
+      recording_uuid: text,
+      state: { enum: ['active', 'ended', 'removed'] },
+      created_at: time,
+      ended_at: timeOrNone,
+      media_url: text,
+      expires_at: timeOrNone,
+    },
+    {
+      session_uuid: uuid,
+      room_id: uuid,
+      duration: { type: 'integer', description: 'Seconds, rounded down; absent before the end.' },
+    },
+  ),
   RecordingList: listOf('recordings', 'Recording'),
   Message: object(MESSAGE),
   MessageList: listOf('messages', 'Message'),

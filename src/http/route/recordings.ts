@@ -5,10 +5,11 @@
 import type { Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
-import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
+import { isRecordingUuid } from '../../id.ts';
+import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Find, RequestContext, Route } from '../request-context.ts';
-import { ok } from '../request-context.ts';
+import { noContent, ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -64,10 +65,58 @@ const command = {
 } as const;
 const ALL = '/v1/sessions/:uuid/recordings';
 const ONE = `${ALL}/:recording_uuid`;
+const BY_NAME = '/v1/recordings/:recording_uuid';
 
 export const recordingRoutes = (sessions: Sessions, rooms: Rooms, recordings: Recordings): readonly Route[] => [
   ...sessionRoutes(sessions, recordings),
   ...roomRoutes(rooms, recordings),
+  ...namedRoutes(recordings),
+];
+
+const OUT_OF_REACH = 'The recording store cannot be reached. See Retry-After header.';
+
+const named = {
+  auth: 'application',
+  tag: 'Recordings',
+  resource: 'Recording',
+  path: BY_NAME,
+  buckets: ['recording_get'],
+} as const;
+
+/** Recordings by their own names, also after the end of their calls (an extension). */
+const namedRoutes = (recordings: Recordings): readonly Route[] => [
+  route(
+    {
+      ...named,
+      method: 'GET',
+      summary: 'Find a recording, also after its call, with a fresh URL',
+      success: [200, 'The recording; `state` is `active`, `ended` or `removed`.'],
+    },
+    async ({ appUuid, params }) => {
+      const uuid = params.recording_uuid ?? '';
+      const found = isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
+      return found && (() => ok({ ...found }));
+    },
+  ),
+  route(
+    {
+      ...named,
+      method: 'DELETE',
+      summary: 'Remove a recording that is over, before its retention is; its URLs are 410 from then on',
+      success: [204, 'Removed, by this request or before.'],
+    },
+    async ({ appUuid, params }) => {
+      const uuid = params.recording_uuid ?? '';
+      const found = isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
+      if (found === undefined) return undefined;
+      return async () => {
+        const outcome = await recordings.remove(appUuid, uuid);
+        if (outcome === undefined) return problems.notFound('Recording');
+        if (outcome === 'active') return problems.conflict('Recording is not over yet: stop it first');
+        return outcome === 'removed' ? noContent : problems.unavailable(OUT_OF_REACH, MEDIA_RETRY_AFTER_SEC);
+      };
+    },
+  ),
 ];
 
 const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Route[] => [

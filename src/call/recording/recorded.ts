@@ -1,0 +1,51 @@
+/**
+ * A recording by its name alone, also after the end of its call: what an application keeps, a fresh URL to it, and its
+ * removal before its retention is over (an extension of the interface, whose list and inspection show live ones only).
+ */
+import { type Clock, timestamp } from '../../clock.ts';
+import type { StoredRecordingRow } from '../../database/call/recordings.ts';
+import type { RecordingLinks } from '../../event/recording-event.ts';
+import { ObjectError } from '../../recording-storage/s3/object-error.ts';
+import type { RecordingStorage } from '../../recording-storage/storage.ts';
+import type { RecordedView, Removal } from '../ports/recordings.ts';
+
+interface RecordedRows {
+  get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
+  removed(recordingUuids: readonly string[], at: number): Promise<void>;
+}
+
+/** What an application is shown of a recording that is its own. `links`: those of one that is not removed. */
+export function recordedView(row: StoredRecordingRow, links: RecordingLinks): RecordedView {
+  const { recordingUuid, sessionUuid, roomId, createdAt, endedAt, removedAt, durationMs } = row;
+  const isRemoved = removedAt !== undefined;
+  return {
+    recording_uuid: recordingUuid,
+    ...(sessionUuid === undefined ? { room_id: roomId ?? '' } : { session_uuid: sessionUuid }),
+    state: isRemoved ? 'removed' : endedAt === undefined ? 'active' : 'ended',
+    created_at: timestamp(createdAt),
+    ended_at: endedAt === undefined ? '' : timestamp(endedAt),
+    ...(durationMs === undefined ? {} : { duration: Math.floor(durationMs / 1000) }),
+    media_url: isRemoved ? '' : links.mediaUrl,
+    expires_at: isRemoved ? '' : timestamp(links.expiresAt),
+  };
+}
+
+/**
+ * Removes a recording that is over. Its URLs are 410 from then on. A file on the disk of another node goes with that
+ * node's next sweep (`recording-retention.ts`). Where the object store cannot be reached, all is as before.
+ */
+export async function removeRecorded(
+  { recordingUuid, endedAt, removedAt }: StoredRecordingRow,
+  { storage, rows, clock }: { readonly storage: RecordingStorage; readonly rows: RecordedRows; readonly clock: Clock },
+): Promise<Removal> {
+  if (endedAt === undefined) return 'active';
+  if (removedAt !== undefined) return 'removed';
+  try {
+    await storage.remove(recordingUuid);
+  } catch (error) {
+    if (error instanceof ObjectError) return 'out_of_reach';
+    throw error;
+  }
+  await rows.removed([recordingUuid], clock.now());
+  return 'removed';
+}
