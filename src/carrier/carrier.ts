@@ -28,7 +28,8 @@ import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
-import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
+import { type BoundPort, type Listener, openListener } from './socket/listener.ts';
+import { audioAddress, versionOf } from './socket/own-address.ts';
 import { Strays } from './strays.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
@@ -222,7 +223,7 @@ class SipCarrier implements Carrier {
   }
 
   async open(): Promise<void> {
-    const { listen, tls, advertise, clock, log } = this.#options;
+    const { listen, tls, advertise = [], clock, log } = this.#options;
     const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isKnown = (address: string) => this.#isKnown(address);
@@ -459,18 +460,21 @@ class SipCarrier implements Carrier {
     transport: Peer['transport'] | undefined,
     release: () => void,
   ): PhoneLegOptions {
-    const { clock, media, rtpHost = '127.0.0.1' } = this.#options;
-    const advertise = trunk.settings.advertise ?? this.#options.advertise;
-    const own = advertise ?? (rtpHost === '::' || rtpHost === '0.0.0.0' ? address() : rtpHost);
+    const { clock, media, advertise = [], rtpHost = '127.0.0.1' } = this.#options;
+    const ports = this.#sockets?.ports ?? [];
+    const advertised = trunk.settings.advertise === undefined ? advertise : [trunk.settings.advertise];
+    const towards = (far: string) => audioAddress(rtpHost, ports, advertised, far);
+    const sdpHost = () => towards(address()) ?? towards(rtpHost) ?? rtpHost;
     return {
-      family: own.includes(':') ? 6 : 4,
+      family: versionOf(sdpHost()) === 6 ? 6 : 4,
       driver: this.#driver,
       media,
       trunk: trunk.name,
       transfers: transfersOf(trunk),
       codecs: trunkCodecs(trunk, media.codecs),
       srtp: srtpOf(trunk, transport, media.srtpSuites, systemRandom),
-      sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
+      sdpHost,
+      sdpHostTowards: towards,
       sessionId: ++this.#lastSession,
       rtpSources: () => [address(), ...trunk.inboundCidrs],
       wait: (ms, then) => clock.at(clock.now() + ms, then),

@@ -183,7 +183,7 @@ const rangeOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.p
 export function advertisedCheck(settings: Config, farEnds: readonly string[]): Check {
   const name = 'advertised_address';
   const { advertise, listen } = settings.sip;
-  const hosts = advertise === undefined ? listen.map(({ host }) => host) : [advertise];
+  const hosts = advertise.length === 0 ? listen.map(({ host }) => host) : advertise;
   const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
   const own = Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
   const outside = farEnds.filter((address) => rangeOf(address) !== 'loopback');
@@ -201,8 +201,8 @@ export function advertisedCheck(settings: Config, farEnds: readonly string[]): C
   const reachable = hosts.flatMap((host) => (isAny(host) ? own.filter((address) => rangeOf(address) !== 'loopback') : [host]));
   if (isPublicTrunk && reachable.every((host) => rangeOf(host) !== 'unicast' && rangeOf(host) !== 'name'))
     return warning(name, `${reachable.join(', ')} is private, and a trunk is on the Internet`, remedy);
-  if (advertise !== undefined && rangeOf(advertise) === 'private' && !own.includes(advertise))
-    return warning(name, `${advertise} is no address of this machine`, remedy);
+  const foreign = advertise.find((host) => rangeOf(host) === 'private' && !own.includes(host));
+  if (foreign !== undefined) return warning(name, `${foreign} is no address of this machine`, remedy);
   return ok(name, told);
 }
 

@@ -3,18 +3,15 @@
  * own.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';
-import { hexHash } from '../../src/hash.ts';
 import {
   SIP_CONNECTION_IDLE_MS,
   SIP_CONNECTION_IDLE_PERIODS_MAX,
   SIP_FIRST_MESSAGE_MS,
   SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
 } from '../../src/limits.ts';
-import { digestSecrets } from '../../src/sip/message/digest-server.ts';
-import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+import { Alice } from './device-directory.ts';
 import { asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer } from './raw-peer.ts';
@@ -24,22 +21,6 @@ const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-/** A directory of one device, alice. */
-class Alice implements DeviceDirectory {
-  readonly size = 1;
-  bound: readonly Binding[] = [];
-  find = (username: string) =>
-    username === 'alice'
-      ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
-      : undefined;
-  bindings = async () => this.bound;
-  change = async (_: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) => {
-    const outcome = decide(this.bound.map((each) => ({ ...each, holder: 'here' })));
-    if (outcome.status === 200) this.bound = outcome.bound;
-    return outcome;
-  };
-}
 
 async function open() {
   const clock = new VirtualClock();

@@ -40,9 +40,11 @@ export interface PhoneLegOptions {
   readonly codecs: readonly AudioCodec[];
   /** How the audio is encrypted. Undefined: it is in clear. */
   readonly srtp: SrtpTerms | undefined;
-  /** The address to write into SDP. `bound` is the one that the media plane bound. */
-  sdpHost(bound: string): string;
-  /** The IP version of our RTP ports. */
+  /** The address to write into SDP: of the IP version of the far end's signalling, where our RTP ports speak it. */
+  sdpHost(): string;
+  /** The same for audio that goes there. Undefined where our RTP ports do not speak its IP version. */
+  sdpHostTowards(far: string): string | undefined;
+  /** The IP version of the first of these. */
   readonly family: 4 | 6;
   readonly sessionId: number;
   /** The version of `o=` that another node used last. */
@@ -133,11 +135,10 @@ export abstract class PhoneLeg implements Leg {
     return this.#negotiation;
   }
 
-  /** Another description of the same ports, in clear, for a far end to which no keys are sent. */
-  protected async describeInClear(): Promise<Negotiation | undefined> {
+  /** Another description of the same ports, for a far end there. `isClear`: no keys are sent to it. */
+  protected async describeTowards(far: string, isClear: boolean): Promise<Negotiation | undefined> {
     const described = await this.describe();
-    if (described === undefined || this.#rtp === undefined || this.options.srtp === undefined || this.#isClear) return described;
-    return this.#newNegotiation(this.#rtp, true);
+    return described === undefined || this.#rtp === undefined ? undefined : this.#newNegotiation(this.#rtp, isClear, far);
   }
 
   /** The far end has answered this one of the descriptions. */
@@ -145,12 +146,13 @@ export abstract class PhoneLeg implements Leg {
     this.#negotiation = negotiation;
   }
 
-  #newNegotiation(rtp: RtpLeg, isClear: boolean): Negotiation {
+  #newNegotiation(rtp: RtpLeg, isClear: boolean, far?: string): Negotiation {
     const { srtp } = this.options;
     // An offer of ours in the 200 to an INVITE without one cannot be made again in clear.
     const isOpportunistic = this.#direction === 'inbound' && srtp?.mode === 'optional';
     return new Negotiation({
-      host: this.options.sdpHost(rtp.host),
+      host: (far === undefined ? undefined : this.options.sdpHostTowards(far)) ?? this.options.sdpHost(),
+      hostTowards: (remote) => this.options.sdpHostTowards(remote),
       port: rtp.port,
       codecs: this.options.codecs,
       sessionId: this.options.sessionId,
