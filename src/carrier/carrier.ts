@@ -19,7 +19,7 @@ import { AgentDriver } from './agent-driver.ts';
 import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
-import { DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
+import { DEVICE_PROFILE, DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { KeepAlive } from './device/keep-alive.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
@@ -115,6 +115,7 @@ class SipCarrier implements Carrier {
       directory,
       now: () => clock.now(),
       localHost: (peer) => this.#localHost(peer),
+      isConnected: (contact) => this.#isConnected(contact),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor({
@@ -165,7 +166,8 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
-      isConnected: (binding) => this.#sockets?.isConnected(peerOf(binding)) ?? false,
+      isConnected: (binding) => this.#isConnected(binding),
+      onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, peerOf(to))),
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
         for (const binding of stored) {
@@ -375,10 +377,14 @@ class SipCarrier implements Carrier {
     this.#monitor.probeNow(name);
   }
 
-  /** The source of a message, with the profile of its trunk if it has one. */
+  #isConnected(contact: Binding): boolean {
+    return this.#sockets?.isConnected(peerOf(contact)) ?? false;
+  }
+
+  /** The source of a message, with the profile of its trunk. Whoever is heard and is no trunk is a device. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);
-    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#targets.hasTcp);
+    const profile = trunk === undefined ? DEVICE_PROFILE : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 

@@ -109,6 +109,11 @@ export const SIP_NO_TCP_MAX = 1_000;
  */
 export const SIP_CONNECTION_IDLE_MS = 100_000;
 export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
+/**
+ * A device answers a request by then, if only with 100, over the connection that it has registered over; else the
+ * connection is taken for dead (RFC 5626 §4.4.1 waits as long for the answer to a ping).
+ */
+export const SIP_FLOW_REPLY_MS = 10_000;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
 export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
 /** Resolved names kept, and for how long. */

@@ -15,6 +15,11 @@ export interface PeerProfile {
   readonly tcp?: boolean;
   /** What is said over TLS stays there, also where a Contact or Record-Route names another transport. */
   readonly staysOnTls?: boolean;
+  /**
+   * What is sent to them goes where their messages come from, as a device behind NAT asks for: over the connection that
+   * they opened (RFC 5626), and over no other, or to the address and port that their datagrams have.
+   */
+  readonly staysOnFlow?: boolean;
   /** Names the TLS certificate, key and authorities for connections to them; others have another name. */
   readonly tls?: string;
 }

@@ -224,6 +224,11 @@ export class UserAgent {
     return call;
   }
 
+  /** A device that was reached at one place is at another one: so are its calls. */
+  moved(from: Pick<Peer, 'transport' | 'host' | 'port'>, to: Peer): void {
+    for (const call of this.#calls) call.moved(from, to);
+  }
+
   /** Makes a registration that keeps itself alive once started. `name` names it in `registration` outputs. */
   register(name: string, options: Omit<RegistrationOptions, 'onState'>): Registration {
     return new Registration(this.#context, {

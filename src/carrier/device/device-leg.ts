@@ -9,6 +9,7 @@ import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import type { Negotiation } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
+import type { Peer } from '../../sip/flow.ts';
 import { NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
@@ -17,7 +18,6 @@ import { DialledLeg } from '../leg/dialled-leg.ts';
 import { displayForm } from '../leg/identity.ts';
 import { extraFields } from '../leg/outbound-leg.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
-import { peerOf } from './device-trunk.ts';
 
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
 const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
@@ -39,6 +39,8 @@ interface DeviceDial {
   contacts(): Promise<readonly Binding[]>;
   /** The terms of the call, once its contacts are known. */
   options(contacts: readonly Binding[]): PhoneLegOptions;
+  /** The peer that the contact is reached at. */
+  peerOf(contact: Binding): Peer;
   /** Our host in From. */
   localHost(contact: Binding): string;
 }
@@ -142,7 +144,7 @@ export class DeviceLeg extends DialledLeg {
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(
         {
-          peer: peerOf(contact),
+          peer: this.#dial.peerOf(contact),
           uri: contact.uri,
           from: `${display}<sip:${escapeUser(order.from)}@${formatHostPort(this.#dial.localHost(contact), undefined)}>`,
           to: `<${contact.uri}>`,

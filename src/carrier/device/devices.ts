@@ -31,6 +31,7 @@ import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
+import { LastPlaces, type Place } from './last-places.ts';
 
 /** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
 const NOBODY: DigestSecrets = { md5: '', sha256: '' };
@@ -78,6 +79,8 @@ interface DevicesOptions {
   now(): number;
   /** Whether a connection of this process to the place of a contact is up. */
   isConnected(binding: Binding): boolean;
+  /** A contact that was reached at one place is bound at another one. */
+  onMoved(from: Place, to: Binding): void;
   /** The contacts of a user have changed. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
@@ -92,6 +95,7 @@ export class Devices {
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
   readonly #known = new KnownAddresses();
+  readonly #places = new LastPlaces();
   #registering = 0;
   /** The last registration of each user that is worked on. */
   readonly #turns = new Map<string, Promise<void>>();
@@ -204,7 +208,11 @@ export class Devices {
 
   #changed(username: string, stored: readonly Binding[], removed: readonly string[]): void {
     for (const uri of removed) this.#known.forget(username, uri);
-    for (const binding of stored) this.learn(username, binding);
+    for (const binding of stored) {
+      this.learn(username, binding);
+      const before = this.#places.learn(username, binding);
+      if (before !== undefined) this.#options.onMoved(before, binding);
+    }
     this.#options.onBound(username, stored, removed);
   }
 

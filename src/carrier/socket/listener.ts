@@ -130,7 +130,8 @@ function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, reso
     if (peer.transport !== 'udp') {
       const { transport, flow, name = peer.host, profile, connectMs } = peer;
       const identity = profile?.tls ?? '';
-      streams.send({ transport, flow, host, port, name, identity, connectMs }, bytes, failed);
+      const opens = profile?.staysOnFlow !== true;
+      streams.send({ transport, flow, host, port, name, identity, opens, connectMs }, bytes, failed);
       return;
     }
     const taken = datagrams[peer.flow - 1];

@@ -288,6 +288,14 @@ export class Call implements Timed {
     if (this.#dialog !== undefined) this.#dialog.localNumber += numbers;
   }
 
+  /** The far end, which was reached at one place, is at another one. */
+  moved(from: Pick<Peer, 'transport' | 'host' | 'port'>, to: Peer): void {
+    const dialog = this.#dialog;
+    if (dialog === undefined || dialog.peer.profile?.staysOnFlow !== true) return;
+    const { transport, host, port } = dialog.peer;
+    if (transport === from.transport && host === from.host && port === from.port) dialog.peer = to;
+  }
+
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
   abandon(): void {
     this.#changes.stop();
@@ -325,6 +333,9 @@ export class Call implements Timed {
         return;
       }
       dialog.remoteNumber = number;
+      const { source } = transaction;
+      // It has another connection, or its NAT another port: that is where it is reached from now on.
+      if (dialog.peer.profile?.staysOnFlow === true && source.via === undefined) dialog.peer = source;
     }
     if (request.method === 'BYE') this.#onBye(transaction);
     else if (this.#isOver) transaction.respond(481);

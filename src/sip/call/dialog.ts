@@ -18,8 +18,8 @@ export interface Dialog {
   readonly routes: readonly string[];
   /** The far end's Contact; changes with target refresh (§12.2). */
   target: string;
-  /** The peer that the dialog's messages came from. */
-  readonly peer: Peer;
+  /** The peer that the dialog's messages came from. One that stays on its flow may have another one later. */
+  peer: Peer;
 }
 
 /** The key of a dialog among all dialogs of one user agent (RFC 3261 §12). */
@@ -137,6 +137,7 @@ export function nextHop(dialog: Dialog): Peer {
   const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
   const peer = peerOfUri(routed ?? dialog.target, dialog.peer);
   if (peer === undefined) return dialog.peer;
+  if (routed === undefined && isOnFlow(dialog.peer, peer)) return dialog.peer;
   // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
   if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
   // Descriptions may hold keys of the audio.
@@ -144,6 +145,13 @@ export function nextHop(dialog: Dialog): Peer {
   const isSame = peer.host === dialog.peer.host && peer.port === dialog.peer.port;
   return isSame ? peer : { ...peer, fallback: dialog.peer };
 }
+
+/**
+ * Whether a far end is reached on its flow, and not at its Contact: over its connection, or at the port of its
+ * datagrams where its Contact names another host. A phone on UDP without a NAT may listen on another port.
+ */
+const isOnFlow = (seen: Peer, contact: Peer): boolean =>
+  seen.profile?.staysOnFlow === true && (seen.transport !== 'udp' || contact.host !== seen.host || contact.transport !== 'udp');
 
 /** The far end of a call: the peer that it began with, and its dialog once there is one. */
 export interface FarEnd {

@@ -187,9 +187,14 @@ function serverKey(request: SipRequest, via: Via, method: string): string {
   return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${number} ${request.uri} ${via.host}:${via.port ?? ''} ${via.branch} ${method}`;
 }
 
-/** The peer that responses are sent to (RFC 3261 §18.2.2, RFC 3581 §4). `maddr` is not followed. */
+/**
+ * The peer that responses are sent to (RFC 3261 §18.2.2, RFC 3581 §4). `maddr` is not followed. Where the connection is
+ * gone, a response is worth a new one.
+ */
 function responsePeer(via: Via, source: Peer): Peer {
   const answersToSource = source.transport === 'udp' && via.parameters.has('rport');
   const port = answersToSource ? source.port : (via.port ?? defaultPort(source.transport));
-  return { ...source, port };
+  return source.profile?.staysOnFlow === true
+    ? { ...source, port, profile: { ...source.profile, staysOnFlow: false } }
+    : { ...source, port };
 }

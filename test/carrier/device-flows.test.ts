@@ -1,0 +1,204 @@
+/**
+ * The way to a device: over the connection that it opened (RFC 5626), or to where its datagrams come from, and never to
+ * a Contact that its network keeps to itself. Each Contact here is at an address where nobody of the device listens.
+ */
+import { afterEach, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import { SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { Alice } from './device-directory.ts';
+import { asUser } from './device-peer.ts';
+import { type Signals, TestCarrier, trunkTo } from './harness.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const HOST = '127.0.0.7';
+/** The address in a Contact, which is no address of the device to anybody but itself. */
+const INSIDE = '127.0.0.9';
+
+async function open(more: Parameters<typeof TestCarrier.open>[1] = {}) {
+  const devices = new Alice();
+  const elsewhere = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.200/32'] });
+  const carrier = await TestCarrier.open([elsewhere], { devices, ...more });
+  closers.push(() => carrier.close());
+  const phone = async (transport: 'udp' | 'tcp' = 'tcp', host = HOST) => {
+    const peer = await RawPeer[transport](carrier.port(transport), host);
+    closers.push(() => peer.close());
+    return peer;
+  };
+  return { carrier, devices, phone };
+}
+
+/** A listener for TCP at an address, and how many connections it took. */
+async function listener(host: string) {
+  let taken = 0;
+  const server = createServer((socket) => {
+    taken++;
+    socket.on('error', () => {}).destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  const address = server.address();
+  return { port: typeof address === 'object' && address !== null ? address.port : 0, taken: () => taken };
+}
+
+let registrations = 0;
+
+async function register(phone: RawPeer, contact: string): Promise<void> {
+  const { response } = await asUser(phone, 'REGISTER', 'alice', { contact, id: `flow${++registrations}` });
+  expect(response).toMatch(/^SIP\/2.0 200/);
+}
+
+/** Calls alice, who answers at `phone` with `contact`. */
+async function answered(carrier: TestCarrier, phone: RawPeer, contact: string) {
+  const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+  const invite = await phone.until(/^INVITE/);
+  phone.respond(invite, '200 OK', { body: sdp(), fields: `Contact: ${contact}\r\n` });
+  await phone.until(/^ACK/);
+  await signals.until('leg.answered');
+  return { leg, signals, invite };
+}
+
+async function gone(devices: Alice): Promise<void> {
+  for (let looks = 0; devices.bound.length > 0; looks++) {
+    if (looks > 1_000) throw new Error('still bound');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function endOf(signals: Signals) {
+  const signal = await signals.until('leg.ended');
+  return signal.type === 'leg.ended' ? signal.end : undefined;
+}
+
+describe('a call with a device', () => {
+  test.each(['udp', 'tcp'] as const)(
+    'over %s is acknowledged and hung up where the device is, not at its Contact',
+    async (transport) => {
+      const { carrier, phone } = await open();
+      const inside = await listener(INSIDE);
+      const contact = `<sip:alice@${INSIDE}:${inside.port};transport=${transport}>`;
+      const alice = await phone(transport);
+      await register(alice, contact);
+      const { leg } = await answered(carrier, alice, contact);
+      leg.hangup();
+      alice.respond(await alice.until(/^BYE/), '200 OK');
+      await carrier.idle();
+      expect(inside.taken()).toBe(0);
+    },
+  );
+
+  test('that the device has placed is hung up over its connection', async () => {
+    const { carrier, phone } = await open();
+    const inside = await listener(INSIDE);
+    const alice = await phone();
+    carrier.onIncoming = ({ call }) => call.leg.answer();
+    const contact = `<sip:alice@${INSIDE}:${inside.port};transport=tcp>`;
+    const { response, parts } = await asUser(alice, 'INVITE', 'alice', { contact, body: sdp() });
+    alice.send(alice.request('ACK', { ...parts, cseq: 2, to: field(response, 'To') }));
+    const [incoming] = carrier.incoming;
+    await incoming?.signals.until('leg.answered');
+    incoming?.call.leg.hangup();
+    alice.respond(await alice.until(/^BYE/), '200 OK');
+    await carrier.idle();
+    expect(inside.taken()).toBe(0);
+  });
+
+  test.each([
+    ['by its URI', '<sip:alice@127.0.0.9:5060;transport=tcp>', '<sip:alice@127.0.0.9:5060;transport=tcp>'],
+    ['by its name', '<sip:a@127.0.0.9:1>;+sip.instance="<urn:uuid:1>"', '<sip:a@127.0.0.9:2>;+sip.instance="<urn:uuid:1>"'],
+  ])('goes on over the connection that the device, known %s, registers over when the first one breaks', async (_, one, two) => {
+    const { carrier, devices, phone } = await open();
+    const before = await phone();
+    await register(before, one);
+    const { leg } = await answered(carrier, before, one);
+    before.close();
+    await gone(devices);
+    const after = await phone();
+    await register(after, two);
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
+  test('goes on over the connection that its re-INVITE comes by', async () => {
+    const { carrier, devices, phone } = await open();
+    const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;
+    const before = await phone();
+    await register(before, contact);
+    const { leg, invite } = await answered(carrier, before, contact);
+    before.close();
+    await gone(devices);
+    const after = await phone();
+    const parts = { id: field(invite, 'Call-ID'), from: `${field(invite, 'To')};tag=raw`, to: field(invite, 'From'), contact };
+    after.send(after.request('INVITE', { ...parts, body: sdp() }));
+    await after.until(/^SIP\/2.0 200/);
+    after.send(after.request('ACK', parts));
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+});
+
+describe('a contact whose connection is gone with the process that had it', () => {
+  /** A contact that the database kept over a restart. */
+  async function kept(uri: string, transport: 'tcp' | 'tls', port: number) {
+    const { carrier, devices } = await open();
+    const expiresAt = Date.now() + 60_000;
+    devices.bound = [
+      { uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
+    ];
+    return (await carrier.dial({ to: 'sip:alice' })).signals;
+  }
+
+  test('is not tried at a port that the device used once', async () => {
+    const once = await listener(HOST);
+    const unreachable = { cause: 'not_answered', description: 'The device could not be reached' };
+    expect(await endOf(await kept(`sip:alice@192.168.1.4:5060;transport=tcp`, 'tcp', once.port))).toMatchObject(unreachable);
+    expect(await endOf(await kept(`sip:alice@${HOST}:5061;transport=tls`, 'tls', once.port))).toMatchObject(unreachable);
+    expect(once.taken()).toBe(0);
+  });
+
+  test('is called at its Contact where no NAT is before it', async () => {
+    const once = await listener(HOST);
+    const contact = await listener(HOST);
+    await endOf(await kept(`sip:alice@${HOST}:${contact.port};transport=tcp`, 'tcp', once.port));
+    expect([once.taken(), contact.taken() > 0]).toEqual([0, true]);
+  });
+});
+
+describe('a device that went away without a word', () => {
+  test('keeps a caller for ten seconds, and the next one not at all', async () => {
+    const clock = new VirtualClock();
+    const { carrier, devices, phone } = await open({ clock });
+    const alice = await phone();
+    await register(alice, `<sip:alice@${HOST}:${alice.port};transport=tcp>`);
+    const { signals } = await carrier.dial({ to: 'sip:alice' });
+    await alice.until(/^INVITE/);
+    await clock.advance(SIP_FLOW_REPLY_MS - 1);
+    expect(signals.types()).not.toContain('leg.ended');
+    await clock.advance(1);
+    expect(await endOf(signals)).toMatchObject({ cause: 'not_answered' });
+    await gone(devices);
+    const next = await carrier.dial({ to: 'sip:alice' });
+    expect(await endOf(next.signals)).toMatchObject({ description: 'The device is not registered' });
+  });
+
+  test('is none where it answers, however slowly it is picked up', async () => {
+    const clock = new VirtualClock();
+    const { carrier, devices, phone } = await open({ clock });
+    const alice = await phone();
+    await register(alice, `<sip:alice@${HOST}:${alice.port};transport=tcp>`);
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    alice.respond(await alice.until(/^INVITE/), '180 Ringing');
+    await signals.until('leg.ringing');
+    await clock.advance(3 * SIP_FLOW_REPLY_MS);
+    expect(devices.bound).toHaveLength(1);
+    leg.hangup();
+    alice.respond(await alice.until(/^CANCEL/), '200 OK');
+  });
+});
