@@ -125,6 +125,26 @@ describe('a call with a device', () => {
     await carrier.idle();
   });
 
+  test('that it was called for is transferred to a number at our port, over the transport that it uses', async () => {
+    const { carrier, phone } = await open();
+    for (const [transport, tail] of [
+      ['udp', ''],
+      ['tcp', ';transport=tcp'],
+    ] as const) {
+      const alice = await phone(transport);
+      const contact = `<sip:alice@${HOST}:${alice.port};transport=${transport}>`;
+      await register(alice, contact);
+      const { leg } = await answered(carrier, alice, contact);
+      leg.transfers?.transfer({ number: '+972501112222' });
+      const refer = await alice.until(/^REFER /);
+      expect(field(refer, 'Refer-To')).toBe(`<sip:+972501112222@127.0.0.1:${carrier.port(transport)}${tail}>`);
+      alice.respond(refer, '202 Accepted');
+      leg.hangup();
+      alice.respond(await alice.until(/^BYE/), '200 OK');
+      await asUser(alice, 'REGISTER', 'alice', { contact: `${contact};expires=0`, id: `off-${transport}` });
+    }
+  });
+
   test('goes on over the connection that its re-INVITE comes by', async () => {
     const { carrier, devices, phone } = await open();
     const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;

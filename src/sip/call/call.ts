@@ -81,7 +81,12 @@ export class Call implements Timed {
       },
       onUnacknowledged: () => this.#endByBye({ why: 'unacknowledged' }),
     });
-    this.#transfers = new Transfers(context, { credentials, dialog: () => this.#whileUp, emit: (event) => this.#emit(event) });
+    this.#transfers = new Transfers(context, {
+      credentials,
+      isOurs: direction === 'outbound',
+      dialog: () => this.#whileUp,
+      emit: (event) => this.#emit(event),
+    });
   }
 
   /** The dialog of the call while it is up. */
