@@ -125,6 +125,18 @@ describe('a call with a device', () => {
     await carrier.idle();
   });
 
+  test('is to the address of its user, by which it is known in the calls that follow', async () => {
+    const { carrier, phone } = await open();
+    const alice = await phone();
+    await register(alice, `<sip:line-7@${HOST}:${alice.port};transport=tcp>`);
+    const { leg } = await carrier.dial({ to: 'sip:alice' });
+    const invite = await alice.until(/^INVITE/);
+    expect(invite).toStartWith(`INVITE sip:line-7@${HOST}:${alice.port};transport=tcp SIP/2.0`);
+    expect(field(invite, 'To')).toBe('<sip:alice@127.0.0.1>');
+    alice.respond(invite, '486 Busy Here');
+    leg.hangup();
+  });
+
   test('that it was called for is transferred to a number at our port, over the transport that it uses', async () => {
     const { carrier, phone } = await open();
     for (const [transport, tail] of [

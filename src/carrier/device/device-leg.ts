@@ -140,14 +140,16 @@ export class DeviceLeg extends DialledLeg {
     const { order } = this.#dial;
     const display = order.displayName === undefined ? '' : `${displayForm(order.displayName)} `;
     const callId = systemEntropy().token();
+    const host = formatHostPort(this.#dial.localHost(contact), undefined);
     order.onPlaced?.(callId);
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(
         {
           peer: this.#dial.peerOf(contact),
           uri: contact.uri,
-          from: `${display}<sip:${escapeUser(order.from)}@${formatHostPort(this.#dial.localHost(contact), undefined)}>`,
-          to: `<${contact.uri}>`,
+          from: `${display}<sip:${escapeUser(order.from)}@${host}>`,
+          // The user's own address, as it came to be called: a phone signs what follows from the call with it.
+          to: `<sip:${escapeUser(order.to.slice('sip:'.length))}@${host}>`,
           body: negotiation.offer(),
           credentials: undefined,
           callId,
