@@ -24,6 +24,8 @@ export interface AgentContext {
 /** Our Contact towards a peer. */
 export function contactFor(context: AgentContext, peer: Peer, user = peer.profile?.contactUser ?? 'sidetone'): string {
   const { host, port } = context.local(peer);
+  // `transport=tls` is not said in a sips: URI (RFC 5630 §3.1.3).
+  if (peer.profile?.isSips === true && peer.transport === 'tls') return `<sips:${user}@${formatHostPort(host, port)}>`;
   const transport = peer.transport === 'udp' ? '' : `;transport=${peer.transport}`;
   return `<sip:${user}@${formatHostPort(host, port)}${transport}>`;
 }

@@ -20,6 +20,8 @@ export interface PeerProfile {
    * they opened (RFC 5626), and over no other, or to the address and port that their datagrams have.
    */
   readonly staysOnFlow?: boolean;
+  /** They are spoken to by `sips:` URIs, so that our Contact is one as well (RFC 3261 §8.1.1.8, §12.1.1). */
+  readonly isSips?: boolean;
   /** Names the TLS certificate, key and authorities for connections to them; others have another name. */
   readonly tls?: string;
 }

@@ -3,8 +3,12 @@
  * a Contact that its network keeps to itself. Each Contact here is at an address where nobody of the device listens.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Alice } from './device-directory.ts';
 import { asUser } from './device-peer.ts';
@@ -173,6 +177,52 @@ describe('a call with a device', () => {
     leg.hangup();
     after.respond(await after.until(/^BYE/), '200 OK');
     await carrier.idle();
+  });
+});
+
+describe('a device of sips: URIs', () => {
+  async function overTls() {
+    const directory = mkdtempSync(join(tmpdir(), 'sidetone-sips-'));
+    closers.push(() => rmSync(directory, { recursive: true }));
+    const tls = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
+    makeCertificate(tls, { name: 'localhost', days: 1 });
+    const { carrier } = await open({ listen: [{ transport: 'tls', host: '127.0.0.1', port: 0 }], tls });
+    const alice = await RawPeer.tls(carrier.port('tls'));
+    closers.push(() => alice.close());
+    return { carrier, alice };
+  }
+
+  test('that calls is answered with a Contact of that kind, and is hung up by one', async () => {
+    const { carrier, alice } = await overTls();
+    carrier.onIncoming = ({ call }) => call.leg.answer();
+    const contact = `<sips:alice@${alice.place}>`;
+    const { response, parts } = await asUser(alice, 'INVITE', 'alice', { scheme: 'sips', contact, body: sdp() });
+    expect(field(response, 'Contact')).toBe(`<sips:sidetone@127.0.0.1:${carrier.port('tls')}>`);
+    alice.send(alice.request('ACK', { ...parts, cseq: 2, to: field(response, 'To') }));
+    const [incoming] = carrier.incoming;
+    await incoming?.signals.until('leg.answered');
+    incoming?.call.leg.hold?.(true);
+    const reinvite = await alice.until(/^INVITE sips:/);
+    expect(field(reinvite, 'Contact')).toBe(`<sips:sidetone@127.0.0.1:${carrier.port('tls')}>`);
+    alice.respond(reinvite, '200 OK', { body: sdp(), fields: `Contact: ${contact}\r\n` });
+    incoming?.call.leg.hangup();
+    alice.respond(await alice.until(/^BYE sips:/), '200 OK');
+  });
+
+  test('is called with a Contact of that kind, and one of sip: URIs with its own', async () => {
+    const { carrier, alice } = await overTls();
+    for (const [kind, ours] of [
+      ['sips', `<sips:sidetone@127.0.0.1:${carrier.port('tls')}>`],
+      ['sip', `<sip:sidetone@127.0.0.1:${carrier.port('tls')};transport=tls>`],
+    ] as const) {
+      const contact = `<${kind}:alice@${alice.place};transport=tls>`;
+      await register(alice, `${contact};+sip.instance="<urn:uuid:1>"`);
+      const { leg } = await carrier.dial({ to: 'sip:alice' });
+      const invite = await alice.until(/^INVITE/);
+      expect(field(invite, 'Contact')).toBe(ours);
+      alice.respond(invite, '486 Busy Here');
+      leg.hangup();
+    }
   });
 });
 

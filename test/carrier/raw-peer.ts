@@ -3,7 +3,8 @@
  * time, octet by octet, is a retransmission (RFC 3261 17.1.1.2): the peer was not quick enough. It is heard once.
  */
 import { createSocket } from 'node:dgram';
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
+import { connect } from 'node:tls';
 import { formatHostPort } from '../../src/sip/message/uri.ts';
 import type { Platform } from '../support/platform.ts';
 
@@ -15,6 +16,7 @@ export const sdp = (...lines: string[]) =>
 
 export interface RequestParts {
   readonly id?: string;
+  readonly scheme?: 'sip' | 'sips';
   readonly number?: string;
   readonly cseq?: number;
   readonly from?: string;
@@ -35,7 +37,7 @@ export class RawPeer {
   readonly heard: string[] = [];
   readonly host: string;
   readonly port: number;
-  readonly transport: 'UDP' | 'TCP';
+  readonly transport: 'UDP' | 'TCP' | 'TLS';
   readonly send: (message: string) => void;
   readonly close: () => void;
   closed = false;
@@ -43,7 +45,7 @@ export class RawPeer {
   #waiting: { readonly pattern: RegExp; readonly resolve: (message: string) => void }[] = [];
 
   private constructor(
-    transport: 'UDP' | 'TCP',
+    transport: 'UDP' | 'TCP' | 'TLS',
     port: number,
     send: (message: string) => void,
     close: () => void,
@@ -85,6 +87,18 @@ export class RawPeer {
     const socket = createConnection({ host: host.includes(':') ? '::1' : '127.0.0.1', port: to, localAddress: host });
     socket.on('error', () => {});
     await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    return RawPeer.#over('TCP', socket, host);
+  }
+
+  /** A peer over TLS on loopback, to whom any certificate is right. */
+  static async tls(to: number): Promise<RawPeer> {
+    const socket = connect({ host: '127.0.0.1', port: to, rejectUnauthorized: false });
+    socket.on('error', () => {});
+    await new Promise<void>((resolve) => socket.once('secureConnect', () => resolve()));
+    return RawPeer.#over('TLS', socket, '127.0.0.1');
+  }
+
+  static #over(transport: 'TCP' | 'TLS', socket: Socket, host: string): RawPeer {
     const listen = (hear: (message: string) => void, over: () => void) => {
       let text = '';
       socket.on('data', (data) => {
@@ -99,7 +113,7 @@ export class RawPeer {
       socket.on('close', over);
     };
     return new RawPeer(
-      'TCP',
+      transport,
       socket.localPort ?? 0,
       (message) => void socket.write(message),
       () => socket.destroy(),
@@ -114,10 +128,11 @@ export class RawPeer {
   }
 
   request(method: string, parts: RequestParts = {}): string {
+    const { scheme = 'sip' } = parts;
     const { id = 'raw', number = '+15550002', cseq = 1, body = '' } = parts;
     const type = body === '' ? '' : `Content-Type: ${parts.type ?? 'application/sdp'}\r\n`;
     return (
-      `${method} sip:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.place};branch=z9hG4bK${id}${++branches};rport\r\n` +
+      `${method} ${scheme}:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.place};branch=z9hG4bK${id}${++branches};rport\r\n` +
       `From: ${parts.from ?? `<sip:+15550199@x>;tag=${id}`}\r\nTo: ${parts.to ?? `<sip:${number}@x>`}\r\nCall-ID: ${id}\r\nCSeq: ${cseq} ${method}\r\n` +
       `Max-Forwards: 70\r\nContact: ${parts.contact ?? `<sip:x@${this.place}>`}\r\n${parts.fields ?? ''}${type}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`

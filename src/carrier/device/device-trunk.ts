@@ -26,7 +26,10 @@ export const DEVICE_TRUNK: Trunk = {
 export const DEVICE_PROFILE: PeerProfile = { staysOnTls: true, staysOnFlow: true };
 
 /** The peer that calls to a contact are sent to: where its REGISTER came from, over the same connection. */
-export const peerOf = ({ transport, host, port }: Binding): Peer => ({ transport, host, port, flow: 0, profile: DEVICE_PROFILE });
+export const peerOf = ({ uri, transport, host, port }: Binding): Peer => ({
+  ...{ transport, host, port, flow: 0 },
+  profile: uri.startsWith('sips:') ? { ...DEVICE_PROFILE, isSips: true } : DEVICE_PROFILE,
+});
 
 /**
  * The peer of a contact over TCP whose connection is gone with the process that had it. A phone without NAT before it
