@@ -45,6 +45,12 @@ export interface Peer {
   readonly fallback?: Peer;
 }
 
+/** The place that a peer is reached at. */
+export type Place = Pick<Peer, 'transport' | 'host' | 'port'>;
+
+export const isAt = ({ transport, host, port }: Place, place: Place): boolean =>
+  transport === place.transport && host === place.host && port === place.port;
+
 /**
  * Why a message was not delivered. `refused`: nothing can have arrived. `lost`: its connection closed before anything
  * came back on it, so that the message may have arrived or not.

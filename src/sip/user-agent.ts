@@ -10,7 +10,7 @@ import { dialogKey, mayComeFrom } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
-import type { Entropy, Peer, SendFailure } from './flow.ts';
+import type { Entropy, Peer, Place, SendFailure } from './flow.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
@@ -228,7 +228,7 @@ export class UserAgent {
   }
 
   /** A device that was reached at one place is at another one: so are its calls. */
-  moved(from: Pick<Peer, 'transport' | 'host' | 'port'>, to: Peer): void {
+  moved(from: Place, to: Peer): void {
     for (const call of this.#calls) call.moved(from, to);
   }
 

@@ -161,6 +161,41 @@ describe('a call with a device', () => {
     }
   });
 
+  test('that rings is cancelled over the connection that it has registered over since', async () => {
+    const { carrier, devices, phone } = await open();
+    const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;
+    const before = await phone();
+    await register(before, contact);
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    before.respond(await before.until(/^INVITE/), '180 Ringing', { fields: `Contact: ${contact}\r\n` });
+    await signals.until('leg.ringing');
+    before.close();
+    await gone(devices);
+    const after = await phone();
+    await register(after, contact);
+    leg.hangup();
+    after.respond(await after.until(/^CANCEL/), '200 OK');
+  });
+
+  test('is acknowledged over the connection that its answer comes by, and hung up over it', async () => {
+    const { carrier, devices, phone } = await open();
+    const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;
+    const before = await phone();
+    await register(before, contact);
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const invite = await before.until(/^INVITE/);
+    before.respond(invite, '180 Ringing', { fields: `Contact: ${contact}\r\n` });
+    await signals.until('leg.ringing');
+    before.close();
+    await gone(devices);
+    const after = await phone();
+    after.respond(invite, '200 OK', { body: sdp(), fields: `Contact: ${contact}\r\n` });
+    await after.until(/^ACK/);
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
   test('goes on over the connection that its re-INVITE comes by', async () => {
     const { carrier, devices, phone } = await open();
     const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;

@@ -17,7 +17,7 @@ import {
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
 } from '../../limits.ts';
-import type { Peer } from '../../sip/flow.ts';
+import type { Peer, Place } from '../../sip/flow.ts';
 import { unsupportedTags } from '../../sip/message/capability.ts';
 import { type DigestSecrets, DigestServer } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
@@ -31,7 +31,7 @@ import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
-import { LastPlaces, type Place } from './last-places.ts';
+import { LastPlaces } from './last-places.ts';
 
 /** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
 const NOBODY: DigestSecrets = { md5: '', sha256: '' };

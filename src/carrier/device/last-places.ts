@@ -3,10 +3,8 @@
  * elsewhere: over a new connection after the one before broke, or from another port of its NAT.
  */
 import { DEVICE_ADDRESSES_MAX } from '../../limits.ts';
+import { isAt, type Place } from '../../sip/flow.ts';
 import type { Binding } from '../../sip/registrar.ts';
-
-/** The place that a contact is reached at. */
-export type Place = Pick<Binding, 'transport' | 'host' | 'port'>;
 
 export class LastPlaces {
   /** The place of each contact. Those that were bound longest ago come first. */
@@ -21,7 +19,6 @@ export class LastPlaces {
     this.#places.set(key, { transport, host, port });
     const [oldest] = this.#places.keys();
     if (this.#places.size > DEVICE_ADDRESSES_MAX && oldest !== undefined) this.#places.delete(oldest);
-    const isSame = before === undefined || (before.transport === transport && before.host === host && before.port === port);
-    return isSame ? undefined : before;
+    return before === undefined || isAt(before, binding) ? undefined : before;
   }
 }

@@ -8,7 +8,7 @@
  * A call that has ended may still be sent what belongs to it. Nothing may arrive for one that is closed.
  */
 import type { Timed } from '../deadlines.ts';
-import type { Peer } from '../flow.ts';
+import { isAt, type Peer, type Place } from '../flow.ts';
 import { answerInfo } from '../info.ts';
 import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
@@ -294,11 +294,10 @@ export class Call implements Timed {
   }
 
   /** The far end, which was reached at one place, is at another one. */
-  moved(from: Pick<Peer, 'transport' | 'host' | 'port'>, to: Peer): void {
+  moved(from: Place, to: Peer): void {
+    this.#uac?.moved(from, to);
     const dialog = this.#dialog;
-    if (dialog === undefined || dialog.peer.profile?.staysOnFlow !== true) return;
-    const { transport, host, port } = dialog.peer;
-    if (transport === from.transport && host === from.host && port === from.port) dialog.peer = to;
+    if (dialog?.peer.profile?.staysOnFlow === true && isAt(dialog.peer, from)) dialog.peer = to;
   }
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */

@@ -79,7 +79,7 @@ export class TransactionLayer {
   }
 
   receive(message: SipMessage, source: Peer): void {
-    if (message.kind === 'response') this.#receiveResponse(message);
+    if (message.kind === 'response') this.#receiveResponse(message, source);
     else this.#receiveRequest(message, source);
   }
 
@@ -124,7 +124,7 @@ export class TransactionLayer {
     }
   }
 
-  #receiveResponse(response: SipResponse): void {
+  #receiveResponse(response: SipResponse, source: Peer): void {
     // §8.1.3.3: more than one Via is a response that was not for us.
     const { headers } = response;
     const value = headers.get('via');
@@ -132,7 +132,7 @@ export class TransactionLayer {
     const via = parseVia(value);
     const cseq = parseCSeq(headers.get('cseq'));
     if (via === undefined || cseq === undefined) return;
-    this.#clients.get(`${via.branch} ${cseq.method}`)?.receive(response);
+    this.#clients.get(`${via.branch} ${cseq.method}`)?.receive(response, source);
   }
 
   #receiveRequest(request: SipRequest, source: Peer): void {
