@@ -130,6 +130,23 @@ describe('a far end on IPv6 beside one on IPv4', () => {
     expect(hostsOf(await inviteTo(carrier, await peer('::1')))).toMatchObject({ contact: '[::1]', connection: 'IP6 ::1' });
   });
 
+  test('may be written in any form of its address: what it says in a call is heard', async () => {
+    const { carrier, peer } = await open(['::1']);
+    const far = await peer('::1');
+    carrier.trunks = [trunkTo(`sip:[0:0:0:0:0:0:0:1]:${far.port}`, { inboundCidrs: ['127.0.0.200/32'] })];
+    carrier.carrier.trunksChanged();
+    const { signals } = await carrier.dial();
+    const invite = await far.until(/^INVITE/);
+    const contact = `<sip:x@[0::1]:${far.port}>`;
+    far.respond(invite, '200 OK', { body: inSix(sdp()), fields: `Contact: ${contact}\r\n` });
+    await far.until(/^ACK/);
+    await signals.until('leg.answered');
+    const to = field(invite, 'From');
+    far.send(far.request('BYE', { id: field(invite, 'Call-ID'), from: `${field(invite, 'To')};tag=raw`, to, contact }));
+    await far.until(/^SIP\/2.0 200/);
+    await signals.until('leg.ended');
+  });
+
   test('is reached over the one socket that listens on every address of both', async () => {
     const { carrier, peer } = await open(['::']);
     expect(hostsOf(await inviteTo(carrier, await peer('127.0.0.7', 'udp', '::')))).toMatchObject({

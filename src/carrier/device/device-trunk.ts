@@ -1,7 +1,7 @@
 /** How calls with devices are carried: the terms of a trunk that none of the operator's trunks is. */
 import { SIP_CONNECT_FALLBACK_MS } from '../../limits.ts';
 import { defaultPort, type Peer, type PeerProfile } from '../../sip/flow.ts';
-import { parseUri } from '../../sip/message/uri.ts';
+import { parseUri, plainHost } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import type { Trunk } from '../trunk/trunk.ts';
 
@@ -38,6 +38,6 @@ export const peerOf = ({ uri, transport, host, port }: Binding): Peer => ({
  */
 export function contactPeerOf({ uri, transport, host }: Binding): Peer | undefined {
   const contact = parseUri(uri);
-  if (transport !== 'tcp' || contact?.host !== host) return undefined;
+  if (transport !== 'tcp' || contact === undefined || plainHost(contact.host) !== host) return undefined;
   return { transport, host, port: contact.port ?? defaultPort(transport), flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS };
 }

@@ -2,7 +2,7 @@
 import { SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { formatHostPort, parseHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+import { formatHostPort, parseHostPort, parseNameAddress, parseUri, plainHost, tagOf } from '../message/uri.ts';
 
 export interface Dialog {
   readonly callId: string;
@@ -179,7 +179,7 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
   if (uri === undefined || uri.host === '') return undefined;
   // A maddr is where the message goes, in place of the host (RFC 3261 §19.1.1, RFC 3263 §4).
-  const { host } = parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri;
+  const host = plainHost((parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri).host);
   const named = uri.parameters.get('transport')?.toLowerCase();
   const transport =
     uri.scheme === 'sips' || named === 'tls'
@@ -197,7 +197,7 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
   return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
-/** The private networks (RFC 1918, 6598, 3927 and loopback). */
+/** The private networks (RFC 1918, 6598, 3927, 4193, 4291 and loopback). */
 const PRIVATE = [
   /^10\./,
   /^127\./,
@@ -205,6 +205,9 @@ const PRIVATE = [
   /^192\.168\./,
   /^172\.(?:1[6-9]|2[0-9]|3[01])\./,
   /^100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\./,
+  /^f[cd][0-9a-f]{2}:/,
+  /^fe[89ab][0-9a-f]:/,
+  /^::1$/,
 ];
 
 /** Whether `host` is an address of a private network that `seen`, the address packets come from, is not in. */
