@@ -204,6 +204,11 @@ export const SIP_NONCES_MAX = 50_000;
 /** The shortest and the longest time that a contact of a device is bound for, in seconds. */
 export const SIP_REGISTER_MIN_SEC = 60;
 export const SIP_REGISTER_MAX_SEC = 3_600;
+/**
+ * The same over TCP and TLS. A phone whose connection breaks, as all do at a restart, is not reached before it
+ * registers again, and linphone 5.1 waits with that until its contact expires.
+ */
+export const SIP_REGISTER_STREAM_MAX_SEC = 900;
 /** Contacts of one device user. A further one is refused with 403. */
 export const DEVICE_CONTACTS_MAX = 10;
 /** Devices of the platform. */
