@@ -102,6 +102,31 @@ describe('a far end on IPv6 beside one on IPv4', () => {
     expect(/^o=- \d+ 2 IN IP4 127.0.0.1/m.test(moved)).toBe(true);
   });
 
+  test('may be a phone that moves there in a call, from another network and over another transport', async () => {
+    const { carrier, peer } = await open(['127.0.0.1', '::1']);
+    const before = await peer('127.0.0.7');
+    await asUser(before, 'REGISTER', 'alice', { contact: `<sip:alice@${before.place}>` });
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const invite = await before.until(/^INVITE/);
+    before.respond(invite, '200 OK', { body: sdp() });
+    await before.until(/^ACK/);
+    await signals.until('leg.answered');
+    const after = await peer('::1', 'tcp');
+    const call = { id: field(invite, 'Call-ID'), from: `${field(invite, 'To')};tag=raw`, to: field(invite, 'From') };
+    const { response, parts } = await asUser(after, 'INVITE', 'alice', {
+      ...call,
+      body: inSix(sdp()).replaceAll('::1', '2001:db8::9'),
+    });
+    expect(response).toMatch(/^SIP\/2.0 200/);
+    expect(hostsOf(response)).toMatchObject({ contact: '[::1]', connection: 'IP6 ::1' });
+    after.send(after.request('ACK', { ...parts, cseq: 2, body: '' }));
+    // Its audio may come from there as well, whatever address it describes.
+    expect(carrier.media.negotiated.at(-1)?.learnFrom).toContain('::1');
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
   test('is refused where the RTP ports speak the other version only', async () => {
     const { carrier, peer } = await open(['127.0.0.1', '::1'], { rtpHost: '127.0.0.1' });
     carrier.trunks = [trunkTo('sip:127.0.0.1:9')];

@@ -2,6 +2,7 @@
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session
  * description is due. `leg.ended` is signalled once, after the ports were given back.
  */
+import { isIP } from 'node:net';
 import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
@@ -165,7 +166,10 @@ export abstract class PhoneLeg implements Leg {
   protected apply(agreement = this.#agreement): void {
     if (this.over || this.#rtp === undefined || agreement === undefined) return;
     this.#agreement = agreement;
-    this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources(), isRinging: !this.answered });
+    // A phone that has moved to another network since is where its messages come from now.
+    const seen = this.call?.farEnd.dialog?.peer.host ?? '';
+    const sources = new Set([...this.options.rtpSources(), ...(isIP(seen) === 0 ? [] : [seen])]);
+    this.#rtp.negotiate({ ...agreement, learnFrom: [...sources], isRinging: !this.answered });
     this.#tones.agreed(agreement.telephoneEventPayloadType !== undefined);
     this.#holds.far(agreement.held);
     this.#early.handOver(this.#rtp);
