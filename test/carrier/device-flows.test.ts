@@ -261,6 +261,60 @@ describe('a device of sips: URIs', () => {
   });
 });
 
+describe('a phone that takes TCP connections at its Contact', () => {
+  /** What a phone hears that listens there, and answers 200 to all but INVITE. */
+  async function listening() {
+    const heard: string[] = [];
+    let tell = () => {};
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (data) => {
+        heard.push(data.toString());
+        const via = /^Via: .*\r\n/m.exec(data.toString())?.[0] ?? '';
+        const rest = ['From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${field(data.toString(), name)}\r\n`).join('');
+        const status = data.toString().startsWith('INVITE') ? '486 Busy Here' : '200 OK';
+        socket.write(`SIP/2.0 ${status}\r\n${via}${rest}Content-Length: 0\r\n\r\n`);
+        tell();
+      });
+      closers.push(() => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+    closers.push(() => server.close());
+    const address = server.address();
+    const until = async (pattern: RegExp) => {
+      while (!heard.some((each) => pattern.test(each)))
+        await new Promise<void>((resolve, reject) => {
+          const timer = setTimeout(() => reject(new Error(`no ${pattern}`)), 8_000);
+          tell = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+    };
+    return { contact: `<sip:alice@${HOST}:${typeof address === 'object' ? address?.port : 0};transport=tcp>`, until };
+  }
+
+  test('is called there once it has closed the connection that it registered over, and hung up there', async () => {
+    const { carrier, devices, phone } = await open();
+    const { contact, until } = await listening();
+    const alice = await phone();
+    await register(alice, contact);
+    const { leg, signals } = await answered(carrier, alice, contact);
+    const other = await phone('udp', '127.0.0.8');
+    alice.close();
+    // The platform has seen the end of the connection when it has taken a later message.
+    await register(other, `<sip:alice@127.0.0.8:${other.port}>`);
+    leg.hangup();
+    await until(/^BYE/);
+    await signals.until('leg.ended');
+    await asUser(other, 'REGISTER', 'alice', { contact: `<sip:alice@127.0.0.8:${other.port}>;expires=0`, id: 'gone' });
+    expect(devices.bound).toHaveLength(1);
+    const next = await carrier.dial({ to: 'sip:alice' });
+    await until(/^INVITE/);
+    expect(await endOf(next.signals)).toMatchObject({ cause: 'busy' });
+  });
+});
+
 describe('a contact whose connection is gone with the process that had it', () => {
   /** A contact that the database kept over a restart. */
   async function kept(uri: string, transport: 'tcp' | 'tls', port: number) {

@@ -32,12 +32,13 @@ export const peerOf = ({ uri, transport, host, port }: Binding): Peer => ({
 });
 
 /**
- * The peer of a contact over TCP whose connection is gone with the process that had it. A phone without NAT before it
- * takes connections at its Contact (RFC 3261 §18.1.1). Undefined where the Contact is another host, or over TLS: phones
- * have no certificate for that.
+ * The peer of a contact over TCP whose connection is gone. A phone without NAT before it takes connections at its
+ * Contact (RFC 3261 §18.1.1). Undefined where the Contact is another host, or the port that the phone used for the
+ * connection, and over TLS: phones have no certificate for that.
  */
-export function contactPeerOf({ uri, transport, host }: Binding): Peer | undefined {
+export function contactPeerOf({ uri, transport, host, port: used }: Binding): Peer | undefined {
   const contact = parseUri(uri);
   if (transport !== 'tcp' || contact === undefined || plainHost(contact.host) !== host) return undefined;
-  return { transport, host, port: contact.port ?? defaultPort(transport), flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS };
+  const port = contact.port ?? defaultPort(transport);
+  return port === used ? undefined : { transport, host, port, flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS };
 }

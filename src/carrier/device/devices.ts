@@ -29,6 +29,7 @@ import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
+import { contactPeerOf } from './device-trunk.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
 import { LastPlaces } from './last-places.ts';
@@ -199,8 +200,10 @@ export class Devices {
   async #unbind(device: Device, from: Pick<Peer, 'transport' | 'host' | 'port'>): Promise<void> {
     const { username } = device;
     const outcome = await this.#options.directory.change(device, (bindings) => {
-      const bound = bindings.filter((binding) => !isFrom(binding, from));
-      const removed = bindings.filter((binding) => isFrom(binding, from)).map(({ uri }) => uri);
+      // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself.
+      const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
+      const bound = bindings.filter((binding) => !isGone(binding));
+      const removed = bindings.filter(isGone).map(({ uri }) => uri);
       return { status: 200, bound, stored: [], removed };
     });
     if (outcome.status === 200) this.#changed(username, [], outcome.removed);

@@ -1,5 +1,5 @@
 /** A dialog (RFC 3261 §12): who the two ends are, their sequence numbers, and the way between them. */
-import { SIP_ROUTES_MAX } from '../../limits.ts';
+import { SIP_CONNECT_FALLBACK_MS, SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
 import { formatHostPort, parseHostPort, parseNameAddress, parseUri, plainHost, tagOf } from '../message/uri.ts';
@@ -137,7 +137,7 @@ export function nextHop(dialog: Dialog): Peer {
   const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
   const peer = peerOfUri(routed ?? dialog.target, dialog.peer);
   if (peer === undefined) return dialog.peer;
-  if (routed === undefined && isOnFlow(dialog.peer, peer)) return dialog.peer;
+  if (routed === undefined && isOnFlow(dialog.peer, peer)) return withContact(dialog.peer, peer);
   // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
   if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
   // Descriptions may hold keys of the audio.
@@ -152,6 +152,12 @@ export function nextHop(dialog: Dialog): Peer {
  */
 const isOnFlow = (seen: Peer, contact: Peer): boolean =>
   seen.profile?.staysOnFlow === true && (seen.transport !== 'udp' || contact.host !== seen.host || contact.transport !== 'udp');
+
+/** A peer on its flow: where its connection is gone, a phone on TCP without a NAT is reached at its Contact. */
+const withContact = (seen: Peer, { transport, host, port }: Peer): Peer =>
+  seen.transport === 'tcp' && transport === 'tcp' && host === seen.host && port !== seen.port
+    ? { ...seen, fallback: { transport, host, port, flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS } }
+    : seen;
 
 /** The far end of a call: the peer that it began with, and its dialog once there is one. */
 export interface FarEnd {
