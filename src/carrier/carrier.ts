@@ -167,7 +167,7 @@ class SipCarrier implements Carrier {
       code: systemCode(),
       now: () => this.#options.clock.now(),
       isConnected: (binding) => this.#isConnected(binding),
-      onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, peerOf(to))),
+      onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
         for (const binding of stored) {

@@ -17,7 +17,8 @@ export interface PeerProfile {
   readonly staysOnTls?: boolean;
   /**
    * What is sent to them goes where their messages come from, as a device behind NAT asks for: over the connection that
-   * they opened (RFC 5626), and over no other, or to the address and port that their datagrams have.
+   * they opened (RFC 5626), and over no other, or to the address and port that their datagrams have. It is false for a
+   * device that takes connections for the time being.
    */
   readonly staysOnFlow?: boolean;
   /** They are spoken to by `sips:` URIs, so that our Contact is one as well (RFC 3261 §8.1.1.8, §12.1.1). */

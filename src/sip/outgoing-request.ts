@@ -92,7 +92,7 @@ export class OutgoingRequest implements ClientOwner {
    * belongs to it goes there from now on.
    */
   moved(from: Place, to: Peer): boolean {
-    if (this.peer.profile?.staysOnFlow !== true || !isAt(this.peer, from)) return false;
+    if (this.peer.profile?.staysOnFlow === undefined || !isAt(this.peer, from)) return false;
     this.peer = to;
     this.sentTo = to;
     return true;

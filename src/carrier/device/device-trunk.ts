@@ -40,5 +40,6 @@ export function contactPeerOf({ uri, transport, host, port: used }: Binding): Pe
   const contact = parseUri(uri);
   if (transport !== 'tcp' || contact === undefined || plainHost(contact.host) !== host) return undefined;
   const port = contact.port ?? defaultPort(transport);
-  return port === used ? undefined : { transport, host, port, flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS };
+  const profile = { ...DEVICE_PROFILE, staysOnFlow: false };
+  return port === used ? undefined : { transport, host, port, flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS, profile };
 }

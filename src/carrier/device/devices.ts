@@ -29,7 +29,7 @@ import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
-import { contactPeerOf } from './device-trunk.ts';
+import { contactPeerOf, peerOf } from './device-trunk.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
 import { LastPlaces } from './last-places.ts';
@@ -80,8 +80,8 @@ interface DevicesOptions {
   now(): number;
   /** Whether a connection of this process to the place of a contact is up. */
   isConnected(binding: Binding): boolean;
-  /** A contact that was reached at one place is bound at another one. */
-  onMoved(from: Place, to: Binding): void;
+  /** A contact that was reached at one place is reached at another one. */
+  onMoved(from: Place, to: Peer): void;
   /** The contacts of a user have changed. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
@@ -199,6 +199,8 @@ export class Devices {
 
   async #unbind(device: Device, from: Pick<Peer, 'transport' | 'host' | 'port'>): Promise<void> {
     const { username } = device;
+    const listening = (await this.#options.directory.bindings(username)).filter((binding) => isFrom(binding, from));
+    for (const contact of listening.flatMap((binding) => contactPeerOf(binding) ?? [])) this.#options.onMoved(from, contact);
     const outcome = await this.#options.directory.change(device, (bindings) => {
       // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself.
       const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
@@ -214,7 +216,10 @@ export class Devices {
     for (const binding of stored) {
       this.learn(username, binding);
       const before = this.#places.learn(username, binding);
-      if (before !== undefined) this.#options.onMoved(before, binding);
+      if (before === undefined) continue;
+      // Its calls are where it was, or at its Contact since the connection there broke.
+      for (const from of [before, contactPeerOf({ ...binding, ...before })])
+        if (from !== undefined) this.#options.onMoved(from, peerOf(binding));
     }
     this.#options.onBound(username, stored, removed);
   }

@@ -297,7 +297,7 @@ export class Call implements Timed {
   moved(from: Place, to: Peer): void {
     this.#uac?.moved(from, to);
     const dialog = this.#dialog;
-    if (dialog?.peer.profile?.staysOnFlow === true && isAt(dialog.peer, from)) dialog.peer = to;
+    if (dialog?.peer.profile?.staysOnFlow !== undefined && isAt(dialog.peer, from)) dialog.peer = to;
   }
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
