@@ -98,7 +98,7 @@ async function overUdp(calls: number): Promise<void> {
     const sockets = await openListener({
       listen,
       tls: undefined,
-      advertise: undefined,
+      advertise: [],
       clock,
       tlsOf: () => undefined,
       isKnown: () => true,

@@ -16,8 +16,8 @@ export interface Config {
   readonly sip: {
     readonly listen: readonly SipListen[];
     readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-    /** Address in Via, Contact and SDP; undefined: the listen address. */
-    readonly advertise: string | undefined;
+    /** Addresses in Via, Contact and SDP, one of each IP version at most. Empty: the listen addresses. */
+    readonly advertise: readonly string[];
   };
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
   /** The address at which browsers are reached, or undefined where they are not. */

@@ -23,7 +23,8 @@ export interface CarrierOptions {
    * system's own.
    */
   readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
-  readonly advertise?: string;
+  /** Our addresses in Via, Contact and SDP, one of each IP version at most. Absent: those that are bound. */
+  readonly advertise?: readonly string[];
   /** The labels of this node, of which a trunk may ask for one. */
   readonly labels?: readonly string[];
   /** The channels that the nodes of a cluster share; absent where this process has them all. */
@@ -36,7 +37,7 @@ export interface CarrierOptions {
   readonly registers?: (trunk: string) => boolean;
   /** The registration that another node has made of that trunk. Undefined where none has. */
   readonly registeredElsewhere?: (trunk: string) => TrunkBinding | undefined;
-  /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
+  /** The address that RTP ports are bound to. It tells their IP version, which is both for `::`. Absent: IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites' | 'codecs'>;
   readonly clock: Clock;

@@ -19,7 +19,7 @@ import { AgentDriver } from './agent-driver.ts';
 import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
-import { DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
+import { DEVICE_PROFILE, DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { KeepAlive } from './device/keep-alive.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
@@ -28,7 +28,8 @@ import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
-import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
+import { type BoundPort, type Listener, openListener } from './socket/listener.ts';
+import { audioAddress, versionOf } from './socket/own-address.ts';
 import { Strays } from './strays.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
@@ -114,6 +115,7 @@ class SipCarrier implements Carrier {
       directory,
       now: () => clock.now(),
       localHost: (peer) => this.#localHost(peer),
+      isConnected: (contact) => this.#isConnected(contact),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor({
@@ -164,7 +166,8 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
-      isConnected: (binding) => this.#sockets?.isConnected(peerOf(binding)) ?? false,
+      isConnected: (binding) => this.#isConnected(binding),
+      onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
         for (const binding of stored) {
@@ -222,7 +225,7 @@ class SipCarrier implements Carrier {
   }
 
   async open(): Promise<void> {
-    const { listen, tls, advertise, clock, log } = this.#options;
+    const { listen, tls, advertise = [], clock, log } = this.#options;
     const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isKnown = (address: string) => this.#isKnown(address);
@@ -374,10 +377,14 @@ class SipCarrier implements Carrier {
     this.#monitor.probeNow(name);
   }
 
-  /** The source of a message, with the profile of its trunk if it has one. */
+  #isConnected(contact: Binding): boolean {
+    return this.#sockets?.isConnected(peerOf(contact)) ?? false;
+  }
+
+  /** The source of a message, with the profile of its trunk. Whoever is heard and is no trunk is a device. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);
-    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#targets.hasTcp);
+    const profile = trunk === undefined ? DEVICE_PROFILE : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
@@ -459,18 +466,21 @@ class SipCarrier implements Carrier {
     transport: Peer['transport'] | undefined,
     release: () => void,
   ): PhoneLegOptions {
-    const { clock, media, rtpHost = '127.0.0.1' } = this.#options;
-    const advertise = trunk.settings.advertise ?? this.#options.advertise;
-    const own = advertise ?? (rtpHost === '::' || rtpHost === '0.0.0.0' ? address() : rtpHost);
+    const { clock, media, advertise = [], rtpHost = '127.0.0.1' } = this.#options;
+    const ports = this.#sockets?.ports ?? [];
+    const advertised = trunk.settings.advertise === undefined ? advertise : [trunk.settings.advertise];
+    const towards = (far: string) => audioAddress(rtpHost, ports, advertised, far);
+    const sdpHost = () => towards(address()) ?? towards(rtpHost) ?? rtpHost;
     return {
-      family: own.includes(':') ? 6 : 4,
+      family: versionOf(sdpHost()) === 6 ? 6 : 4,
       driver: this.#driver,
       media,
       trunk: trunk.name,
       transfers: transfersOf(trunk),
       codecs: trunkCodecs(trunk, media.codecs),
       srtp: srtpOf(trunk, transport, media.srtpSuites, systemRandom),
-      sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
+      sdpHost,
+      sdpHostTowards: towards,
       sessionId: ++this.#lastSession,
       rtpSources: () => [address(), ...trunk.inboundCidrs],
       wait: (ms, then) => clock.at(clock.now() + ms, then),

@@ -176,10 +176,8 @@ function answerTo(offer: Uint8Array, leg: PhoneLegOptions): 400 | 488 | string |
   if (offer.length === 0) return canDescribe(leg) ? undefined : 488;
   const host = family === 6 ? '::1' : '127.0.0.1';
   const addresses = new Map(namesIn(offer).map((name) => [name, host]));
-  const trial = new Negotiation({ host, port: 9, codecs, sessionId: 0, ...(srtp === undefined ? {} : { srtp }) }).answer(
-    offer,
-    addresses,
-  );
+  const terms = { host, hostTowards: (far: string) => leg.sdpHostTowards(far), port: 9, codecs, sessionId: 0 };
+  const trial = new Negotiation({ ...terms, ...(srtp === undefined ? {} : { srtp }) }).answer(offer, addresses);
   return isRefused(trial) ? trial.refused : trial.agreement.codec;
 }
 

@@ -225,7 +225,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     registeredElsewhere: (trunk) => cluster?.registrationOf(trunk),
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
-    ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
+    advertise: settings.sip.advertise,
     media,
     clock,
     log,

@@ -11,6 +11,7 @@ import ipaddr from 'ipaddr.js';
 import type { Config, SipListen } from '../config.ts';
 import { originAt } from '../settings/load.ts';
 import { isLoopback } from '../settings/value.ts';
+import { formatHostPort } from '../sip/message/uri.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
 
@@ -53,17 +54,17 @@ async function httpPort({ host, port }: Config['http'], isRunning: boolean): Pro
   const name = 'http_port';
   const failed = await tryBind('tcp', host, port);
   if (isRunning) return held(name, host, port, failed);
-  if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
+  if (failed === undefined) return ok(name, `${formatHostPort(host, port)} is free (the platform does not run)`);
   return fault(
     name,
-    `${host}:${port} cannot be bound (${failed})`,
+    `${formatHostPort(host, port)} cannot be bound (${failed})`,
     `Set HTTP_PORT to a free port, or stop what holds it: ss -ltnp 'sport = :${port}'`,
   );
 }
 
 /** The port of a platform that runs: one that can be bound is not the one that it listens on. 0 stands for any. */
 function held(name: string, host: string, port: number, failed: string | undefined): Check {
-  const at = port === 0 ? `a free port of ${host}` : `${host}:${port}`;
+  const at = port === 0 ? `a free port of ${host}` : `${formatHostPort(host, port)}`;
   if (failed !== undefined || port === 0) return ok(name, `the platform listens on ${at}`);
   return warning(
     name,
@@ -76,11 +77,11 @@ async function sipPort({ transport, host, port }: SipListen, isRunning: boolean)
   const name = `sip_port:${transport}`;
   const failed = await tryBind(transport === 'udp' ? 'udp' : 'tcp', host, port);
   if (isRunning) return held(name, host, port, failed);
-  if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
+  if (failed === undefined) return ok(name, `${formatHostPort(host, port)} is free (the platform does not run)`);
   const ss = transport === 'udp' ? 'ss -lunp' : 'ss -ltnp';
   return fault(
     name,
-    `${host}:${port} cannot be bound (${failed})`,
+    `${formatHostPort(host, port)} cannot be bound (${failed})`,
     `Set SIP_LISTEN to a free port, or stop what holds it: ${ss} 'sport = :${port}'`,
   );
 }
@@ -88,7 +89,7 @@ async function sipPort({ transport, host, port }: SipListen, isRunning: boolean)
 /** The UDP port of calls from browsers. Where nobody asked for it, the platform starts without it. */
 async function webrtcPort({ host, port, isDefault }: NonNullable<Config['webrtc']>): Promise<Check> {
   const name = 'webrtc_port';
-  const at = port === 0 ? `a free port of ${host}` : `${host}:${port}`;
+  const at = port === 0 ? `a free port of ${host}` : `${formatHostPort(host, port)}`;
   const failed = await tryBind('udp', host, port);
   if (failed === undefined) return ok(name, `${port === 0 ? at : `${at} is free`} (the platform does not run)`);
   const holder = port === 0 ? '' : `, or stop what holds it: ss -lunp 'sport = :${port}'`;
@@ -183,11 +184,13 @@ const rangeOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.p
 export function advertisedCheck(settings: Config, farEnds: readonly string[]): Check {
   const name = 'advertised_address';
   const { advertise, listen } = settings.sip;
-  const hosts = advertise === undefined ? listen.map(({ host }) => host) : [advertise];
+  // An address that is advertised stands for those of its IP version; a name stands for all.
+  const isTold = (host: string) => advertise.some((each) => isIP(each) === 0 || isIP(each) === isIP(host));
+  const hosts = [...advertise, ...listen.map(({ host }) => host).filter((host) => !isTold(host))];
   const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
   const own = Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
   const outside = farEnds.filter((address) => rangeOf(address) !== 'loopback');
-  const told = hosts.join(', ');
+  const told = [...new Set(hosts)].join(', ');
   const remedy = 'Set SIP_ADVERTISE to the address at which your carriers reach this machine';
   if (hosts.every((host) => rangeOf(host) === 'loopback' || host === 'localhost'))
     return outside.length === 0
@@ -197,12 +200,18 @@ export function advertisedCheck(settings: Config, farEnds: readonly string[]): C
           `${told}: carriers cannot reach it (${outside[0]} is one)`,
           `Set SIP_LISTEN and RTP_HOST to an address of the network. ${remedy}`,
         );
-  const isPublicTrunk = outside.some((address) => rangeOf(address) === 'unicast');
+  // Each far end is told an address of its own IP version, or a name.
+  const isFor = (far: string) => (host: string) => isIP(host) === 0 || isIP(host) === isIP(far);
+  const onInternet = outside.filter((address) => rangeOf(address) === 'unicast');
   const reachable = hosts.flatMap((host) => (isAny(host) ? own.filter((address) => rangeOf(address) !== 'loopback') : [host]));
-  if (isPublicTrunk && reachable.every((host) => rangeOf(host) !== 'unicast' && rangeOf(host) !== 'name'))
-    return warning(name, `${reachable.join(', ')} is private, and a trunk is on the Internet`, remedy);
-  if (advertise !== undefined && rangeOf(advertise) === 'private' && !own.includes(advertise))
-    return warning(name, `${advertise} is no address of this machine`, remedy);
+  for (const far of onInternet) {
+    const told = reachable.filter(isFor(far));
+    if (told.length === 0) return fault(name, `none of ${reachable.join(', ')} is of the IP version of ${far}, a trunk`, remedy);
+    if (told.every((host) => rangeOf(host) !== 'unicast' && rangeOf(host) !== 'name'))
+      return warning(name, `${told.join(', ')} is private, and a trunk is on the Internet`, remedy);
+  }
+  const foreign = advertise.find((host) => rangeOf(host) === 'private' && !own.includes(host));
+  if (foreign !== undefined) return warning(name, `${foreign} is no address of this machine`, remedy);
   return ok(name, told);
 }
 

@@ -109,6 +109,11 @@ export const SIP_NO_TCP_MAX = 1_000;
  */
 export const SIP_CONNECTION_IDLE_MS = 100_000;
 export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
+/**
+ * A device answers a request by then, if only with 100, over the connection that it has registered over; else the
+ * connection is taken for dead (RFC 5626 §4.4.1 waits as long for the answer to a ping).
+ */
+export const SIP_FLOW_REPLY_MS = 10_000;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
 export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
 /** Resolved names kept, and for how long. */
@@ -199,6 +204,11 @@ export const SIP_NONCES_MAX = 50_000;
 /** The shortest and the longest time that a contact of a device is bound for, in seconds. */
 export const SIP_REGISTER_MIN_SEC = 60;
 export const SIP_REGISTER_MAX_SEC = 3_600;
+/**
+ * The same over TCP and TLS. A phone whose connection breaks, as all do at a restart, is not reached before it
+ * registers again, and linphone 5.1 waits with that until its contact expires.
+ */
+export const SIP_REGISTER_STREAM_MAX_SEC = 900;
 /** Contacts of one device user. A further one is refused with 403. */
 export const DEVICE_CONTACTS_MAX = 10;
 /** Devices of the platform. */

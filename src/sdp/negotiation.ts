@@ -61,6 +61,11 @@ interface NegotiationOptions {
   /** Our address and RTP port as the far end shall see them. */
   readonly host: string;
   readonly port: number;
+  /**
+   * Our address for a far end whose audio is there, of its IP version. Undefined where our ports do not speak that, and
+   * left out where they speak that of `host` only.
+   */
+  hostTowards?(remote: string): string | undefined;
   /** The codecs that we take, in our order of preference. */
   readonly codecs: readonly AudioCodec[];
   /** The session id of `o=`. It is unique among our sessions. */
@@ -93,6 +98,8 @@ const encoder = new TextEncoder();
 export class Negotiation {
   readonly #options: NegotiationOptions;
   #version: number;
+  /** Our address in the descriptions to come: of the IP version of the far end's last one (RFC 6157 §5.1). */
+  #host: string;
   #described = '';
   /** Whether we hold the far end: we send to it and take nothing from it. */
   #holding = false;
@@ -115,6 +122,7 @@ export class Negotiation {
   constructor(options: NegotiationOptions) {
     this.#options = options;
     this.#version = options.version ?? 0;
+    this.#host = options.host;
     const { srtp, isOpportunistic = false } = options;
     this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp);
     this.#slots = [{ protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' }];
@@ -196,8 +204,9 @@ export class Negotiation {
       const codec = format && codecOf(format, codecs);
       if (format === undefined || codec === undefined) continue;
       const nowhere = media.host === '0.0.0.0' || media.host === '::';
-      // Our ports speak one IP version, and nothing we send reaches an address of the other.
-      if (!nowhere && media.host.includes(':') !== this.#options.host.includes(':')) continue;
+      // Where our ports speak one IP version, nothing that we send reaches an address of the other.
+      const host = nowhere || isOneVersion(media.host, this.#host) ? this.#host : this.#options.hostTowards?.(media.host);
+      if (host === undefined) continue;
       // RFC 3264 §8.4: the old way to hold is an address to which nothing can be sent.
       const direction: Direction = nowhere && media.direction === 'sendrecv' ? 'sendonly' : media.direction;
       const silenced = nowhere || direction === 'sendonly' || direction === 'inactive';
@@ -226,6 +235,7 @@ export class Negotiation {
       };
       this.#isEncrypted = encryption.keys !== undefined;
       this.#held = agreement.held;
+      this.#host = host;
       return { media, agreement, direction, crypto: encryption.line, events: events === undefined ? [] : [events] };
     }
     return undefined;
@@ -266,7 +276,8 @@ export class Negotiation {
   }
 
   #describe(lines: readonly string[]): Uint8Array {
-    const { host, sessionId } = this.#options;
+    const { sessionId } = this.#options;
+    const host = this.#host;
     const family = host.includes(':') ? 'IP6' : 'IP4';
     const rest = `s=-\r\nc=IN ${family} ${host}\r\nt=0 0\r\n${lines.join('')}`;
     if (rest !== this.#described) {
@@ -288,6 +299,8 @@ export function followed(agreement: AudioAgreement, payloadType: number): AudioA
   const before = { payloadType: agreement.payloadType, codec };
   return { ...agreement, ...other, ownPayloadType: undefined, others: [before, ...others.filter((each) => each !== other)] };
 }
+
+const isOneVersion = (one: string, other: string): boolean => one.includes(':') === other.includes(':');
 
 /** The direction that answers theirs (RFC 3264 §6.1). */
 function answerTo(direction: Direction, holding: boolean): Direction {

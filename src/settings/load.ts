@@ -1,8 +1,9 @@
 /** Contract §1's table of environment variables, each checked once, at start. */
+import { isIP } from 'node:net';
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
-import type { Config } from '../config.ts';
+import type { Config, SipListen } from '../config.ts';
 import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX, RECORDINGS_OF_APP_DEFAULT, RECORDINGS_UNDER_WAY_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { type KeepSecret, keptSecret } from './secret-file.ts';
@@ -18,6 +19,7 @@ import {
   sipListen,
   text,
   toldHost,
+  toldHosts,
   url,
   whole,
   word,
@@ -52,9 +54,9 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
         env,
         listen.some((each) => each.transport === 'tls'),
       ),
-      advertise: toldHost(env, 'SIP_ADVERTISE'),
+      advertise: toldHosts(env, 'SIP_ADVERTISE'),
     },
-    rtp: { host: rtpHost(env, listen[0]?.host), firstPort, lastPort },
+    rtp: { host: rtpHost(env, listen), firstPort, lastPort },
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     appSessionsMax: whole(env, 'APP_SESSIONS_MAX', LIVE_SESSIONS_MAX, 1, LIVE_SESSIONS_MAX),
@@ -151,9 +153,14 @@ function labels(env: Environment): readonly string[] {
   return named;
 }
 
-/** The address of media sockets, which are bound by number: a name is of use to SIP only. */
-function rtpHost(env: Environment, sipHost = '127.0.0.1'): string {
-  const given = host(env, 'RTP_HOST', sipHost === 'localhost' ? '127.0.0.1' : sipHost);
+/**
+ * The address of media sockets, which are bound by number: a name is of use to SIP only. Where SIP listens on both IP
+ * versions, so do they.
+ */
+function rtpHost(env: Environment, listen: readonly SipListen[]): string {
+  const [sipHost = '127.0.0.1'] = listen.map((each) => each.host);
+  const isBoth = new Set(listen.map((each) => isIP(each.host)).filter((version) => version !== 0)).size === 2;
+  const given = host(env, 'RTP_HOST', isBoth ? '::' : sipHost === 'localhost' ? '127.0.0.1' : sipHost);
   if (!ipaddr.isValid(given))
     throw new SettingError('RTP_HOST', 'an IP address of this machine, also where SIP_LISTEN has a name');
   return given;

@@ -2,6 +2,7 @@
  * One environment variable at a time: its text in, a value out, or a `SettingError` that names it and what was
  * expected, never what was given.
  */
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { SipListen } from '../config.ts';
 
@@ -70,6 +71,20 @@ export function toldHost(env: Environment, variable: string): string | undefined
   if (isEvery(told))
     throw new SettingError(variable, 'the address at which others reach this machine, not that of every interface');
   return told;
+}
+
+/**
+ * The hosts that others are told, separated by commas: one of each IP version at most, or one name in place of an
+ * address.
+ */
+export function toldHosts(env: Environment, variable: string): readonly string[] {
+  const given = text(env, variable);
+  if (given === undefined) return [];
+  const hosts = given.split(',').map((part) => toldHost({ [variable]: part }, variable) ?? '');
+  const versions = hosts.map((each) => isIP(each));
+  if (hosts.includes('') || hosts.length > 2 || new Set(versions).size < hosts.length)
+    throw new SettingError(variable, 'an address or a name, or two separated by commas: one of IPv4 and one of IPv6');
+  return hosts;
 }
 
 /** Tells whether an address stands for every address of a machine. */

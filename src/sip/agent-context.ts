@@ -2,7 +2,7 @@
  * What the parts of one user agent share: the transaction layer, randomness, hashes and the addresses we write into
  * messages.
  */
-import type { Entropy, Peer } from './flow.ts';
+import { defaultPort, type Entropy, type Peer } from './flow.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import type { SipResponse } from './message/message.ts';
 import { formatHostPort } from './message/uri.ts';
@@ -24,8 +24,17 @@ export interface AgentContext {
 /** Our Contact towards a peer. */
 export function contactFor(context: AgentContext, peer: Peer, user = peer.profile?.contactUser ?? 'sidetone'): string {
   const { host, port } = context.local(peer);
+  // `transport=tls` is not said in a sips: URI (RFC 5630 §3.1.3).
+  if (peer.profile?.isSips === true && peer.transport === 'tls') return `<sips:${user}@${formatHostPort(host, port)}>`;
   const transport = peer.transport === 'udp' ? '' : `;transport=${peer.transport}`;
   return `<sip:${user}@${formatHostPort(host, port)}${transport}>`;
+}
+
+/** Our place as that peer dials it: host, the port that is not the usual one, and the transport that is not UDP. */
+export function domainFor(context: AgentContext, { transport, ...peer }: Peer): string {
+  const { host, port } = context.local({ transport, ...peer });
+  const place = formatHostPort(host, port === defaultPort(transport) ? undefined : port);
+  return transport === 'udp' ? place : `${place};transport=${transport}`;
 }
 
 /** How a request is sent again with credentials when a server asks for them. */

@@ -15,6 +15,14 @@ export interface PeerProfile {
   readonly tcp?: boolean;
   /** What is said over TLS stays there, also where a Contact or Record-Route names another transport. */
   readonly staysOnTls?: boolean;
+  /**
+   * What is sent to them goes where their messages come from, as a device behind NAT asks for: over the connection that
+   * they opened (RFC 5626), and over no other, or to the address and port that their datagrams have. It is false for a
+   * device that takes connections for the time being.
+   */
+  readonly staysOnFlow?: boolean;
+  /** They are spoken to by `sips:` URIs, so that our Contact is one as well (RFC 3261 §8.1.1.8, §12.1.1). */
+  readonly isSips?: boolean;
   /** Names the TLS certificate, key and authorities for connections to them; others have another name. */
   readonly tls?: string;
 }
@@ -37,6 +45,12 @@ export interface Peer {
   /** The peer to try when this one cannot be reached. */
   readonly fallback?: Peer;
 }
+
+/** The place that a peer is reached at. */
+export type Place = Pick<Peer, 'transport' | 'host' | 'port'>;
+
+export const isAt = ({ transport, host, port }: Place, place: Place): boolean =>
+  transport === place.transport && host === place.host && port === place.port;
 
 /**
  * Why a message was not delivered. `refused`: nothing can have arrived. `lost`: its connection closed before anything

@@ -4,7 +4,7 @@
  */
 import { SIP_CHALLENGES_MAX, SIP_CONNECT_FALLBACK_MS, SIP_REALMS_MAX, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
-import type { Peer } from './flow.ts';
+import { isAt, type Peer, type Place } from './flow.ts';
 import { authorization, type Challenge, challengesOf } from './message/digest.ts';
 import { Headers, type SipRequest, type SipResponse } from './message/message.ts';
 import { serialize } from './message/serializer.ts';
@@ -12,7 +12,7 @@ import { formatVia } from './message/via.ts';
 import type { ClientOwner, ClientTransaction } from './transaction/client.ts';
 
 export class OutgoingRequest implements ClientOwner {
-  readonly peer: Peer;
+  peer: Peer;
   /** The request as it was last sent, credentials included. */
   request: SipRequest;
   transaction: ClientTransaction | undefined;
@@ -87,7 +87,23 @@ export class OutgoingRequest implements ClientOwner {
     this.send();
   }
 
+  /**
+   * The far end, which was reached at one place, is at another one. True: the request was sent to it, so that what
+   * belongs to it goes there from now on.
+   */
+  moved(from: Place, to: Peer): boolean {
+    if (this.peer.profile?.staysOnFlow === undefined || !isAt(this.peer, from)) return false;
+    this.peer = to;
+    this.sentTo = to;
+    return true;
+  }
+
   onResponse(response: SipResponse, transaction: ClientTransaction): void {
+    const { source } = transaction;
+    const { profile, transport } = this.peer;
+    // A device whose connection broke answers over another one, on which it is reached then (RFC 3261 §18.2.2).
+    if (profile?.staysOnFlow === true && transport !== 'udp' && source !== undefined && !isAt(source, this.peer))
+      this.moved(this.peer, { ...source, profile });
     // The response belongs to an earlier attempt: the request has been sent again since.
     if (transaction !== this.transaction && response.status >= 300) return;
     if ((response.status === 401 || response.status === 407) && this.#answerChallenge(response)) return;

@@ -10,8 +10,9 @@ import {
   DEVICE_URI_MAX_CHARS,
   SIP_REGISTER_MAX_SEC,
   SIP_REGISTER_MIN_SEC,
+  SIP_REGISTER_STREAM_MAX_SEC,
 } from '../limits.ts';
-import type { Peer } from './flow.ts';
+import { isReliable, type Peer } from './flow.ts';
 import { parseCSeq, parseDeltaSeconds, type SipRequest } from './message/message.ts';
 import { type Parameters, parseNameAddress, requestUri } from './message/uri.ts';
 import type { TransportName } from './message/via.ts';
@@ -100,7 +101,8 @@ export function register<Bound extends Binding>(
   const { transport, host, port } = source;
   const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
   const stored = lastOfEach(asked).map(({ seconds, ...contact }) => {
-    const expiresAt = Math.floor(now) + Math.min(seconds, SIP_REGISTER_MAX_SEC) * 1000;
+    const most = isReliable(transport) ? SIP_REGISTER_STREAM_MAX_SEC : SIP_REGISTER_MAX_SEC;
+    const expiresAt = Math.floor(now) + Math.min(seconds, most) * 1000;
     return { ...contact, callId, cseq, expiresAt, transport, host, port, userAgent };
   });
   const isStored = (uri: string) => stored.some((each) => each.uri === uri);

@@ -10,7 +10,7 @@ import { dialogKey, mayComeFrom } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
-import type { Entropy, Peer, SendFailure } from './flow.ts';
+import type { Entropy, Peer, Place, SendFailure } from './flow.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
@@ -128,7 +128,10 @@ export class UserAgent {
       if (!this.#admits(message, source, call)) return;
       const isStray = call === undefined && !isOurs && this.#isStray(message, source);
       if (isStray && this.#options.stray?.(bytes, source) === true) return;
-      this.#layer.receive(withSessionDescription(message), call === undefined ? source : within(call, source));
+      this.#layer.receive(
+        withSessionDescription(message),
+        call === undefined ? securedBy(message, source) : within(call, source),
+      );
     } else if (!parsed.ok && parsed.refuse !== undefined) {
       const { request, status } = parsed.refuse;
       const verdict = this.#options.screen?.(request, source, status) ?? 'accept';
@@ -222,6 +225,11 @@ export class UserAgent {
     const call = this.#newCall(snapshot.direction, credentials);
     call.resume(snapshot, ahead);
     return call;
+  }
+
+  /** A device that was reached at one place is at another one: so are its calls. */
+  moved(from: Place, to: Peer): void {
+    for (const call of this.#calls) call.moved(from, to);
   }
 
   /** Makes a registration that keeps itself alive once started. `name` names it in `registration` outputs. */
@@ -393,6 +401,16 @@ export class UserAgent {
 function within(call: Call, { profile: _, ...source }: Peer): Peer {
   const profile = call.farEnd.peer?.profile;
   return profile === undefined ? source : { ...source, profile };
+}
+
+/**
+ * The source of a request outside of all calls, as one of `sips:` URIs where the request was sent to one, or came from
+ * one by its top Record-Route, or its Contact without any (RFC 3261 §12.1.1).
+ */
+function securedBy({ uri, headers }: SipRequest, source: Peer): Peer {
+  const from = headers.get('record-route') ?? headers.get('contact') ?? '';
+  const isSips = source.transport === 'tls' && (/^sips:/i.test(uri) || /^[^<]*<?sips:/i.test(from));
+  return isSips ? { ...source, profile: { ...source.profile, isSips } } : source;
 }
 
 const inviteKey = ({ request, tag }: ServerTransaction): string =>

@@ -33,7 +33,7 @@ export async function asUser(
   const parts = { id, from, ...(method === 'REGISTER' ? { to: `<sip:${username}@x>` } : {}), ...more };
   peer.send(peer.request(method, parts));
   const challenge = await peer.until(/^SIP\/2.0 401/);
-  const uri = `sip:${parts.number ?? '+15550002'}@127.0.0.1`;
+  const uri = `${parts.scheme ?? 'sip'}:${parts.number ?? '+15550002'}@127.0.0.1`;
   const fields = `${more.fields ?? ''}${answerTo(challenge, method, uri, username, more.password)}`;
   peer.send(peer.request(method, { ...parts, cseq: 2, fields }));
   return { response: await peer.until(/^SIP\/2.0 [2-6]/), parts };

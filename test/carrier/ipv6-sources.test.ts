@@ -37,6 +37,7 @@ function devicesOf(usernames: readonly string[]): Devices {
     code: (text) => hexHash('SHA-256', text),
     now: () => (now += 1_000),
     isConnected: () => false,
+    onMoved: () => {},
     onBound: () => {},
   });
 }

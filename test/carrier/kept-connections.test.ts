@@ -3,18 +3,16 @@
  * own.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';
-import { hexHash } from '../../src/hash.ts';
 import {
   SIP_CONNECTION_IDLE_MS,
   SIP_CONNECTION_IDLE_PERIODS_MAX,
   SIP_FIRST_MESSAGE_MS,
   SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
+  SIP_REGISTER_STREAM_MAX_SEC,
 } from '../../src/limits.ts';
-import { digestSecrets } from '../../src/sip/message/digest-server.ts';
-import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+import { Alice } from './device-directory.ts';
 import { asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer } from './raw-peer.ts';
@@ -24,22 +22,6 @@ const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-/** A directory of one device, alice. */
-class Alice implements DeviceDirectory {
-  readonly size = 1;
-  bound: readonly Binding[] = [];
-  find = (username: string) =>
-    username === 'alice'
-      ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
-      : undefined;
-  bindings = async () => this.bound;
-  change = async (_: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) => {
-    const outcome = decide(this.bound.map((each) => ({ ...each, holder: 'here' })));
-    if (outcome.status === 200) this.bound = outcome.bound;
-    return outcome;
-  };
-}
 
 async function open() {
   const clock = new VirtualClock();
@@ -94,12 +76,12 @@ describe('the TCP connection of a device', () => {
     const { clock, carrier, peer } = await open();
     await register(peer, 3_600);
     const idle = SIP_CONNECTION_IDLE_MS * SIP_CONNECTION_IDLE_PERIODS_MAX;
-    for (let passed = 0; passed < 2 * idle; passed += SIP_CONNECTION_IDLE_MS) {
+    for (let passed = 0; passed < idle + 2 * SIP_CONNECTION_IDLE_MS; passed += SIP_CONNECTION_IDLE_MS) {
       await clock.advance(SIP_CONNECTION_IDLE_MS);
       await peer.until(/^\r\n\r\n$/);
     }
     await ring(carrier, peer);
-    await clock.advance(3_600_000 + idle);
+    await clock.advance(SIP_REGISTER_STREAM_MAX_SEC * 1000 + idle);
     await closed(peer);
   });
 

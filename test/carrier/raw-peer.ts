@@ -3,7 +3,9 @@
  * time, octet by octet, is a retransmission (RFC 3261 17.1.1.2): the peer was not quick enough. It is heard once.
  */
 import { createSocket } from 'node:dgram';
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
+import { connect } from 'node:tls';
+import { formatHostPort } from '../../src/sip/message/uri.ts';
 import type { Platform } from '../support/platform.ts';
 
 export const AUDIO = 'm=audio 6000 RTP/AVP 0';
@@ -14,6 +16,7 @@ export const sdp = (...lines: string[]) =>
 
 export interface RequestParts {
   readonly id?: string;
+  readonly scheme?: 'sip' | 'sips';
   readonly number?: string;
   readonly cseq?: number;
   readonly from?: string;
@@ -34,7 +37,7 @@ export class RawPeer {
   readonly heard: string[] = [];
   readonly host: string;
   readonly port: number;
-  readonly transport: 'UDP' | 'TCP';
+  readonly transport: 'UDP' | 'TCP' | 'TLS';
   readonly send: (message: string) => void;
   readonly close: () => void;
   closed = false;
@@ -42,7 +45,7 @@ export class RawPeer {
   #waiting: { readonly pattern: RegExp; readonly resolve: (message: string) => void }[] = [];
 
   private constructor(
-    transport: 'UDP' | 'TCP',
+    transport: 'UDP' | 'TCP' | 'TLS',
     port: number,
     send: (message: string) => void,
     close: () => void,
@@ -69,20 +72,33 @@ export class RawPeer {
     return peer;
   }
 
-  /** A peer over UDP, from a loopback address of its own. */
+  /** A peer over UDP, from a loopback address of its own, which may be `::1`. */
   static async udp(to: number, host = '127.0.0.1'): Promise<RawPeer> {
-    const socket = createSocket('udp4');
+    const isSix = host.includes(':');
+    const socket = createSocket(isSix ? 'udp6' : 'udp4');
     await new Promise<void>((resolve) => socket.bind(0, host, resolve));
     const listen = (hear: (message: string) => void) => socket.on('message', (data) => hear(data.toString()));
-    const send = (message: string) => socket.send(message, to, '127.0.0.1');
+    const send = (message: string) => socket.send(message, to, isSix ? '::1' : '127.0.0.1');
     return new RawPeer('UDP', socket.address().port, send, () => socket.close(), listen, host);
   }
 
-  /** A peer over TCP, from a loopback address of its own. */
+  /** A peer over TCP, from a loopback address of its own, which may be `::1`. */
   static async tcp(to: number, host = '127.0.0.1'): Promise<RawPeer> {
-    const socket = createConnection({ host: '127.0.0.1', port: to, localAddress: host });
+    const socket = createConnection({ host: host.includes(':') ? '::1' : '127.0.0.1', port: to, localAddress: host });
     socket.on('error', () => {});
     await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    return RawPeer.#over('TCP', socket, host);
+  }
+
+  /** A peer over TLS on loopback, to whom any certificate is right. */
+  static async tls(to: number): Promise<RawPeer> {
+    const socket = connect({ host: '127.0.0.1', port: to, rejectUnauthorized: false });
+    socket.on('error', () => {});
+    await new Promise<void>((resolve) => socket.once('secureConnect', () => resolve()));
+    return RawPeer.#over('TLS', socket, '127.0.0.1');
+  }
+
+  static #over(transport: 'TCP' | 'TLS', socket: Socket, host: string): RawPeer {
     const listen = (hear: (message: string) => void, over: () => void) => {
       let text = '';
       socket.on('data', (data) => {
@@ -97,7 +113,7 @@ export class RawPeer {
       socket.on('close', over);
     };
     return new RawPeer(
-      'TCP',
+      transport,
       socket.localPort ?? 0,
       (message) => void socket.write(message),
       () => socket.destroy(),
@@ -106,13 +122,19 @@ export class RawPeer {
     );
   }
 
+  /** Its address and port as a URI has them. */
+  get place(): string {
+    return formatHostPort(this.host, this.port);
+  }
+
   request(method: string, parts: RequestParts = {}): string {
+    const { scheme = 'sip' } = parts;
     const { id = 'raw', number = '+15550002', cseq = 1, body = '' } = parts;
     const type = body === '' ? '' : `Content-Type: ${parts.type ?? 'application/sdp'}\r\n`;
     return (
-      `${method} sip:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.host}:${this.port};branch=z9hG4bK${id}${++branches};rport\r\n` +
+      `${method} ${scheme}:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.place};branch=z9hG4bK${id}${++branches};rport\r\n` +
       `From: ${parts.from ?? `<sip:+15550199@x>;tag=${id}`}\r\nTo: ${parts.to ?? `<sip:${number}@x>`}\r\nCall-ID: ${id}\r\nCSeq: ${cseq} ${method}\r\n` +
-      `Max-Forwards: 70\r\nContact: ${parts.contact ?? `<sip:x@${this.host}:${this.port}>`}\r\n${parts.fields ?? ''}${type}` +
+      `Max-Forwards: 70\r\nContact: ${parts.contact ?? `<sip:x@${this.place}>`}\r\n${parts.fields ?? ''}${type}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     );
   }
@@ -123,7 +145,7 @@ export class RawPeer {
     const to = field(request, 'To');
     const via = [...request.matchAll(/^Via: [^\r]*/gim)].map(([line]) => `${line}\r\n`).join('');
     const type = body === '' ? '' : 'Content-Type: application/sdp\r\n';
-    const contact = fields.includes('Contact:') ? '' : `Contact: <sip:x@${this.host}:${this.port}>\r\n`;
+    const contact = fields.includes('Contact:') ? '' : `Contact: <sip:x@${this.place}>\r\n`;
     this.send(
       `SIP/2.0 ${status}\r\n${via}From: ${field(request, 'From')}\r\nTo: ${to.includes('tag=') ? to : `${to};tag=${tag}`}\r\n` +
         `Call-ID: ${field(request, 'Call-ID')}\r\nCSeq: ${field(request, 'CSeq')}\r\n${contact}` +

@@ -270,6 +270,22 @@ describe('the advertised address', () => {
   });
 });
 
+describe('the advertised address of each IP version', () => {
+  const check = (env: Record<string, string>, farEnds: readonly string[]) => advertisedCheck(settings(env), farEnds);
+  const listen = 'udp:10.0.0.5:5060,tcp:10.0.0.5:5060,udp:[2606:4700::5]:5060';
+
+  test('is told to the far ends of that version only, and once', () => {
+    expect(check({ SIP_LISTEN: listen }, ['2606:4700::9'])).toMatchObject({ status: 'ok', found: '10.0.0.5, 2606:4700::5' });
+    expect(check({ SIP_LISTEN: listen }, ['8.8.8.8'])).toMatchObject({
+      status: 'warning',
+      found: expect.stringContaining('10.0.0.5 is'),
+    });
+    expect(check({ SIP_LISTEN: listen, SIP_ADVERTISE: '8.8.4.4,2606:4700::5' }, ['8.8.8.8'])).toMatchObject({ status: 'ok' });
+    expect(check({ SIP_LISTEN: listen, SIP_ADVERTISE: '8.8.4.4' }, ['2606:4700::9'])).toMatchObject({ status: 'ok' });
+    expect(check({ SIP_LISTEN: 'udp:8.8.4.4:5060' }, ['2606:4700::9'])).toMatchObject({ status: 'fault' });
+  });
+});
+
 describe('the certificate', () => {
   const certFile = join(directory, 'cert.pem');
   const keyFile = join(directory, 'key.pem');

@@ -112,10 +112,23 @@ describe('settings', () => {
     expect(originAt(config.http.host, 8080)).toBe('http://[::1]:8080');
     expect(originAt('127.0.0.1', 80)).toBe('http://127.0.0.1:80');
     expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
-    expect(config.rtp.host).toBe('0.0.0.0');
     expect(config.recordings).toMatchObject({ kind: 's3', bucket: 'bucket-name', prefix: 'some/prefix' });
     expect(config.smsProvider).toMatchObject({ kind: 'smpp', window: 10, ratePerSec: 20 });
     expect(config.outboundAllow).toEqual(['192.168.1.7/32', 'fd00::/8']);
+  });
+
+  test('bind the audio to both IP versions where SIP listens on both', () => {
+    const rtpHost = (SIP_LISTEN: string, more = {}) => load({ SIP_LISTEN, ...more }).rtp.host;
+    expect(rtpHost('udp:192.0.2.1:5060,tcp:192.0.2.1:5060')).toBe('192.0.2.1');
+    expect(rtpHost('udp:[::1]:5060')).toBe('::1');
+    expect(rtpHost('udp:192.0.2.1:5060,udp:[2001:db8::1]:5060')).toBe('::');
+    expect(rtpHost('udp:192.0.2.1:5060,udp:[2001:db8::1]:5060', { RTP_HOST: '192.0.2.1' })).toBe('192.0.2.1');
+  });
+
+  test('name one address of each IP version in SIP_ADVERTISE, or a name', () => {
+    expect(load({}).sip.advertise).toEqual([]);
+    expect(load({ SIP_ADVERTISE: 'sip.example.com' }).sip.advertise).toEqual(['sip.example.com']);
+    expect(load({ SIP_ADVERTISE: '203.0.113.5, [2001:db8::5]' }).sip.advertise).toEqual(['203.0.113.5', '2001:db8::5']);
   });
 
   const malformed: readonly (readonly [string, string])[] = [
@@ -136,6 +149,8 @@ describe('settings', () => {
     ['SIP_LISTEN', 'udp:127.0.0.1:70000'],
     ['SIP_ADVERTISE', 'not a host'],
     ['SIP_ADVERTISE', '0.0.0.0'],
+    ['SIP_ADVERTISE', '203.0.113.5,203.0.113.6'],
+    ['SIP_ADVERTISE', '203.0.113.5,'],
     ['NODE_HOST', '[::]'],
     ['WEBRTC_ADVERTISE', '192.0.2.1,0.0.0.0'],
     ['SIP_TLS_CERT', ''],

@@ -38,6 +38,16 @@ test('A dialog whose descriptions may hold keys stays on TLS, whatever transport
   });
 });
 
+test('A Contact in a private network of IPv6 that the far end is not in is not where requests go', () => {
+  const seen = { ...tls(false), host: '2001:db8::7' };
+  const hop = (target: string, peer = seen) => nextHop({ ...dialog(tls(false), target), peer });
+  for (const host of ['fd00::5', 'FD00::5', 'fe80::5', '::1', '10.0.0.5'])
+    expect(hop(`sip:b@[${host}]:5060`.replace(/\[(10.*)\]/, '$1'))).toEqual(seen);
+  expect(hop('sip:b@[2001:DB8:0::8]:5071')).toMatchObject({ host: '2001:db8::8', port: 5071 });
+  expect(hop('sip:b@[fd00::5]:5071', { ...seen, host: 'fd00::7' })).toMatchObject({ host: 'fd00::5', port: 5071 });
+  expect(hop('sip:b@[::ffff:203.0.113.2]')).toMatchObject({ host: '203.0.113.2' });
+});
+
 test('The maddr of a Contact or a route is where requests go, in place of its host (RFC 3263 §4)', () => {
   const target = 'sip:b@carrier.example:5070;maddr=203.0.113.9';
   expect(nextHop(dialog(tls(false), target))).toMatchObject({ host: '203.0.113.9', port: 5070 });

@@ -105,7 +105,15 @@ describe('a connection that does not come up', () => {
       };
       const streams = new Streams(0, options);
       closers.push(() => streams.close());
-      const target = { transport: 'tls', flow: 0, host: '127.0.0.1', port: await silence(), name: 'x', identity: '' } as const;
+      const target = {
+        transport: 'tls',
+        flow: 0,
+        host: '127.0.0.1',
+        port: await silence(),
+        name: 'x',
+        identity: '',
+        opens: true,
+      } as const;
       let failures = 0;
       const failed = new Promise<void>((resolve) =>
         streams.send({ ...target, connectMs }, bytes('INVITE'), () => {

@@ -4,6 +4,7 @@ import { StreamFraming } from '../../src/sip/message/framing.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
 import { serialize } from '../../src/sip/message/serializer.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
+import { parseVia, stampVia } from '../../src/sip/message/via.ts';
 import { bytes, text } from './pair.ts';
 
 const lines = (...all: string[]) => bytes(`${all.join('\r\n')}\r\n\r\n`);
@@ -234,6 +235,14 @@ describe('a message of 32 kB that anybody may send', () => {
     expect(read(' a\r\n b \r\n\tc')).toBe('a b c');
     expect(read('\r\n a\r\n \r\n b')).toBe('a b');
     expect(read(' a\r\n ')).toBe('a');
+  });
+
+  test('is stamped with the source, whose zone stays here where it is link-local', () => {
+    const value = 'SIP/2.0/UDP [fe80::1]:5070;branch=z9hG4bKa;rport';
+    const via = parseVia(value);
+    if (via === undefined) throw new Error('no Via');
+    const stamped = stampVia(value, via, { host: 'fe80::1%eth0', port: 5071 });
+    expect(stamped).toBe('SIP/2.0/UDP [fe80::1]:5070;branch=z9hG4bKa;received=fe80::1;rport=5071');
   });
 
   test('may have blanks around the colon of its port, and no others within its host', () => {

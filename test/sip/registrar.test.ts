@@ -47,6 +47,13 @@ describe('a REGISTER', () => {
     expect(after([], ['<sip:a@h>'], { expires: '999999' })[0]?.expiresAt).toBe(NOW + 3_600_000);
   });
 
+  test('over a connection binds for a quarter of an hour at most, because the connection may break before', () => {
+    for (const transport of ['tcp', 'tls'] as const) {
+      const outcome = register(request(['<sip:a@h>;expires=3600']), [], { ...SOURCE, transport }, NOW);
+      expect(outcome).toMatchObject({ bound: [{ expiresAt: NOW + 900_000 }] });
+    }
+  });
+
   test('of less than a minute is too brief, and one that is malformed is refused', () => {
     expect(register(request(['<sip:a@h>;expires=59']), [], SOURCE, NOW).status).toBe(423);
     expect(register(request(['nonsense']), [], SOURCE, NOW).status).toBe(400);

@@ -33,11 +33,10 @@ int bind_udp(const Address& address, int& fd, bool shared) {
   const int on = 1;
   (void)::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
   const int expedited = 46 << 2;  // DSCP EF (RFC 3246); best effort where it is not allowed
-  if (address.any.sa_family == AF_INET) {
-    (void)::setsockopt(fd, IPPROTO_IP, IP_TOS, &expedited, sizeof expedited);
-  } else {
+  // A socket of IPv6 on every address sends to IPv4 as well, whose packets are marked by the first of the two.
+  (void)::setsockopt(fd, IPPROTO_IP, IP_TOS, &expedited, sizeof expedited);
+  if (address.any.sa_family == AF_INET6)
     (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &expedited, sizeof expedited);
-  }
   if (shared) share_port(fd, true);
   if (::bind(fd, &address.any, address.length) != 0) {
     const int error = errno;

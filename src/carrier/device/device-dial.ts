@@ -2,14 +2,17 @@
 import type { DeviceDirectory } from '../../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg } from '../../call/ports/leg.ts';
 import type { Peer } from '../../sip/flow.ts';
+import type { Binding } from '../../sip/registrar.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
 import { DeviceLeg } from './device-leg.ts';
-import { peerOf } from './device-trunk.ts';
+import { contactPeerOf, peerOf } from './device-trunk.ts';
 
 interface DeviceDialOptions {
   readonly directory: DeviceDirectory;
   now(): number;
   localHost(peer: Peer): string;
+  /** Whether a connection of this process to the place of a contact is up. */
+  isConnected(contact: Binding): boolean;
   /** The terms of a call with a device at that address. `transport` carries its signalling. */
   legOptions(address: () => string, transport: Peer['transport'] | undefined): PhoneLegOptions;
 }
@@ -23,7 +26,7 @@ export class DeviceDial {
 
   /** The leg of a dial to `sip:` and a user name. Nothing is sent before its `start`. */
   dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
-    const { directory, now, localHost, legOptions } = this.#options;
+    const { directory, now, localHost, isConnected, legOptions } = this.#options;
     const username = order.to.slice('sip:'.length);
     if (directory.find(username)?.appUuid !== order.appUuid) return { unavailable: 'unknown_device' };
     const leg = new DeviceLeg(
@@ -38,6 +41,7 @@ export class DeviceDial {
           const terms = legOptions(() => first?.host ?? '127.0.0.1', transport);
           return { ...terms, rtpSources: () => contacts.map(({ host }) => host) };
         },
+        peerOf: (contact) => (isConnected(contact) ? undefined : contactPeerOf(contact)) ?? peerOf(contact),
         localHost: (contact) => localHost(peerOf(contact)),
       },
     );

@@ -9,6 +9,7 @@ import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import type { Negotiation } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
+import type { Peer } from '../../sip/flow.ts';
 import { NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
@@ -17,7 +18,6 @@ import { DialledLeg } from '../leg/dialled-leg.ts';
 import { displayForm } from '../leg/identity.ts';
 import { extraFields } from '../leg/outbound-leg.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
-import { peerOf } from './device-trunk.ts';
 
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
 const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
@@ -39,6 +39,8 @@ interface DeviceDial {
   contacts(): Promise<readonly Binding[]>;
   /** The terms of the call, once its contacts are known. */
   options(contacts: readonly Binding[]): PhoneLegOptions;
+  /** The peer that the contact is reached at. */
+  peerOf(contact: Binding): Peer;
   /** Our host in From. */
   localHost(contact: Binding): string;
 }
@@ -47,6 +49,8 @@ interface DeviceDial {
 interface Fork {
   readonly contact: Binding;
   readonly negotiation: Negotiation;
+  /** The description in clear, which may be the same one. */
+  readonly clear: Negotiation;
   /**
    * What the contact, or each behind it, has described in an 18x. The 200 of one that was sent reliably has none (RFC
    * 3261 §13.2.1).
@@ -59,8 +63,8 @@ export class DeviceLeg extends DialledLeg {
   #started = false;
   /** The contacts that still ring, by their calls. */
   readonly #forks = new Map<Call, Fork>();
-  /** The description in clear. */
-  #clear: Negotiation | undefined;
+  /** The descriptions: encrypted and in clear, of either IP version. */
+  readonly #described = new Map<string, Promise<Negotiation | undefined>>();
   /** The ends of the forks that are over. */
   readonly #ends: LegEnd[] = [];
 
@@ -109,31 +113,43 @@ export class DeviceLeg extends DialledLeg {
     await this.#ringAll(contacts);
   }
 
-  /** Sends the INVITEs: one description for all contacts over TLS, another for the rest. */
+  /** Sends the INVITEs. Contacts over TLS are offered encrypted audio, and each a description of its IP version. */
   async #ringAll(contacts: readonly Binding[]): Promise<void> {
-    const [encrypted, clear] = [await this.describe(), await this.describeInClear()];
+    const found = await Promise.all(contacts.map(async (contact) => ({ contact, ...(await this.#describedTo(contact)) })));
     if (this.over) return;
-    if (encrypted === undefined || clear === undefined) {
-      this.end(NO_PORTS);
-      return;
+    for (const { contact, first, clear } of found) {
+      if (this.over) return;
+      if (first === undefined || clear === undefined) this.end(NO_PORTS);
+      else this.#ring(contact, first, clear);
     }
-    this.#clear = clear;
-    for (const contact of contacts) if (!this.over) this.#ring(contact, contact.transport === 'tls' ? encrypted : clear);
     if (!this.over) this.#settle();
   }
 
-  #ring(contact: Binding, negotiation: Negotiation): void {
+  /** What a contact is offered first, and what where it refuses that. Contacts of one kind share their descriptions. */
+  async #describedTo({ host, transport }: Binding) {
+    const of = (isClear: boolean): Promise<Negotiation | undefined> => {
+      const key = `${isClear} ${host.includes(':')}`;
+      const described = this.#described.get(key) ?? this.describeTowards(host, isClear);
+      this.#described.set(key, described);
+      return described;
+    };
+    return { first: await of(transport !== 'tls' || this.options.srtp === undefined), clear: await of(true) };
+  }
+
+  #ring(contact: Binding, negotiation: Negotiation, clear: Negotiation): void {
     const { order } = this.#dial;
     const display = order.displayName === undefined ? '' : `${displayForm(order.displayName)} `;
     const callId = systemEntropy().token();
+    const host = formatHostPort(this.#dial.localHost(contact), undefined);
     order.onPlaced?.(callId);
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(
         {
-          peer: peerOf(contact),
+          peer: this.#dial.peerOf(contact),
           uri: contact.uri,
-          from: `${display}<sip:${escapeUser(order.from)}@${formatHostPort(this.#dial.localHost(contact), undefined)}>`,
-          to: `<${contact.uri}>`,
+          from: `${display}<sip:${escapeUser(order.from)}@${host}>`,
+          // The user's own address, as it came to be called: a phone signs what follows from the call with it.
+          to: `<sip:${escapeUser(order.to.slice('sip:'.length))}@${host}>`,
           body: negotiation.offer(),
           credentials: undefined,
           callId,
@@ -145,7 +161,7 @@ export class DeviceLeg extends DialledLeg {
         this.#ends.push({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
         return;
       }
-      this.#forks.set(call, { contact, negotiation, descriptions: new Map() });
+      this.#forks.set(call, { contact, negotiation, clear, descriptions: new Map() });
       this.options.driver.listen(call, (event) => this.#take(call, event));
     });
   }
@@ -214,10 +230,10 @@ export class DeviceLeg extends DialledLeg {
     this.options.driver.run((now) => call.hangUp(now));
   }
 
-  #onForkEnded(call: Call, { contact, negotiation }: Fork, end: CallEnd): void {
+  #onForkEnded(call: Call, { contact, negotiation, clear }: Fork, end: CallEnd): void {
     this.#forks.delete(call);
     const refusesAudio = end.why === 'refused' && (end.status === 488 || end.status === 415);
-    if (refusesAudio && negotiation !== this.#clear && this.#clear !== undefined) this.#ring(contact, this.#clear);
+    if (refusesAudio && negotiation !== clear) this.#ring(contact, clear, clear);
     else this.#ends.push(this.endOf(end));
     // Whoever declines so does it for all contacts of the user (RFC 3261 §16.7).
     if (end.why === 'refused' && end.status >= 600) this.#cancelForks(`SIP;cause=${end.status}`);

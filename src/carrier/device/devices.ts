@@ -17,7 +17,7 @@ import {
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
 } from '../../limits.ts';
-import type { Peer } from '../../sip/flow.ts';
+import type { Peer, Place } from '../../sip/flow.ts';
 import { unsupportedTags } from '../../sip/message/capability.ts';
 import { type DigestSecrets, DigestServer } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
@@ -29,8 +29,10 @@ import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
+import { contactPeerOf, peerOf } from './device-trunk.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
+import { LastPlaces } from './last-places.ts';
 
 /** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
 const NOBODY: DigestSecrets = { md5: '', sha256: '' };
@@ -78,6 +80,8 @@ interface DevicesOptions {
   now(): number;
   /** Whether a connection of this process to the place of a contact is up. */
   isConnected(binding: Binding): boolean;
+  /** A contact that was reached at one place is reached at another one. */
+  onMoved(from: Place, to: Peer): void;
   /** The contacts of a user have changed. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
@@ -92,6 +96,7 @@ export class Devices {
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
   readonly #known = new KnownAddresses();
+  readonly #places = new LastPlaces();
   #registering = 0;
   /** The last registration of each user that is worked on. */
   readonly #turns = new Map<string, Promise<void>>();
@@ -194,9 +199,13 @@ export class Devices {
 
   async #unbind(device: Device, from: Pick<Peer, 'transport' | 'host' | 'port'>): Promise<void> {
     const { username } = device;
+    const listening = (await this.#options.directory.bindings(username)).filter((binding) => isFrom(binding, from));
+    for (const contact of listening.flatMap((binding) => contactPeerOf(binding) ?? [])) this.#options.onMoved(from, contact);
     const outcome = await this.#options.directory.change(device, (bindings) => {
-      const bound = bindings.filter((binding) => !isFrom(binding, from));
-      const removed = bindings.filter((binding) => isFrom(binding, from)).map(({ uri }) => uri);
+      // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself.
+      const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
+      const bound = bindings.filter((binding) => !isGone(binding));
+      const removed = bindings.filter(isGone).map(({ uri }) => uri);
       return { status: 200, bound, stored: [], removed };
     });
     if (outcome.status === 200) this.#changed(username, [], outcome.removed);
@@ -204,7 +213,14 @@ export class Devices {
 
   #changed(username: string, stored: readonly Binding[], removed: readonly string[]): void {
     for (const uri of removed) this.#known.forget(username, uri);
-    for (const binding of stored) this.learn(username, binding);
+    for (const binding of stored) {
+      this.learn(username, binding);
+      const before = this.#places.learn(username, binding);
+      if (before === undefined) continue;
+      // Its calls are where it was, or at its Contact since the connection there broke.
+      for (const from of [before, contactPeerOf({ ...binding, ...before })])
+        if (from !== undefined) this.#options.onMoved(from, peerOf(binding));
+    }
     this.#options.onBound(username, stored, removed);
   }
 

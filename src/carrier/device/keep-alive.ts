@@ -6,7 +6,7 @@
 import type { Clock } from '../../clock.ts';
 import { DEVICE_KEEPALIVE_MS, DEVICE_KEEPALIVES_A_TURN } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
-import { parseUri } from '../../sip/message/uri.ts';
+import { parseUri, plainHost } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import { peerOf } from './device-trunk.ts';
 
@@ -32,7 +32,7 @@ export class KeepAlive {
   keep(username: string, binding: Binding): void {
     const key = keyOf(username, binding.uri);
     this.#kept.delete(key);
-    if (binding.transport !== 'udp' || parseUri(binding.uri)?.host === binding.host) return;
+    if (binding.transport !== 'udp' || plainHost(parseUri(binding.uri)?.host ?? '') === binding.host) return;
     this.#kept.set(key, { peer: peerOf(binding), until: binding.expiresAt });
     this.#cancel ??= this.#clock.at(this.#clock.now() + DEVICE_KEEPALIVE_MS, () => this.#round([...this.#kept]));
   }

@@ -2,6 +2,7 @@
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session
  * description is due. `leg.ended` is signalled once, after the ports were given back.
  */
+import { isIP } from 'node:net';
 import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
@@ -40,9 +41,11 @@ export interface PhoneLegOptions {
   readonly codecs: readonly AudioCodec[];
   /** How the audio is encrypted. Undefined: it is in clear. */
   readonly srtp: SrtpTerms | undefined;
-  /** The address to write into SDP. `bound` is the one that the media plane bound. */
-  sdpHost(bound: string): string;
-  /** The IP version of our RTP ports. */
+  /** The address to write into SDP: of the IP version of the far end's signalling, where our RTP ports speak it. */
+  sdpHost(): string;
+  /** The same for audio that goes there. Undefined where our RTP ports do not speak its IP version. */
+  sdpHostTowards(far: string): string | undefined;
+  /** The IP version of the first of these. */
   readonly family: 4 | 6;
   readonly sessionId: number;
   /** The version of `o=` that another node used last. */
@@ -133,11 +136,10 @@ export abstract class PhoneLeg implements Leg {
     return this.#negotiation;
   }
 
-  /** Another description of the same ports, in clear, for a far end to which no keys are sent. */
-  protected async describeInClear(): Promise<Negotiation | undefined> {
+  /** Another description of the same ports, for a far end there. `isClear`: no keys are sent to it. */
+  protected async describeTowards(far: string, isClear: boolean): Promise<Negotiation | undefined> {
     const described = await this.describe();
-    if (described === undefined || this.#rtp === undefined || this.options.srtp === undefined || this.#isClear) return described;
-    return this.#newNegotiation(this.#rtp, true);
+    return described === undefined || this.#rtp === undefined ? undefined : this.#newNegotiation(this.#rtp, isClear, far);
   }
 
   /** The far end has answered this one of the descriptions. */
@@ -145,12 +147,13 @@ export abstract class PhoneLeg implements Leg {
     this.#negotiation = negotiation;
   }
 
-  #newNegotiation(rtp: RtpLeg, isClear: boolean): Negotiation {
+  #newNegotiation(rtp: RtpLeg, isClear: boolean, far?: string): Negotiation {
     const { srtp } = this.options;
     // An offer of ours in the 200 to an INVITE without one cannot be made again in clear.
     const isOpportunistic = this.#direction === 'inbound' && srtp?.mode === 'optional';
     return new Negotiation({
-      host: this.options.sdpHost(rtp.host),
+      host: (far === undefined ? undefined : this.options.sdpHostTowards(far)) ?? this.options.sdpHost(),
+      hostTowards: (remote) => this.options.sdpHostTowards(remote),
       port: rtp.port,
       codecs: this.options.codecs,
       sessionId: this.options.sessionId,
@@ -163,7 +166,10 @@ export abstract class PhoneLeg implements Leg {
   protected apply(agreement = this.#agreement): void {
     if (this.over || this.#rtp === undefined || agreement === undefined) return;
     this.#agreement = agreement;
-    this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources(), isRinging: !this.answered });
+    // A phone that has moved to another network since is where its messages come from now.
+    const seen = this.call?.farEnd.dialog?.peer.host ?? '';
+    const sources = new Set([...this.options.rtpSources(), ...(isIP(seen) === 0 ? [] : [seen])]);
+    this.#rtp.negotiate({ ...agreement, learnFrom: [...sources], isRinging: !this.answered });
     this.#tones.agreed(agreement.telephoneEventPayloadType !== undefined);
     this.#holds.far(agreement.held);
     this.#early.handOver(this.#rtp);

@@ -16,6 +16,7 @@ import {
   SIP_CONNECTION_TURN_MESSAGES,
   SIP_CONNECTION_UNANSWERED_MAX,
   SIP_FIRST_MESSAGE_MS,
+  SIP_FLOW_REPLY_MS,
   SIP_STRANGER_MESSAGES_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
@@ -76,6 +77,8 @@ export class Connection {
   /** Closes the connection when no whole message comes in time. */
   #cancelDeadline: () => void = () => {};
   #cancelIdle: () => void = () => {};
+  /** Closes the connection of a device that says nothing to a request of ours. */
+  #cancelReply: (() => void) | undefined;
   /**
    * The senders that are told when their bytes are not delivered: bytes from before the connection was up, and bytes
    * that nothing has come in reply to. A far end that is gone without a word is found out by the first message to it.
@@ -108,6 +111,7 @@ export class Connection {
       this.#idlePeriods = 0;
       this.#quietSince = clock.now();
       this.#unanswered.length = 0;
+      this.#hearReply();
       this.#framing.push(chunk);
       // What is not read in this turn waits: the socket is not read meanwhile, so that the peer is held back.
       if (this.work(SIP_CONNECTION_TURN_MESSAGES) >= SIP_CONNECTION_TURN_MESSAGES && !this.#over) {
@@ -182,6 +186,20 @@ export class Connection {
     if (this.#up && this.#unanswered.length > SIP_CONNECTION_UNANSWERED_MAX) this.#unanswered.shift();
     this.#gather();
     this.#socket.write(bytes);
+    if (this.isKept && isAnswered(bytes)) this.#expectReply();
+  }
+
+  /**
+   * A phone that went away without a word (asleep, another network) leaves a connection that the system holds for up
+   * to 15 minutes. Who is called over it waits no longer than this, and the next call finds no contact.
+   */
+  #expectReply(): void {
+    this.#cancelReply ??= this.#clock.at(this.#clock.now() + SIP_FLOW_REPLY_MS, () => this.#drop());
+  }
+
+  #hearReply(): void {
+    this.#cancelReply?.();
+    this.#cancelReply = undefined;
   }
 
   /** What is written in one turn of the event loop goes out at its end, at once: each piece costs a system call. */
@@ -282,9 +300,16 @@ export class Connection {
     this.#over = true;
     this.#cancelDeadline();
     this.#cancelIdle();
+    this.#hearReply();
     this.#options.onClosed(this);
     const unanswered = this.#unanswered;
     this.#unanswered = [];
     for (const failed of unanswered) failed(this.#up ? 'lost' : 'refused');
   }
+}
+
+/** Whether bytes are a request that is answered: no response, ACK or keepalive. */
+function isAnswered(bytes: Uint8Array): boolean {
+  const start = String.fromCharCode(...bytes.subarray(0, 4));
+  return start !== 'SIP/' && start !== 'ACK ' && /^[A-Z]/.test(start);
 }

@@ -1,11 +1,9 @@
 /** One UDP socket for SIP. */
-import { isIP } from 'node:net';
 import { SIP_DATAGRAM_QUEUE_MAX } from '../../limits.ts';
 
 export interface DatagramSocket {
   readonly host: string;
   readonly port: number;
-  readonly family: 4 | 6;
   /** Sends a datagram. Returns false when the system refused it at once (no route, bad address). */
   send(bytes: Uint8Array, host: string, port: number): boolean;
   close(): void;
@@ -49,7 +47,6 @@ export async function openDatagramSocket(
   return {
     host,
     port: socket.port,
-    family: isIP(host) === 6 ? 6 : 4,
     send(bytes, toHost, toPort) {
       if (socket.closed) return false;
       if (waiting.length === 0) {

@@ -1,6 +1,5 @@
 /** The sockets of the carrier. Every SIP message is sent and received here. */
 import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
 import type { Log } from '../../log.ts';
@@ -8,6 +7,7 @@ import type { Peer, SendFailure } from '../../sip/flow.ts';
 import { startError } from '../../start-error.ts';
 import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
+import { boundTowards, ownAddress, reaches } from './own-address.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { StrangerLimit } from './stranger-limit.ts';
 import { Streams, type TlsIdentity } from './stream.ts';
@@ -16,7 +16,8 @@ interface ListenerOptions {
   readonly listen: readonly SipListen[];
   /** Files for `tls` in `listen` and for trunks over TLS. `caFile` holds authorities beside the system's own. */
   readonly tls: TlsFiles | undefined;
-  readonly advertise: string | undefined;
+  /** Our addresses as far ends are told them. Empty: the bound ones. */
+  readonly advertise: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** The authorities and the client certificate that a profile names (sip/flow.ts). */
@@ -106,15 +107,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     ports,
     resolver,
     send,
-    local(peer) {
-      const own = ports.filter((each) => each.transport === peer.transport);
-      const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];
-      const host = bound?.host ?? '0.0.0.0';
-      const port = own.length > 0 ? (bound?.port ?? 5060) : peer.transport === 'tls' ? 5061 : (bound?.port ?? 5060);
-      const advertised = peer.profile?.advertise ?? options.advertise;
-      if (advertised !== undefined) return { host: advertised, port };
-      return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
-    },
+    local: (peer) => ownAddress(ports, options.advertise, peer),
     isConnected: ({ transport, host, port }) => transport !== 'udp' && streams.has(transport, host, port),
     keep: ({ transport, host, port }, until) => transport !== 'udp' && streams.keep(transport, host, port, until),
     reloadCertificate: certificate.reload,
@@ -137,11 +130,12 @@ function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, reso
     if (peer.transport !== 'udp') {
       const { transport, flow, name = peer.host, profile, connectMs } = peer;
       const identity = profile?.tls ?? '';
-      streams.send({ transport, flow, host, port, name, identity, connectMs }, bytes, failed);
+      const opens = profile?.staysOnFlow !== true;
+      streams.send({ transport, flow, host, port, name, identity, opens, connectMs }, bytes, failed);
       return;
     }
-    const family = isIP(host) === 6 ? 6 : 4;
-    const socket = datagrams[peer.flow - 1] ?? datagrams.find((each) => each.family === family);
+    const taken = datagrams[peer.flow - 1];
+    const socket = taken !== undefined && reaches(taken.host, host) ? taken : boundTowards(datagrams, host);
     if (socket === undefined || !socket.send(bytes, host, port)) failed('refused');
   };
 
@@ -160,33 +154,4 @@ function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, reso
     });
   };
   return send;
-}
-
-const INTERFACES_KEPT_MS = 10_000;
-let interfaces = networkInterfaces();
-let interfacesReadAt = performance.now();
-
-/** The address of the interface whose network holds a peer, else of the first interface that is not loopback. */
-export function interfaceTowards(peer: string): string {
-  if (performance.now() - interfacesReadAt > INTERFACES_KEPT_MS) {
-    interfaces = networkInterfaces();
-    interfacesReadAt = performance.now();
-  }
-  const wanted = isIP(peer) === 6 ? 'IPv6' : 'IPv4';
-  const all = Object.values(interfaces).flatMap((each) => each ?? []);
-  const usable = all.filter((each) => each.family === wanted);
-  if (wanted === 'IPv4') {
-    const near = usable.find((each) => sameNetwork(each.address, peer, each.netmask));
-    if (near !== undefined) return near.address;
-  } else if (peer === '::1') return '::1';
-  return usable.find((each) => !each.internal && !each.address.startsWith('fe80'))?.address ?? usable[0]?.address ?? '127.0.0.1';
-}
-
-function sameNetwork(a: string, b: string, mask: string): boolean {
-  const [x, y, m] = [number(a), number(b), number(mask)];
-  return x !== undefined && y !== undefined && m !== undefined && ((x ^ y) & m) === 0;
-}
-
-function number(address: string): number | undefined {
-  return isIP(address) === 4 ? address.split('.').reduce((value, part) => (value << 8) | Number(part), 0) : undefined;
 }

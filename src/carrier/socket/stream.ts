@@ -44,6 +44,8 @@ export interface StreamTarget {
   readonly name: string;
   /** Names our own certificate and authorities. `""` means those of the platform. */
   readonly identity: string;
+  /** Whether a new connection is opened where there is none. */
+  readonly opens: boolean;
   /** How long a new connection may take to come up, in milliseconds. Absent: SIP_CONNECT_TIMEOUT_MS. */
   readonly connectMs?: number;
 }
@@ -160,12 +162,12 @@ export class Streams {
     socket.once('close', release);
   }
 
-  /** Sends over the connection of that flow, else over one to that address, else over a new one. */
+  /** Sends over the connection of that flow, else over one to that address, else over a new one if it may be opened. */
   send(target: StreamTarget, bytes: Uint8Array, failed: (why: SendFailure) => void): void {
     const { transport, flow, host } = target;
     const known = this.#byFlow.get(flow);
     const reused = known !== undefined && known.transport === transport && known.remoteHost === host ? known : undefined;
-    const connection = reused ?? this.#byRemote.get(keyOf(target)) ?? this.#open(target);
+    const connection = reused ?? this.#byRemote.get(keyOf(target)) ?? (target.opens ? this.#open(target) : undefined);
     if (connection === undefined) failed('refused');
     else connection.write(bytes, failed);
   }
@@ -212,7 +214,7 @@ export class Streams {
     };
   }
 
-  #add(socket: Socket, kind: ConnectionKind, remote: Omit<StreamTarget, 'flow' | 'name'>): Connection {
+  #add(socket: Socket, kind: ConnectionKind, remote: Omit<StreamTarget, 'flow' | 'name' | 'opens'>): Connection {
     const { transport, host, port, connectMs } = remote;
     const key = keyOf(remote);
     const { clock } = this.#options;

@@ -11,7 +11,7 @@
 import { isIP } from 'node:net';
 import { isUnreachableFrom } from '../../sip/call/dialog.ts';
 import { defaultPort, type Peer } from '../../sip/flow.ts';
-import { parseNameAddress, parseUri } from '../../sip/message/uri.ts';
+import { parseNameAddress, parseUri, plainHost } from '../../sip/message/uri.ts';
 import type { BoundPort } from '../socket/listener.ts';
 import type { Resolver } from '../socket/resolver.ts';
 import { isLoopback, nextHopOf, routeOf, type Trunk, type TrunkAddress, trunkProfile } from './trunk.ts';
@@ -99,5 +99,5 @@ function addressOf(route: string, hop: TrunkAddress): TrunkAddress | undefined {
   if (hop.transport === 'tls' && named !== 'tls') return undefined;
   // A host without a port has the default one, or is a domain of services.
   const port = uri.port ?? (isIP(uri.host) === 0 ? undefined : defaultPort(named));
-  return { host: uri.host, port, transport: named };
+  return { host: plainHost(uri.host), port, transport: named };
 }

@@ -9,7 +9,7 @@ import type { AudioCodec } from '../../sdp/negotiation.ts';
 import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
 import type { Credentials } from '../../sip/message/digest.ts';
-import { formatHostPort, parseUri } from '../../sip/message/uri.ts';
+import { formatHostPort, parseUri, plainHost } from '../../sip/message/uri.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 
 /** The secrets are open here. They go into digests and TLS handshakes, never into a log. */
@@ -40,7 +40,7 @@ export function trunkAddress(uri: string): TrunkAddress | undefined {
   if (parsed === undefined || parsed.scheme === 'tel' || parsed.host === '') return undefined;
   const named = parsed.parameters.get('transport')?.toLowerCase();
   if (named !== undefined && named !== 'udp' && named !== 'tcp' && named !== 'tls') return undefined;
-  return { host: parsed.host, port: parsed.port, transport: parsed.scheme === 'sips' ? 'tls' : (named ?? 'udp') };
+  return { host: plainHost(parsed.host), port: parsed.port, transport: parsed.scheme === 'sips' ? 'tls' : (named ?? 'udp') };
 }
 
 /** The host part of URIs for this trunk. A default port is left out. */

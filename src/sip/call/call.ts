@@ -8,7 +8,7 @@
  * A call that has ended may still be sent what belongs to it. Nothing may arrive for one that is closed.
  */
 import type { Timed } from '../deadlines.ts';
-import type { Peer } from '../flow.ts';
+import { isAt, type Peer, type Place } from '../flow.ts';
 import { answerInfo } from '../info.ts';
 import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
@@ -81,7 +81,12 @@ export class Call implements Timed {
       },
       onUnacknowledged: () => this.#endByBye({ why: 'unacknowledged' }),
     });
-    this.#transfers = new Transfers(context, { credentials, dialog: () => this.#whileUp, emit: (event) => this.#emit(event) });
+    this.#transfers = new Transfers(context, {
+      credentials,
+      isOurs: direction === 'outbound',
+      dialog: () => this.#whileUp,
+      emit: (event) => this.#emit(event),
+    });
   }
 
   /** The dialog of the call while it is up. */
@@ -288,6 +293,13 @@ export class Call implements Timed {
     if (this.#dialog !== undefined) this.#dialog.localNumber += numbers;
   }
 
+  /** The far end, which was reached at one place, is at another one. */
+  moved(from: Place, to: Peer): void {
+    this.#uac?.moved(from, to);
+    const dialog = this.#dialog;
+    if (dialog?.peer.profile?.staysOnFlow !== undefined && isAt(dialog.peer, from)) dialog.peer = to;
+  }
+
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
   abandon(): void {
     this.#changes.stop();
@@ -325,6 +337,9 @@ export class Call implements Timed {
         return;
       }
       dialog.remoteNumber = number;
+      const { source } = transaction;
+      // It has another connection, or its NAT another port: that is where it is reached from now on.
+      if (dialog.peer.profile?.staysOnFlow === true && source.via === undefined) dialog.peer = source;
     }
     if (request.method === 'BYE') this.#onBye(transaction);
     else if (this.#isOver) transaction.respond(481);

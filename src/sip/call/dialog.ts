@@ -1,8 +1,8 @@
 /** A dialog (RFC 3261 §12): who the two ends are, their sequence numbers, and the way between them. */
-import { SIP_ROUTES_MAX } from '../../limits.ts';
+import { SIP_CONNECT_FALLBACK_MS, SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { formatHostPort, parseHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+import { formatHostPort, parseHostPort, parseNameAddress, parseUri, plainHost, tagOf } from '../message/uri.ts';
 
 export interface Dialog {
   readonly callId: string;
@@ -18,8 +18,8 @@ export interface Dialog {
   readonly routes: readonly string[];
   /** The far end's Contact; changes with target refresh (§12.2). */
   target: string;
-  /** The peer that the dialog's messages came from. */
-  readonly peer: Peer;
+  /** The peer that the dialog's messages came from. One that stays on its flow may have another one later. */
+  peer: Peer;
 }
 
 /** The key of a dialog among all dialogs of one user agent (RFC 3261 §12). */
@@ -137,6 +137,7 @@ export function nextHop(dialog: Dialog): Peer {
   const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
   const peer = peerOfUri(routed ?? dialog.target, dialog.peer);
   if (peer === undefined) return dialog.peer;
+  if (routed === undefined && isOnFlow(dialog.peer, peer)) return withContact(dialog.peer, peer);
   // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
   if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
   // Descriptions may hold keys of the audio.
@@ -144,6 +145,19 @@ export function nextHop(dialog: Dialog): Peer {
   const isSame = peer.host === dialog.peer.host && peer.port === dialog.peer.port;
   return isSame ? peer : { ...peer, fallback: dialog.peer };
 }
+
+/**
+ * Whether a far end is reached on its flow, and not at its Contact: over its connection, or at the port of its
+ * datagrams where its Contact names another host. A phone on UDP without a NAT may listen on another port.
+ */
+const isOnFlow = (seen: Peer, contact: Peer): boolean =>
+  seen.profile?.staysOnFlow === true && (seen.transport !== 'udp' || contact.host !== seen.host || contact.transport !== 'udp');
+
+/** A peer on its flow: where its connection is gone, a phone on TCP without a NAT is reached at its Contact. */
+const withContact = (seen: Peer, { transport, host, port }: Peer): Peer =>
+  seen.transport === 'tcp' && transport === 'tcp' && host === seen.host && port !== seen.port
+    ? { ...seen, fallback: { transport, host, port, flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS } }
+    : seen;
 
 /** The far end of a call: the peer that it began with, and its dialog once there is one. */
 export interface FarEnd {
@@ -171,7 +185,7 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
   if (uri === undefined || uri.host === '') return undefined;
   // A maddr is where the message goes, in place of the host (RFC 3261 §19.1.1, RFC 3263 §4).
-  const { host } = parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri;
+  const host = plainHost((parseHostPort(uri.parameters.get('maddr') ?? '') ?? uri).host);
   const named = uri.parameters.get('transport')?.toLowerCase();
   const transport =
     uri.scheme === 'sips' || named === 'tls'
@@ -189,7 +203,7 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
   return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
-/** The private networks (RFC 1918, 6598, 3927 and loopback). */
+/** The private networks (RFC 1918, 6598, 3927, 4193, 4291 and loopback). */
 const PRIVATE = [
   /^10\./,
   /^127\./,
@@ -197,6 +211,9 @@ const PRIVATE = [
   /^192\.168\./,
   /^172\.(?:1[6-9]|2[0-9]|3[01])\./,
   /^100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\./,
+  /^f[cd][0-9a-f]{2}:/,
+  /^fe[89ab][0-9a-f]:/,
+  /^::1$/,
 ];
 
 /** Whether `host` is an address of a private network that `seen`, the address packets come from, is not in. */

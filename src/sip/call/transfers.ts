@@ -1,5 +1,5 @@
 /** The transfers of one call: the REFER of ours that runs, and the one of the far end. */
-import type { AgentContext } from '../agent-context.ts';
+import { type AgentContext, domainFor } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallEvent } from './call-event.ts';
@@ -8,6 +8,8 @@ import { IncomingRefer, OutgoingRefer, referTarget } from './refer.ts';
 
 interface TransferOwner {
   readonly credentials: Credentials | undefined;
+  /** Whether the call is ours, so that the far end has not dialled our domain. */
+  readonly isOurs: boolean;
   /** The dialog of the call while it is up. */
   dialog(): Dialog | undefined;
   emit(event: CallEvent): void;
@@ -32,7 +34,10 @@ export class Transfers {
     const dialog = this.#owner.dialog();
     if (dialog === undefined) return;
     this.#ours?.abandon();
-    this.#ours = new OutgoingRefer(this.#context, dialog, this.#owner.credentials, referTo(localDomain(dialog)), (outcome) =>
+    // A device that we called reaches us as we reach it: From has neither port nor transport (RFC 3261 §19.1.1).
+    const isDevice = dialog.peer.profile?.staysOnFlow === true;
+    const domain = this.#owner.isOurs && isDevice ? domainFor(this.#context, dialog.peer) : localDomain(dialog);
+    this.#ours = new OutgoingRefer(this.#context, dialog, this.#owner.credentials, referTo(domain), (outcome) =>
       this.#owner.emit({ type: 'refer', outcome }),
     );
   }

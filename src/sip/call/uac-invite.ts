@@ -9,7 +9,7 @@
 import { SIP_FORKS_MAX, SIP_RETRIES_MAX, SIP_T1_MS } from '../../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
-import type { Peer } from '../flow.ts';
+import type { Peer, Place } from '../flow.ts';
 import { causeOf, hasTag } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import {
@@ -131,6 +131,12 @@ export class UacInvite implements RequestOwner, Timed {
     const { transaction } = this.#outgoing;
     if (transaction !== undefined) this.#context.layer.forget(transaction);
     this.#over({ why: 'local' });
+  }
+
+  /** The far end, which was reached at one place, is at another one. */
+  moved(from: Place, to: Peer): void {
+    if (!this.#outgoing.moved(from, to)) return;
+    for (const { dialog } of this.#forks.values()) dialog.peer = to;
   }
 
   /** The early dialog that a fork's To tag names. Undefined when no provisional response of that fork came. */

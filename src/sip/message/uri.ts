@@ -1,4 +1,5 @@
 /** SIP and SIPS URIs (RFC 3261 §19.1) and name-addr, the form of From, To, Contact, Route (§20.10). */
+import ipaddr from 'ipaddr.js';
 import { remembered } from '../../bounds/remembered.ts';
 import { SIP_PARSED_REMEMBERED_MAX } from '../../limits.ts';
 
@@ -101,6 +102,16 @@ export function parseHostPort(text: string): { readonly host: string; readonly p
   if (!/^[0-9]{1,5}$/.test(digits)) return undefined;
   const port = Number(digits);
   return port > 0 && port < 65536 ? { host, port } : undefined;
+}
+
+/**
+ * A host as sources of messages have it: an IPv6 address in its shortest form (RFC 5952), and one that stands for an
+ * IPv4 address as that one. A URI may write it in many ways (RFC 5118 §4.5). Others stay as they are.
+ */
+export function plainHost(host: string): string {
+  if (!host.includes(':') || !ipaddr.isValid(host)) return host;
+  const address = ipaddr.process(host);
+  return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString();
 }
 
 /** `host` or `[host]`, with `:port` when there is one. */

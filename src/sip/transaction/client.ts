@@ -37,6 +37,8 @@ export class ClientTransaction implements Timed {
   readonly key: string;
   readonly request: SipRequest;
   readonly peer: Peer;
+  /** The peer that the last response came from. Undefined before the first one. */
+  source: Peer | undefined;
   readonly #host: TransactionHost<ClientTransaction>;
   readonly #owner: ClientOwner;
   readonly #bytes: Uint8Array;
@@ -59,8 +61,9 @@ export class ClientTransaction implements Timed {
   }
 
   /** Takes a response that matched this transaction. */
-  receive(response: SipResponse): void {
+  receive(response: SipResponse, source: Peer): void {
     const { status } = response;
+    this.source = source;
     this.#step(status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure', response);
   }
 

@@ -79,7 +79,7 @@ export class TransactionLayer {
   }
 
   receive(message: SipMessage, source: Peer): void {
-    if (message.kind === 'response') this.#receiveResponse(message);
+    if (message.kind === 'response') this.#receiveResponse(message, source);
     else this.#receiveRequest(message, source);
   }
 
@@ -124,7 +124,7 @@ export class TransactionLayer {
     }
   }
 
-  #receiveResponse(response: SipResponse): void {
+  #receiveResponse(response: SipResponse, source: Peer): void {
     // §8.1.3.3: more than one Via is a response that was not for us.
     const { headers } = response;
     const value = headers.get('via');
@@ -132,7 +132,7 @@ export class TransactionLayer {
     const via = parseVia(value);
     const cseq = parseCSeq(headers.get('cseq'));
     if (via === undefined || cseq === undefined) return;
-    this.#clients.get(`${via.branch} ${cseq.method}`)?.receive(response);
+    this.#clients.get(`${via.branch} ${cseq.method}`)?.receive(response, source);
   }
 
   #receiveRequest(request: SipRequest, source: Peer): void {
@@ -187,9 +187,14 @@ function serverKey(request: SipRequest, via: Via, method: string): string {
   return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${number} ${request.uri} ${via.host}:${via.port ?? ''} ${via.branch} ${method}`;
 }
 
-/** The peer that responses are sent to (RFC 3261 §18.2.2, RFC 3581 §4). `maddr` is not followed. */
+/**
+ * The peer that responses are sent to (RFC 3261 §18.2.2, RFC 3581 §4). `maddr` is not followed. Where the connection is
+ * gone, a response is worth a new one.
+ */
 function responsePeer(via: Via, source: Peer): Peer {
   const answersToSource = source.transport === 'udp' && via.parameters.has('rport');
   const port = answersToSource ? source.port : (via.port ?? defaultPort(source.transport));
-  return { ...source, port };
+  return source.profile?.staysOnFlow === true
+    ? { ...source, port, profile: { ...source.profile, staysOnFlow: false } }
+    : { ...source, port };
 }

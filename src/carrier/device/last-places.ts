@@ -1,0 +1,24 @@
+/**
+ * The place that each contact of a device was bound at last. Calls follow the device when it registers again from
+ * elsewhere: over a new connection after the one before broke, or from another port of its NAT.
+ */
+import { DEVICE_ADDRESSES_MAX } from '../../limits.ts';
+import { isAt, type Place } from '../../sip/flow.ts';
+import type { Binding } from '../../sip/registrar.ts';
+
+export class LastPlaces {
+  /** The place of each contact. Those that were bound longest ago come first. */
+  readonly #places = new Map<string, Place>();
+
+  /** A contact is bound there. The place before is returned if it was another one. */
+  learn(username: string, binding: Binding): Place | undefined {
+    const { transport, host, port, uri, instance, regId } = binding;
+    const key = `${username} ${instance === '' ? uri : `${instance} ${regId}`}`;
+    const before = this.#places.get(key);
+    this.#places.delete(key);
+    this.#places.set(key, { transport, host, port });
+    const [oldest] = this.#places.keys();
+    if (this.#places.size > DEVICE_ADDRESSES_MAX && oldest !== undefined) this.#places.delete(oldest);
+    return before === undefined || isAt(before, binding) ? undefined : before;
+  }
+}
