@@ -7,6 +7,7 @@ export class SourceLost extends Error {
 }
 
 export interface AudioSource {
+  /** The kind of the bytes that were told last, before any that of the first. It changes within an HLS stream only. */
   readonly kind: AudioKind;
   /**
    * Called once it is open. A small source is read on to its end. Of a large one the connection is kept (`first`) or
