@@ -2,6 +2,12 @@
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
+/**
+ * A seek in a WAV asks for the rest from the place on where it saves so many bytes, and so much earlier, until the
+ * resampler has settled.
+ */
+export const WAV_JUMP_LEAST_BYTES = 256 * 1024;
+export const WAV_JUMP_LEAD_MS = 500;
 export const SOURCE_REDIRECTS_MAX = 5;
 export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;

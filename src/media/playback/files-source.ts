@@ -13,7 +13,8 @@ import { DECODE_PIECE_MS, LOOP_KEPT_MS, PLAYER_AHEAD_MS } from '../../limits.ts'
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
 import type { AudioKind } from '../format/sniff.ts';
-import { type AudioSource, SourceLost } from '../source/audio-source.ts';
+import { wavJump } from '../format/wav-jump.ts';
+import { type AudioSource, type Jump, SourceLost } from '../source/audio-source.ts';
 import { type OpenedSource, SourceList } from '../source/source-list.ts';
 import { failureOf, PcmFailed, type PcmSource, type PcmTerms } from './pcm-source.ts';
 
@@ -158,10 +159,16 @@ export class FilesSource implements PcmSource {
     let decoder: DecodeStream | undefined;
     let kind: AudioKind | undefined;
     let heard = 0;
-    /** The samples of what was of another kind before. */
+    /** The samples of what was left out, or of another kind before. */
     let before = 0;
     try {
-      for await (const chunk of source.bytes()) {
+      const jump: Jump = {
+        find: (first) => wavJump(first, skip, rateHz),
+        taken: ({ samples }) => {
+          before = samples;
+        },
+      };
+      for await (const chunk of source.bytes(jump)) {
         if (decoder !== undefined && source.kind !== kind) {
           const { pcm, samples } = await decoder.end();
           before += samples;
