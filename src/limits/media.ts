@@ -197,9 +197,10 @@ export const OBJECT_READ_MAX_BYTES = 1024 * 1024;
 export const OBJECT_TRIES_MAX = 3;
 export const OBJECT_TRY_PAUSE_MS = 200;
 /**
- * Requests of readers to the object store that are under way at once, of 256 that the process can have: looks for a
- * recording, and slices of what is streamed. An application that waits for a look so long, or with so many, is told 503
- * with `Retry-After`. Each stream has one slice under way, so that their places (`LISTENER_SHARES`) bound what waits.
+ * Requests of readers to the object store that are under way at once, of the 256 that Bun allows a process unless it is
+ * told otherwise: looks for a recording, and slices of what is streamed. An application that waits for a look so long,
+ * or with so many, is told 503 with `Retry-After`. Each stream has one slice under way, so that their places
+ * (`LISTENER_SHARES`) bound what waits.
  */
 export const OBJECT_LOOK_SHARES = { all: 32, ofApp: 24, reserve: 16, reservedOfApp: 2, waitingOfApp: 1_000 };
 export const OBJECT_LOOK_WAIT_MS = 15_000;

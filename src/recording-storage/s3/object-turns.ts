@@ -1,6 +1,7 @@
 /**
  * The turns of applications with an object store. Whoever asks for recordings again and again would otherwise have all
- * requests that this process can have under way (256, those of webhooks and sources among them) wait for a slow store.
+ * requests that this process may have under way (256 unless Bun is told otherwise, those of webhooks among them) wait
+ * for a slow store.
  * Uploads have turns of their own (`upload-queue.ts`), and so has what is fetched to the disk (`object-cache.ts`).
  */
 import { FairSemaphore } from '../../bounds/fair-semaphore.ts';
