@@ -35,7 +35,8 @@ COPY src src
 USER sidetone
 ENV HTTP_HOST=0.0.0.0 \
     SIP_LISTEN=udp:0.0.0.0:5060,tcp:0.0.0.0:5060 \
-    DATA_DIR=/var/lib/sidetone
+    DATA_DIR=/var/lib/sidetone \
+    BUN_CONFIG_MAX_HTTP_REQUESTS=4096
 VOLUME /var/lib/sidetone
 EXPOSE 8080/tcp 5060/udp 5060/tcp 3478/udp 20000-29999/udp
 STOPSIGNAL SIGTERM

@@ -69,7 +69,7 @@ Ctrl-C stops it, and gives the number back.`);
 /** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
 async function startPlatform(env) {
   const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', join(ROOT, 'src/main.ts')], {
-    env: { ...env, SHUTDOWN_GRACE_SEC: env.SHUTDOWN_GRACE_SEC || '0' },
+    env: { BUN_CONFIG_MAX_HTTP_REQUESTS: '4096', ...env, SHUTDOWN_GRACE_SEC: env.SHUTDOWN_GRACE_SEC || '0' },
     // Ctrl-C is for this program, which has something to give back before it ends the platform.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

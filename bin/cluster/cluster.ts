@@ -73,6 +73,7 @@ async function startNode(n: number): Promise<ChildProcess> {
     cwd: ROOT,
     detached: true,
     env: {
+      BUN_CONFIG_MAX_HTTP_REQUESTS: '4096',
       ...process.env,
       DATABASE_URL: databaseUrl,
       NATS_URL: `nats://127.0.0.1:${nats.port}`,

@@ -147,7 +147,8 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
   const volumeId = volumeIdOf(settings.dataDir);
   const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
   const media = await starting;
-  const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
+  const appOf = async (recordingUuid: string) => (await store.recordings.get(recordingUuid))?.appUuid;
+  const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log, appOf });
   const callTraces: CallTraces = { of: () => '' };
   const tracing = await traces(settings, nodeId);
   const rings = storage && (await recordingRings(settings.dataDir, log));

@@ -2,6 +2,12 @@
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
+/**
+ * A seek in a WAV asks for the rest from the place on where it saves so many bytes, and so much earlier, until the
+ * resampler has settled.
+ */
+export const WAV_JUMP_LEAST_BYTES = 256 * 1024;
+export const WAV_JUMP_LEAD_MS = 500;
 export const SOURCE_REDIRECTS_MAX = 5;
 export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;
@@ -147,9 +153,18 @@ export const KEPT_PAGE_ROWS = 100_000;
 export const KEPT_MAX_PAGES = 1_000;
 /** Bytes read of a recording's file at once for who downloads it. */
 export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
-/** Files that wait for the object store, growing ones included; past either no recording begins. */
+/**
+ * Files that wait for the object store, growing ones included; past either no recording begins. A reserve is kept
+ * beyond both for applications that have little of it.
+ */
 export const SPOOL_MAX_BYTES = 16 * 1024 * 1024 * 1024;
 export const SPOOL_MAX_FILES = 100_000;
+export const SPOOL_RESERVE_BYTES = 2 * 1024 * 1024 * 1024;
+export const SPOOL_RESERVE_FILES = 10_000;
+export const SPOOL_RESERVED_OF_APP_BYTES = 256 * 1024 * 1024;
+export const SPOOL_RESERVED_OF_APP_FILES = 1_000;
+/** Files that a former process left whose applications are asked for by one statement. */
+export const SPOOL_LEFT_AT_ONCE = 100;
 /** S3 takes parts of 5 MiB or more and 10,000 of them: a WAV of 4 GiB is 512 of these. */
 export const OBJECT_PART_BYTES = 8 * 1024 * 1024;
 /** Read of a spool file at once while a part is hashed. */
@@ -181,6 +196,15 @@ export const OBJECT_READ_MAX_BYTES = 1024 * 1024;
 /** Tries of a request that someone waits for. */
 export const OBJECT_TRIES_MAX = 3;
 export const OBJECT_TRY_PAUSE_MS = 200;
+/**
+ * Requests of readers to the object store that are under way at once, of the 256 that Bun allows a process unless it is
+ * told otherwise: looks for a recording, and slices of what is streamed. An application that waits for a look so long,
+ * or with so many, is told 503 with `Retry-After`. Each stream has one slice under way, so that their places
+ * (`LISTENER_SHARES`) bound what waits.
+ */
+export const OBJECT_LOOK_SHARES = { all: 32, ofApp: 24, reserve: 16, reservedOfApp: 2, waitingOfApp: 1_000 };
+export const OBJECT_LOOK_WAIT_MS = 15_000;
+export const OBJECT_STREAM_SHARES = { all: 64, ofApp: 48, reserve: 16, reservedOfApp: 2, waitingOfApp: Number.POSITIVE_INFINITY };
 /** The size of the ledger beside a spool file, which describes its upload. */
 export const OBJECT_LEDGER_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -223,11 +247,12 @@ export const OBJECT_CACHE_DISK_FREE_MIN_BYTES = 2 * RECORDING_DISK_FREE_MIN_BYTE
 /** A recording no larger than this is fetched when someone asks for it; a larger one is streamed. */
 export const OBJECT_CACHE_FETCH_MAX_BYTES = 64 * 1024 * 1024;
 /**
- * Fetched at once, each with three slices in memory; waiting for their turn, past which one is streamed; and the
- * longest that one may take.
+ * Fetched at once, each with three slices in memory, and in reserve for applications that have none under way; waiting
+ * for their turn, of one application, past which one is streamed; and the longest that one may take.
  */
 export const OBJECT_CACHE_FETCHES_MAX = 4;
-export const OBJECT_CACHE_FETCHES_WAITING_MAX = 64;
+export const OBJECT_CACHE_FETCHES_RESERVE = 2;
+export const OBJECT_CACHE_FETCHES_OF_APP_WAITING_MAX = 64;
 export const OBJECT_CACHE_FETCH_MAX_MS = 120_000;
 /**
  * The longest wait for a file to be fetched. After it the recording is streamed to the one who asked, while it is

@@ -15,6 +15,8 @@ interface StorageOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits?: Partial<StorageLimits>;
+  /** The application of a recording that a former process left. Without it they have their turns as those of one. */
+  readonly appOf?: (recordingUuid: string) => Promise<string | undefined>;
 }
 
 /**
@@ -27,7 +29,7 @@ export async function createStorage(
   options: StorageOptions,
 ): Promise<RecordingStorage | undefined> {
   if (settings.kind === 'off') return undefined;
-  const { dataDir, clock, log } = options;
+  const { dataDir, clock, log, appOf = async () => undefined } = options;
   const limits = { ...STORAGE_LIMITS, ...options.limits };
   if (settings.kind === 'file') {
     const folder = await RecordingFolder.make(dataDir);
@@ -38,5 +40,5 @@ export async function createStorage(
   const store = new ObjectStore(settings, clock);
   const folder = await RecordingFolder.make(dataDir);
   const cache = await ObjectCache.make({ folder, clock, log, limits });
-  return new ObjectStorage({ store, folder, cache, clock, log, limits });
+  return new ObjectStorage({ store, folder, cache, clock, log, limits, appOf });
 }

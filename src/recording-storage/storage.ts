@@ -32,16 +32,17 @@ export interface StorageLoad {
 export interface RecordingStorage {
   /** The local file that a recording is written to. */
   path(recordingUuid: string): string;
-  /** Whether a further recording may begin: there is room on the disk and in the spool. */
-  admits(): Promise<boolean>;
+  /** Whether a further recording of the application may begin: there is room on the disk and in the spool. */
+  admits(appUuid: string): Promise<boolean>;
   /** The recording begins: it may be uploaded while it grows. */
-  begun(recordingUuid: string): void;
+  begun(recordingUuid: string, appUuid: string): void;
   /** Its file is finished and durable. It is uploaded in the background, however long that takes. */
-  finished(recordingUuid: string): void;
+  finished(recordingUuid: string, appUuid: string): void;
   /**
-   * A finished recording, wherever it is by now. Undefined: there is none. Rejects where the store cannot be reached.
+   * A finished recording of the application, wherever it is by now. Undefined: there is none. Rejects where the store
+   * cannot be reached, or not in time for all that the application asks for.
    */
-  open(recordingUuid: string): Promise<StoredFile | undefined>;
+  open(recordingUuid: string, appUuid: string): Promise<StoredFile | undefined>;
   /** Deletes it everywhere. No error where there is none; rejects where the store cannot be reached. */
   remove(recordingUuid: string): Promise<void>;
   /** Tells the recordings that have a file here, one after the other; one may be told twice. */

@@ -54,7 +54,7 @@ async function storageOf(limits: Partial<StorageLimits> = {}, dataDir?: string) 
   };
   const stored = async (bytes: number, seed = 1) => {
     const made = await record(bytes, seed);
-    storage.finished(made.uuid);
+    storage.finished(made.uuid, 'app');
     await uploaded(storage);
     return made;
   };
@@ -68,7 +68,7 @@ async function ask(
   headers: Record<string, string> = {},
   method = 'GET',
 ): Promise<RawResponse> {
-  const file = await storage.open(uuid);
+  const file = await storage.open(uuid, 'app');
   if (file === undefined) throw new Error('there is no such recording');
   media.set(uuid, { state: 'finished', appUuid: 'app', file });
   const response = await rawRequest(port, method, pullOf(uuid), headers);
@@ -102,7 +102,7 @@ describe('a recording of an object store', () => {
       return response.headers.get('etag');
     };
     bucket.misbehave = () => ({ status: 503 });
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     const etag = await same();
     expect(etag).toBe(`"${uuid}-300000"`);
     bucket.misbehave = () => undefined;
@@ -210,7 +210,7 @@ describe('a recording of an object store', () => {
     const { folder, storage, stored } = await storageOf({ cacheMaxFiles: 2 });
     for (const how of ['evicted', 'removed']) {
       const { uuid, whole } = await stored(16 * MIB);
-      const file = await storage.open(uuid);
+      const file = await storage.open(uuid, 'app');
       if (file !== undefined) media.set(uuid, { state: 'finished', appUuid: 'app', file });
       const connection = new RawHttp(port);
       connection.send('GET', pullOf(uuid));
@@ -231,7 +231,7 @@ describe('a recording of an object store', () => {
   test('that should be evicted between being found and being opened stays for that long', async () => {
     const { folder, storage, stored } = await storageOf({ cacheMaxFiles: 1, cacheHoldMs: 2_000 });
     const { uuid, whole } = await stored(100_000);
-    const file = await storage.open(uuid);
+    const file = await storage.open(uuid, 'app');
     if (file === undefined) throw new Error('there is no such recording');
     const local = async () => {
       const held = await file.local?.();
@@ -270,10 +270,10 @@ describe('a recording of an object store', () => {
     const { folder, storage, stored } = await storageOf();
     const { uuid } = await stored(100_000);
     await ask(storage, uuid);
-    const file = await storage.open(uuid);
+    const file = await storage.open(uuid, 'app');
     await storage.remove(uuid);
     expect(await cached(folder)).toEqual([]);
-    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await storage.open(uuid, 'app')).toBeUndefined();
     expect(await file?.local?.()).toBeUndefined();
     expect(await cached(folder)).toEqual([]);
   });

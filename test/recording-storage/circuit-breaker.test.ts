@@ -35,8 +35,8 @@ describe('a store in trouble', () => {
       const [small, large] = [nextUuid(), nextUuid()];
       const wholes = [await writeWav(storage.path(small), 1_000), await writeWav(storage.path(large), 2 * PART)] as const;
       bucket.misbehave = () => mischief;
-      storage.finished(small);
-      storage.finished(large);
+      storage.finished(small, 'app');
+      storage.finished(large, 'app');
       await bucket.until(() => bucket.seen.length >= 8);
       expect(storage.load()).toEqual({ waiting: 2, waitingBytes: wholes[0].length + wholes[1].length });
       expect(await exists(storage.path(small))).toBe(true);
@@ -56,7 +56,7 @@ describe('a store in trouble', () => {
     let count = 0;
     bucket.misbehave = () =>
       ++count % 3 === 0 ? (['reset', 'lose', { status: 500 }] as const)[count % 9 === 0 ? 0 : count % 2 ? 1 : 2] : undefined;
-    for (const uuid of uuids) storage.finished(uuid);
+    for (const uuid of uuids) storage.finished(uuid, 'app');
     await uploaded(storage);
     for (const [at, uuid] of uuids.entries()) {
       const whole = wholes[at];
@@ -69,7 +69,7 @@ describe('a store in trouble', () => {
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 1_000);
     bucket.misbehave = ({ what }) => (what === 'put' && bucket.asked(/put/).length <= 3 ? 'hang' : undefined);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(await bucket.object(`slow/${uuid}.wav`)).toEqual(whole);
     expect(place.lines.map(({ code }) => code)).toContain('timeout');
@@ -82,7 +82,7 @@ describe('a store in trouble', () => {
     const storage = await place.storage(settings, await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await until(() => place.lines.length > 0);
     expect(place.lines[0]).toMatchObject({ level: 'warn', message: 'recordings wait: the object store is away' });
     expect(await exists(storage.path(uuid))).toBe(true);
@@ -93,7 +93,7 @@ describe('a store in trouble', () => {
     await bucket.loseBucket();
     const uuids = Array.from({ length: 5 }, nextUuid);
     for (const [at, uuid] of uuids.entries()) await writeWav(storage.path(uuid), at * PART, at);
-    for (const uuid of uuids) storage.finished(uuid);
+    for (const uuid of uuids) storage.finished(uuid, 'app');
     await bucket.until(() => bucket.seen.length >= 8);
     expect(place.lines).toEqual([
       {
@@ -115,13 +115,13 @@ describe('a store in trouble', () => {
     const storage = await place.storage(settings, await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await bucket.until(() => bucket.seen.length >= 3);
     expect(place.lines[0]).toMatchObject({ level: 'error', code: 'SignatureDoesNotMatch', status: 403 });
     expect(JSON.stringify(place.lines)).not.toContain(secret);
     expect(JSON.stringify(place.lines)).not.toContain(CREDENTIALS.accessKeyId);
     expect(await exists(storage.path(uuid))).toBe(true);
-    await expect(storage.open(nextUuid())).rejects.toThrow('object store: refused');
+    await expect(storage.open(nextUuid(), 'app')).rejects.toThrow('object store: refused');
   });
 
   test('that says 200 to a join and means an error has not joined', async () => {
@@ -132,7 +132,7 @@ describe('a store in trouble', () => {
       what === 'complete' && bucket.asked(/complete/).length <= 2
         ? { status: 200, body: `  \n ${error('InternalError')}` }
         : undefined;
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await bucket.until(() => bucket.asked(/complete/).length === 2);
     expect(await exists(storage.path(uuid))).toBe(true);
     await uploaded(storage);
@@ -146,7 +146,7 @@ describe('a store in trouble', () => {
     const whole = await writeWav(storage.path(uuid), 2 * PART);
     bucket.misbehave = ({ what }) =>
       what === 'complete' && bucket.asked(/complete/).length === 1 ? { status: 400, body: error('InvalidPart') } : undefined;
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`parts/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/abort/)).toHaveLength(1);
@@ -159,7 +159,7 @@ describe('a store in trouble', () => {
     await writeWav(storage.path(uuid), 1_000);
     bucket.misbehave = ({ what }) =>
       what === 'head' && bucket.asked(/head/).length === 1 ? { status: 200, body: 'x' } : undefined;
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(bucket.asked(/put/)).toHaveLength(2);
     expect(place.lines[0]).toMatchObject({ level: 'error', recording_uuid: uuid });
@@ -172,7 +172,7 @@ describe('a store in trouble', () => {
     bucket.misbehave = ({ target }) => (target.includes(bad) ? { status: 500 } : undefined);
     await writeWav(storage.path(bad), 1_000);
     for (const uuid of good) await writeWav(storage.path(uuid), 25 * PART);
-    for (const uuid of [bad, ...good]) storage.finished(uuid);
+    for (const uuid of [bad, ...good]) storage.finished(uuid, 'app');
     await until(() => storage.load().waiting === 1);
     for (const uuid of good) expect(await bucket.object(`one/${uuid}.wav`)).toBeDefined();
     expect(await exists(storage.path(bad))).toBe(true);

@@ -31,12 +31,12 @@ describe('recordings in files', () => {
   test('a recording is opened with its size, a stable tag, and any range of its bytes', async () => {
     const storage = await place.storage(FILE, await place.folder());
     const uuid = nextUuid();
-    storage.begun(uuid);
+    storage.begun(uuid, 'app');
     const whole = await writeWav(storage.path(uuid), 200_000);
-    storage.finished(uuid);
-    const file = await storage.open(uuid);
+    storage.finished(uuid, 'app');
+    const file = await storage.open(uuid, 'app');
     expect(file?.bytes).toBe(200_044);
-    expect(file?.etag).toBe((await storage.open(uuid))?.etag ?? 'none');
+    expect(file?.etag).toBe((await storage.open(uuid, 'app'))?.etag ?? 'none');
     expect(await bytesOf(file)).toEqual(whole);
     const range = fc.tuple(fc.nat(200_044), fc.nat(200_044)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
     await fc.assert(
@@ -51,7 +51,7 @@ describe('recordings in files', () => {
     const storage = await place.storage(FILE, await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 100);
-    const file = await storage.open(uuid);
+    const file = await storage.open(uuid, 'app');
     for (const [start, end] of [
       [-1, 5],
       [0, 145],
@@ -65,7 +65,7 @@ describe('recordings in files', () => {
     const storage = await place.storage(FILE, await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000_000);
-    const reader = (await storage.open(uuid))?.read(0, 1_000_044).getReader();
+    const reader = (await storage.open(uuid, 'app'))?.read(0, 1_000_044).getReader();
     const first = await reader?.read();
     expect(first?.value?.byteLength).toBe(64 * 1024);
     expect(await openFiles(storage.path(uuid))).toBe(1);
@@ -77,15 +77,15 @@ describe('recordings in files', () => {
     const storage = await place.storage(FILE, await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    await bytesOf(await storage.open(uuid));
+    await bytesOf(await storage.open(uuid, 'app'));
     expect(await openFiles(storage.path(uuid))).toBe(0);
   });
 
   test('there is no recording of another name, least of all one outside the folder', async () => {
     const storage = await place.storage(FILE, await place.folder());
-    expect(await storage.open(nextUuid())).toBeUndefined();
+    expect(await storage.open(nextUuid(), 'app')).toBeUndefined();
     for (const name of ['../secret', 'a/b', '', '.', 'x'.repeat(65), 'rec_\u0000']) {
-      expect(await storage.open(name)).toBeUndefined();
+      expect(await storage.open(name, 'app')).toBeUndefined();
       await storage.remove(name);
       expect(() => storage.path(name)).toThrow();
     }
@@ -96,14 +96,14 @@ describe('recordings in files', () => {
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 100);
     await storage.remove(uuid);
-    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await storage.open(uuid, 'app')).toBeUndefined();
     await storage.remove(uuid);
   });
 
   test('a recording may begin while the disk has room, and not when it has not', async () => {
-    expect(await (await place.storage(FILE, await place.folder())).admits()).toBe(true);
+    expect(await (await place.storage(FILE, await place.folder())).admits('app')).toBe(true);
     const full = await place.storage(FILE, await place.folder(), { diskFreeMinBytes: Number.MAX_SAFE_INTEGER });
-    expect(await full.admits()).toBe(false);
+    expect(await full.admits('app')).toBe(false);
   });
 
   test('a disk that cannot be asked has no room, and is asked once a second', async () => {

@@ -13,6 +13,8 @@ import type { StorageLimits } from '../../src/recording-storage/storage-limits.t
 export const SMALL: Partial<StorageLimits> = {
   diskFreeMinBytes: 0,
   admissionCacheMs: 0,
+  spoolReserveBytes: 0,
+  spoolReserveFiles: 0,
   partBytes: 64 * 1024,
   sweepMs: 10,
   retryMinMs: 10,
@@ -44,8 +46,13 @@ export class Place {
     return folder;
   }
 
-  async storage(settings: Config['recordings'], dataDir: string, limits: Partial<StorageLimits> = {}): Promise<RecordingStorage> {
-    const options = { dataDir, clock: systemClock(), log: this.#log, limits: { ...SMALL, ...limits } };
+  async storage(
+    settings: Config['recordings'],
+    dataDir: string,
+    limits: Partial<StorageLimits> = {},
+    appOf: (recordingUuid: string) => Promise<string | undefined> = async () => undefined,
+  ): Promise<RecordingStorage> {
+    const options = { dataDir, clock: systemClock(), log: this.#log, limits: { ...SMALL, ...limits }, appOf };
     const storage = await createStorage(settings, options);
     if (storage === undefined) throw new Error('recordings are off');
     this.#storages.push(storage);

@@ -35,7 +35,7 @@ const hash = async (stream: ReadableStream<Uint8Array> | undefined): Promise<str
   for await (const slice of stream ?? []) sum.update(slice);
   return sum.digest('hex');
 };
-const local = await storage.open(uuid);
+const local = await storage.open(uuid, 'app');
 const before = await hash(local?.read(0, local.bytes));
 Bun.gc(true);
 
@@ -51,7 +51,7 @@ const watch = setInterval(() => {
 }, 5);
 
 const began = performance.now();
-storage.finished(uuid);
+storage.finished(uuid, 'app');
 await until(() => storage.load().waiting === 0);
 const uploadMs = performance.now() - began;
 const uploadMiB = (most - start) / 2 ** 20;
@@ -59,7 +59,7 @@ const uploadLateMs = latestMs;
 
 most = rss();
 latestMs = 0;
-const stored = await storage.open(uuid);
+const stored = await storage.open(uuid, 'app');
 const opened = performance.now();
 const after = await hash(stored?.read(0, stored.bytes));
 const readMs = performance.now() - opened;
@@ -72,7 +72,7 @@ const fetching = await createStorage(settings, {
   ...options,
   limits: { cacheFetchMaxBytes: Number(bytes) + 44, cacheWaitMs: 60_000 },
 });
-const again = await fetching?.open(uuid);
+const again = await fetching?.open(uuid, 'app');
 most = rss();
 latestMs = 0;
 const asked = performance.now();

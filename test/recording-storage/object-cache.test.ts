@@ -45,7 +45,7 @@ async function cacheOver(dataDir: string, limits: Partial<StorageLimits> = {}, c
 }
 
 /** An object of so many bytes, which counts how often it is fetched. */
-function objectOf(bytes: number, meddle: (slice: number) => unknown = () => undefined) {
+function objectOf(bytes: number, meddle: (slice: number) => unknown = () => undefined, appUuid = 'app') {
   const content = samples(bytes);
   const counted = { fetched: 0, closed: 0, now: 0, most: 0 };
   const object = (): Slices => {
@@ -67,9 +67,9 @@ function objectOf(bytes: number, meddle: (slice: number) => unknown = () => unde
       },
     };
   };
-  return { source: { bytes, object }, content, counted };
+  return { source: { bytes, appUuid, object }, content, counted };
 }
-const never = { object: (): Slices => expect.unreachable('the object is not fetched') };
+const never = { appUuid: 'app', object: (): Slices => expect.unreachable('the object is not fetched') };
 
 describe('a recording that is uploaded', () => {
   test('stays as a file of the cache, which only its owner reads, and leaves the spool', async () => {
@@ -252,6 +252,36 @@ describe('a recording that is in the store only', () => {
     gate.resolve();
     expect((await Promise.all(asked)).filter((path) => path !== undefined)).toHaveLength(5);
     expect(counted).toEqual({ fetched: 5, closed: 5, now: 0, most: 2 });
+  });
+
+  test('is fetched in the turn of its application: one that asks for many leaves the others theirs', async () => {
+    const limits = { cacheFetches: 2, cacheFetchesReserve: 1, cacheFetchesWaiting: 3, cacheMaxBytes: 100 * KB };
+    const { cache } = await cacheOver(await place.folder(), limits);
+    const gate = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    let refused = 0;
+    const ask = async (appUuid: string) => {
+      const { source } = objectOf(300, () => gate.promise, appUuid);
+      const object = () => {
+        begun.push(appUuid);
+        return source.object();
+      };
+      const path = await cache.hold(nextUuid(), { ...source, object });
+      if (path === undefined) refused++;
+      return path;
+    };
+    const many = Array.from({ length: 8 }, () => ask('a'));
+    // Two run, three wait, and the rest is refused.
+    await until(() => begun.length === 2 && refused === 3);
+    // An application that has none under way finds a place in reserve at once; a third one waits, but for one end only.
+    const few = [ask('b')];
+    await until(() => begun.length === 3);
+    few.push(ask('c'), ask('b'));
+    gate.resolve();
+    await Promise.all([...few, ...many]);
+    expect([begun.length, refused]).toEqual([8, 3]);
+    expect(begun.slice(0, 3)).toEqual(['a', 'a', 'b']);
+    expect(begun.slice(3, 6).toSorted()).toEqual(['a', 'b', 'c']);
   });
 
   test('and is slow is not waited for for ever, and is there for who asks later; one that never ends is given up', async () => {

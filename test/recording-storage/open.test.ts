@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { ObjectTurns } from '../../src/recording-storage/s3/object-turns.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket } from './bucket.ts';
 import { bytesOf, nextUuid, Place, spooled, until, uploaded } from './harness.ts';
 import { writeWav } from './wav.ts';
@@ -24,12 +26,12 @@ describe('a recording that is opened', () => {
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 700_000);
     bucket.misbehave = () => ({ status: 503 });
-    storage.finished(uuid);
-    const spooled = await storage.open(uuid);
+    storage.finished(uuid, 'app');
+    const spooled = await storage.open(uuid, 'app');
     expect(await bytesOf(spooled)).toEqual(whole);
     bucket.misbehave = () => undefined;
     await uploaded(storage);
-    const stored = await storage.open(uuid);
+    const stored = await storage.open(uuid, 'app');
     expect({ bytes: stored?.bytes, etag: stored?.etag }).toEqual({ bytes: spooled?.bytes, etag: spooled?.etag });
     expect(stored?.etag).not.toContain('"');
     expect((await bytesOf(stored)).equals(whole)).toBe(true);
@@ -46,10 +48,10 @@ describe('a recording that is opened', () => {
     const storage = await place.storage(bucket.settings('o'), await place.folder());
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 300_000);
-    const [early, begun] = [await storage.open(uuid), await storage.open(uuid)];
+    const [early, begun] = [await storage.open(uuid, 'app'), await storage.open(uuid, 'app')];
     const reader = begun?.read(0, whole.length).getReader();
     const first = await reader?.read();
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bytesOf(early, 1_000, 290_000)).equals(whole.subarray(1_000, 290_000))).toBe(true);
     // What was begun goes on with the file it has.
@@ -101,14 +103,58 @@ describe('a recording that is opened', () => {
 
   test('that nobody has is none; with the bucket gone nobody can tell', async () => {
     const storage = await place.storage(bucket.settings('o'), await place.folder());
-    expect(await storage.open(nextUuid())).toBeUndefined();
-    expect(await storage.open('../x')).toBeUndefined();
+    expect(await storage.open(nextUuid(), 'app')).toBeUndefined();
+    expect(await storage.open('../x', 'app')).toBeUndefined();
     await bucket.loseBucket();
     try {
-      await expect(storage.open(nextUuid())).rejects.toThrow('NoSuchBucket');
+      await expect(storage.open(nextUuid(), 'app')).rejects.toThrow('NoSuchBucket');
     } finally {
       await bucket.bringBucketBack();
     }
+  });
+});
+
+describe('applications that ask a slow store', () => {
+  test('leave each other their turns, and the connections of this process to others', async () => {
+    const storage = await place.storage(bucket.settings('o'), await place.folder(), { cacheMaxBytes: 0 });
+    const [one, other] = [nextUuid(), nextUuid()];
+    const whole = await writeWav(storage.path(one), 200_000);
+    await writeWav(storage.path(other), 100_000);
+    storage.finished(one, 'a');
+    storage.finished(other, 'b');
+    await uploaded(storage);
+    const seen = (what: string) => bucket.seen.filter((each) => each.what === what && each.target.includes(one)).length;
+    // Bun sends 256 requests at once: 300 of one application would be all of them.
+    for (const [what, atOnce, ask] of [
+      ['head', 24, async () => (await storage.open(one, 'a'))?.bytes],
+      ['get', 48, async () => (await bytesOf(await storage.open(one, 'a'))).length],
+    ] as const) {
+      bucket.clear();
+      const gate = Promise.withResolvers<undefined>();
+      bucket.misbehave = (each) => (each.what === what && each.target.includes(one) ? gate.promise : undefined);
+      const many = Array.from({ length: 300 }, ask);
+      await until(() => seen(what) === atOnce);
+      expect(await bytesOf(await storage.open(other, 'b'))).toHaveLength(100_044);
+      expect(await (await fetch(bucket.direct)).text()).toContain('ListAllMyBucketsResult');
+      expect(seen(what)).toBe(atOnce);
+      gate.resolve(undefined);
+      expect(await Promise.all(many)).toEqual(Array.from({ length: 300 }, () => whole.length));
+    }
+  }, 30_000);
+
+  test('are told so where their turn does not come in time, or too many wait', async () => {
+    const clock = new VirtualClock();
+    const turns = new ObjectTurns(clock);
+    const gate = Promise.withResolvers<string>();
+    const looks = Array.from({ length: 24 + 1_000 }, () => turns.look('a', () => gate.promise));
+    await expect(turns.look('a', async () => 'looked')).rejects.toThrow('no turn');
+    expect(await turns.look('b', async () => 'looked')).toBe('looked');
+    const settled = Promise.allSettled(looks);
+    await clock.advance(15_000);
+    gate.resolve('looked');
+    const done = await settled;
+    expect(done.filter(({ status }) => status === 'fulfilled')).toHaveLength(24);
+    expect(await turns.look('a', async () => 'looked')).toBe('looked');
   });
 });
 
@@ -117,11 +163,11 @@ describe('a recording that is removed', () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     await storage.remove(uuid);
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
-    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await storage.open(uuid, 'app')).toBeUndefined();
     await storage.remove(uuid);
     await storage.remove('../x');
   });
@@ -137,13 +183,13 @@ describe('a recording that is removed', () => {
       if (what === 'part 4') removed ??= storage.remove(uuid);
       return undefined;
     };
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await until(() => removed !== undefined);
     await removed;
     expect(bucket.asked(/part|abort|delete|complete/)).toEqual(['part 2', 'part 3', 'part 4', 'abort', 'delete']);
     expect(bucket.uploads).toBe(before);
     expect(storage.load()).toEqual({ waiting: 0, waitingBytes: 0 });
-    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await storage.open(uuid, 'app')).toBeUndefined();
     expect(await spooled(dataDir)).toEqual([]);
   });
 
@@ -153,10 +199,10 @@ describe('a recording that is removed', () => {
     await writeWav(storage.path(uuid), 1_000);
     const held = Promise.withResolvers<undefined>();
     bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await until(() => bucket.seen.length === 1);
     const removed = storage.remove(uuid);
-    expect(await storage.open(nextUuid())).toBeUndefined(); // two requests' time
+    expect(await storage.open(nextUuid(), 'app')).toBeUndefined(); // two requests' time
     expect(bucket.asked(/delete/)).toEqual([]);
     held.resolve(undefined);
     await removed;
@@ -167,14 +213,14 @@ describe('a recording that is removed', () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     await writeWav(storage.path(uuid), 1_000);
     bucket.misbehave = () => ({ status: 500 });
     await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
     bucket.misbehave = () => undefined;
     await storage.remove(uuid);
-    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await storage.open(uuid, 'app')).toBeUndefined();
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
   });
 });
@@ -183,7 +229,7 @@ test('the recordings that have a file here are told, in the spool and in the cac
   const storage = await place.storage(bucket.settings('r'), await place.folder());
   const [here, there] = [nextUuid(), nextUuid()];
   for (const each of [here, there]) await writeWav(storage.path(each), 1_000);
-  storage.finished(there);
+  storage.finished(there, 'app');
   await uploaded(storage);
   const names: string[] = [];
   for await (const name of storage.names()) names.push(name);
@@ -195,17 +241,39 @@ describe('the spool', () => {
     const limits = { spoolMaxBytes: 250_000 };
     const storage = await place.storage(bucket.settings('s'), await place.folder(), limits);
     bucket.misbehave = () => 'reset';
-    expect(await storage.admits()).toBe(true);
+    expect(await storage.admits('app')).toBe(true);
     const uuids = Array.from({ length: 3 }, nextUuid);
     for (const uuid of uuids) {
       await writeWav(storage.path(uuid), 100_000);
-      storage.finished(uuid);
+      storage.finished(uuid, 'app');
     }
-    await until(async () => !(await storage.admits()));
+    await until(async () => !(await storage.admits('app')));
     expect(storage.load()).toEqual({ waiting: 3, waitingBytes: 300_132 });
     bucket.misbehave = () => undefined;
     await uploaded(storage);
-    await until(() => storage.admits());
+    await until(() => storage.admits('app'));
+  });
+
+  test('that one application has filled, with bytes or files, has a little room for those that have next to none', async () => {
+    const fewBytes = { spoolMaxBytes: 250_000, spoolReserveBytes: 120_000, spoolReservedOfAppBytes: 50_000 };
+    const fewFiles = { spoolMaxFiles: 3, spoolReserveFiles: 1, spoolReservedOfAppFiles: 1 };
+    bucket.misbehave = () => 'reset';
+    for (const limits of [fewBytes, fewFiles]) {
+      const storage = await place.storage(bucket.settings('s'), await place.folder(), limits);
+      const record = async (appUuid: string, bytes: number) => {
+        const uuid = nextUuid();
+        storage.begun(uuid, appUuid);
+        await writeWav(storage.path(uuid), bytes);
+        storage.finished(uuid, appUuid);
+        await until(() => storage.load().waitingBytes > sum);
+        sum = storage.load().waitingBytes;
+      };
+      let sum = 0;
+      for (let file = 0; file < 3; file++) await record('a', 100_000);
+      expect(await Promise.all([storage.admits('a'), storage.admits('b')])).toEqual([false, true]);
+      await record('b', 60_000);
+      expect(await Promise.all([storage.admits('b'), storage.admits('c')])).toEqual([false, limits === fewBytes]);
+    }
   });
 
   test('that a former process left full is full at the first question', async () => {
@@ -216,15 +284,15 @@ describe('the spool', () => {
     for (let at = 0; at < 3; at++) await writeWav(first.path(nextUuid()), 100_000);
     await first.close();
     const second = await place.storage(bucket.settings('s'), dataDir, limits);
-    expect(await second.admits()).toBe(false);
+    expect(await second.admits('app')).toBe(false);
   });
 
   test('counts what grows', async () => {
     const storage = await place.storage(bucket.settings('s'), await place.folder(), { spoolMaxBytes: 50_000 });
     const uuid = nextUuid();
-    storage.begun(uuid);
+    storage.begun(uuid, 'app');
     await writeWav(storage.path(uuid), 60_000);
-    await until(async () => !(await storage.admits()));
+    await until(async () => !(await storage.admits('app')));
     expect(storage.load().waiting).toBe(0);
     expect(bucket.seen).toEqual([]);
   });
@@ -237,21 +305,21 @@ describe('the spool', () => {
     const uuids = Array.from({ length: 12 }, nextUuid);
     for (const uuid of uuids) {
       await writeWav(first.path(uuid), 500);
-      first.finished(uuid);
+      first.finished(uuid, 'app');
     }
     expect(first.load().waiting).toBe(4);
-    expect(await first.admits()).toBe(false);
+    expect(await first.admits('app')).toBe(false);
     bucket.misbehave = () => undefined;
     await until(async () =>
       (await Promise.all(uuids.map((uuid) => bucket.object(`n/${uuid}.wav`)))).every((object) => object !== undefined),
     );
     await uploaded(first);
-    await until(() => first.admits());
+    await until(() => first.admits('app'));
   });
 
   test('on a disk without room lets no recording begin', async () => {
     const limits = { diskFreeMinBytes: Number.MAX_SAFE_INTEGER };
-    expect(await (await place.storage(bucket.settings('s'), await place.folder(), limits)).admits()).toBe(false);
+    expect(await (await place.storage(bucket.settings('s'), await place.folder(), limits)).admits('app')).toBe(false);
   });
 });
 
@@ -265,9 +333,9 @@ async function stored(
   });
   const uuid = nextUuid();
   const whole = await writeWav(storage.path(uuid), dataBytes);
-  storage.finished(uuid);
+  storage.finished(uuid, 'app');
   await uploaded(storage);
-  const file = await storage.open(uuid);
+  const file = await storage.open(uuid, 'app');
   if (file === undefined) throw new Error('it is not there');
-  return { file, whole, open: () => storage.open(uuid) };
+  return { file, whole, open: () => storage.open(uuid, 'app') };
 }

@@ -24,9 +24,9 @@ describe('a finished recording', () => {
   test('that is small goes in one piece, byte for byte, and its file goes once the store has it', async () => {
     const storage = await place.storage(bucket.settings('a'), await place.folder());
     const uuid = nextUuid();
-    storage.begun(uuid);
+    storage.begun(uuid, 'app');
     const whole = await writeWav(storage.path(uuid), 20_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(await bucket.object(`a/${uuid}.wav`)).toEqual(whole);
     expect(bucket.asked(/./)).toEqual(['put', 'head']);
@@ -38,7 +38,7 @@ describe('a finished recording', () => {
     const storage = await place.storage(bucket.settings('deep/er/'), dataDir);
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 4 * PART);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`deep/er/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/./)).toEqual(['create', 'part 2', 'part 3', 'part 4', 'part 5', 'part 1', 'complete', 'head']);
@@ -50,7 +50,7 @@ describe('a finished recording', () => {
     const storage = await place.storage(bucket.settings(''), await place.folder());
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 2 * PART - 44);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/part/)).toEqual(['part 2', 'part 1']);
@@ -60,20 +60,20 @@ describe('a finished recording', () => {
     const storage = await place.storage(bucket.settings("/it's (all) a+b=c/é!*/"), await place.folder());
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 100_000);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`it's (all) a+b=c/é!*/${uuid}.wav`))?.equals(whole)).toBe(true);
   });
 
   test('is told finished twice, or has no file, and nothing comes of it', async () => {
     const storage = await place.storage(bucket.settings('a'), await place.folder());
-    storage.finished(nextUuid());
+    storage.finished(nextUuid(), 'app');
     const uuid = nextUuid();
     await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
+    storage.finished(uuid, 'app');
     await uploaded(storage);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(bucket.asked(/put/)).toEqual(['put']);
     expect(place.lines).toEqual([]);
@@ -90,7 +90,7 @@ describe('a finished recording', () => {
     };
     const uuids = Array.from({ length: 40 }, nextUuid);
     const wholes = await Promise.all(uuids.map((uuid, at) => writeWav(storage.path(uuid), 2_000, at)));
-    for (const uuid of uuids) storage.finished(uuid);
+    for (const uuid of uuids) storage.finished(uuid, 'app');
     expect(storage.load().waiting).toBe(40);
     await uploaded(storage);
     expect(most).toBeLessThanOrEqual(3);
@@ -99,11 +99,66 @@ describe('a finished recording', () => {
   });
 });
 
+describe('recordings of several applications', () => {
+  /** The recordings in the order in which the store was sent them. */
+  const sent = () => bucket.seen.filter(({ what }) => what === 'put').map(({ target }) => target);
+
+  test('have their turns: a hundred of one, after an outage, hold up nobody else’s', async () => {
+    bucket.misbehave = () => 'reset';
+    const storage = await place.storage(bucket.settings('t'), await place.folder(), { uploads: 1 });
+    const record = async (appUuid: string) => {
+      const uuid = nextUuid();
+      await writeWav(storage.path(uuid), 1_000);
+      storage.finished(uuid, appUuid);
+      return uuid;
+    };
+    for (let file = 0; file < 100; file++) await record('a');
+    const others = [await record('b'), await record('c'), await record('b')];
+    bucket.clear();
+    await uploaded(storage);
+    // One step may have been under way; then each has its turn.
+    const turns = others.map((uuid) => sent().findIndex((target) => target.includes(uuid)));
+    expect(Math.max(...turns)).toBeLessThanOrEqual(8);
+    expect(new Set(sent()).size).toBe(103);
+  });
+
+  test('have their turns at the next start too, where somebody knows whose they are', async () => {
+    const dataDir = await place.folder();
+    const recordings = join(dataDir, 'recordings');
+    await mkdir(recordings);
+    const owners = new Map<string, string>();
+    for (let file = 0; file < 150; file++) {
+      const uuid = nextUuid();
+      owners.set(uuid, file % 50 === 25 ? 'b' : 'a');
+      await writeWav(join(recordings, `${uuid}.wav`), 1_000);
+    }
+    bucket.misbehave = () => 'reset';
+    const storage = await place.storage(bucket.settings('t'), dataDir, { uploads: 1 }, async (uuid) => owners.get(uuid));
+    await until(() => storage.load().waiting === 150);
+    bucket.clear();
+    await uploaded(storage);
+    const ofOther = sent().flatMap((target, turn) => (owners.get(target.replace(/^t.|.wav$/g, '')) === 'b' ? [turn] : []));
+    expect(ofOther).toHaveLength(3);
+    expect(Math.max(...ofOther)).toBeLessThanOrEqual(8);
+  });
+
+  test('are uploaded where nobody can tell whose they are', async () => {
+    const dataDir = await place.folder();
+    await mkdir(join(dataDir, 'recordings'));
+    const uuid = nextUuid();
+    const path = join(dataDir, 'recordings', `${uuid}.wav`);
+    const whole = await writeWav(path, 1_000);
+    await place.storage(bucket.settings('t'), dataDir, {}, () => Promise.reject(new Error('away')));
+    await until(async () => !(await exists(path)));
+    expect(await bucket.object(`t/${uuid}.wav`)).toEqual(whole);
+  });
+});
+
 describe('a growing recording', () => {
   test('goes part by part while it is written, all but its first part, and is whole in the end', async () => {
     const storage = await place.storage(bucket.settings('g'), await place.folder());
     const uuid = nextUuid();
-    storage.begun(uuid);
+    storage.begun(uuid, 'app');
     await beginWav(storage.path(uuid));
     await growWav(storage.path(uuid), 2 * PART, 1);
     await bucket.until(() => bucket.asked(/part 2/).length === 1);
@@ -113,7 +168,7 @@ describe('a growing recording', () => {
     await growWav(storage.path(uuid), 700, 3);
     await finishWav(storage.path(uuid));
     const whole = await readFile(storage.path(uuid));
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`g/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/create|part|complete/)).toEqual(['create', 'part 2', 'part 3', 'part 4', 'part 1', 'complete']);
@@ -122,11 +177,11 @@ describe('a growing recording', () => {
   test('that stays short is not uploaded before it is finished', async () => {
     const storage = await place.storage(bucket.settings('g'), await place.folder());
     const uuid = nextUuid();
-    storage.begun(uuid);
+    storage.begun(uuid, 'app');
     await beginWav(storage.path(uuid));
     await growWav(storage.path(uuid), PART, 1);
     const other = nextUuid();
-    storage.begun(other);
+    storage.begun(other, 'app');
     await beginWav(storage.path(other));
     await growWav(storage.path(other), 2 * PART, 1);
     await bucket.until(() => bucket.asked(/part 2/).length === 1);
@@ -163,7 +218,7 @@ describe('after a crash', () => {
     const uuid = nextUuid();
     const whole = await writeWav(first.path(uuid), 3 * PART);
     bucket.misbehave = ({ what }) => (what === 'part 3' ? 'hang' : undefined);
-    first.finished(uuid);
+    first.finished(uuid, 'app');
     await bucket.until(() => bucket.asked(/part 3/).length === 1);
     await first.close();
     bucket.clear();
@@ -186,7 +241,7 @@ describe('after a crash', () => {
     await until(async () => !(await exists(second.path(whole))));
     expect(bucket.seen.some(({ target }) => target.includes(grows))).toBe(false);
     await finishWav(second.path(grows));
-    second.finished(grows);
+    second.finished(grows, 'app');
     await uploaded(second);
     expect(await bucket.object(`m/${grows}.wav`)).toBeDefined();
   });
@@ -199,7 +254,7 @@ describe('after a crash', () => {
       if (what === 'part 3' && bucket.asked(/part 3/).length === 1) bucket.forgetUploads();
       return undefined;
     };
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`f/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/create/)).toHaveLength(2);
@@ -211,7 +266,7 @@ describe('after a crash', () => {
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 2 * PART);
     bucket.misbehave = ({ what }) => (what === 'complete' && bucket.asked(/complete/).length === 1 ? 'lose' : undefined);
-    storage.finished(uuid);
+    storage.finished(uuid, 'app');
     await uploaded(storage);
     expect((await bucket.object(`j/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/create/)).toHaveLength(1);
@@ -225,7 +280,7 @@ describe('after a crash', () => {
       const uuid = nextUuid();
       const whole = await writeWav(first.path(uuid), 2 * PART);
       await writeFile(join(dataDir, 'recordings', `${uuid}.upload`), ledger);
-      first.finished(uuid);
+      first.finished(uuid, 'app');
       await uploaded(first);
       expect((await bucket.object(`l/${uuid}.wav`))?.equals(whole)).toBe(true);
       expect(bucket.asked(/./)).toEqual(['create', 'part 2', 'part 3', 'part 1', 'complete', 'head']);
@@ -238,7 +293,7 @@ describe('after a crash', () => {
     const dataDir = await place.folder();
     const first = await place.storage(bucket.settings('p'), dataDir);
     const uuid = nextUuid();
-    first.begun(uuid);
+    first.begun(uuid, 'app');
     await beginWav(first.path(uuid));
     await growWav(first.path(uuid), 4 * PART, 1);
     await bucket.until(() => bucket.asked(/part 4/).length === 1);
@@ -259,7 +314,7 @@ describe('after a crash', () => {
     const uuid = nextUuid();
     await writeFile(first.path(uuid), samples(4 * PART));
     bucket.misbehave = ({ what }) => (what === 'part 3' ? 'hang' : undefined);
-    first.finished(uuid);
+    first.finished(uuid, 'app');
     await bucket.until(() => bucket.asked(/part 3/).length === 1);
     await first.close();
     await rm(first.path(uuid));

@@ -76,6 +76,7 @@ export class Platform {
       env: {
         PATH: process.env.PATH ?? '',
         HTTP_PORT: '0',
+        BUN_CONFIG_MAX_HTTP_REQUESTS: '4096',
         SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
         ...(this.#rtpRange === undefined ? {} : { RTP_PORTS: this.#rtpRange.ports }),
         MEDIA_WORKERS: '1',

@@ -46,7 +46,7 @@ export interface RecordingFiles {
 /** What is in the file of a recording that is over. `durationMs` undefined: nobody could look. */
 interface FileEnd {
   readonly durationMs: number | undefined;
-  readonly bytes: number | undefined;
+  readonly bytes?: number | undefined;
 }
 
 const NOTHING: FileEnd = { durationMs: 0, bytes: 0 };
@@ -154,7 +154,7 @@ export class RecordingRegistry implements Recordings {
     if (this.#kept?.hasRoomFor(appUuid) === false) return this.#full('This application keeps as much in recordings as it may.');
     if (!this.#places.take(appUuid)) return this.#full('Too many recordings are under way.');
     try {
-      return (await storage.admits()) ? await begin() : this.#full('The recording store is full.');
+      return (await storage.admits(appUuid)) ? await begin() : this.#full('The recording store is full.');
     } finally {
       this.#places.give(appUuid);
     }
@@ -217,19 +217,19 @@ export class RecordingRegistry implements Recordings {
   /** The records of a step of an application's Session or Room are durable. */
   committed(appUuid: string, records: readonly RecordingRecord[]): void {
     for (const each of records) {
-      if (each.record === 'ended') this.#over(each.recordingUuid, each.durationMs, each.bytes);
+      if (each.record === 'ended') this.#over(each.recordingUuid, appUuid, each);
       else {
         const { recordingUuid } = each.recording;
         this.#growing.set(recordingUuid, { appUuid, over: false });
         this.#places.add(appUuid);
         this.#kept?.begun(recordingUuid, appUuid);
-        this.#options.storage?.begun(recordingUuid);
+        this.#options.storage?.begun(recordingUuid, appUuid);
       }
     }
   }
 
   /** Nobody writes it any more. One that is still to be mended is not taken to the object store before that. */
-  #over(recordingUuid: string, durationMs: number | undefined, bytes: number | undefined): void {
+  #over(recordingUuid: string, appUuid: string, { durationMs, bytes }: FileEnd): void {
     const growing = this.#growing.get(recordingUuid);
     if (growing !== undefined) {
       growing.over = true;
@@ -237,7 +237,7 @@ export class RecordingRegistry implements Recordings {
       this.#kept?.ended(recordingUuid, bytes);
     }
     this.#growing.delete(recordingUuid);
-    if (durationMs !== undefined) this.#options.storage?.finished(recordingUuid);
+    if (durationMs !== undefined) this.#options.storage?.finished(recordingUuid, appUuid);
   }
 
   /** Logs a failed recording for the operator: the disk is full or slow, or a media worker was lost. */
@@ -272,7 +272,7 @@ export class RecordingRegistry implements Recordings {
       onlyIfEnded: recordingUuid,
     };
     await untilStored(clock, () => journal.commit(change));
-    this.#over(recordingUuid, durationMs, bytes);
+    this.#over(recordingUuid, appUuid, { durationMs, bytes });
   }
 
   /**
@@ -293,7 +293,7 @@ export class RecordingRegistry implements Recordings {
       const { durationMs, bytes = 0 } = await mended(row);
       if (durationMs === undefined) return;
       await rows.mended(row.recordingUuid, durationMs, bytes);
-      this.#over(row.recordingUuid, durationMs, bytes);
+      this.#over(row.recordingUuid, row.appUuid, { durationMs, bytes });
     });
     await this.#each(left, async (row) => this.#end(row, await mended(row)));
     // Rings of recordings that nobody knows any more are removed.
@@ -409,7 +409,7 @@ export class RecordingRegistry implements Recordings {
     const { appUuid, volumeId } = row;
     const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
     // The node that recorded it may still have the file while the object store is away.
-    const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid);
+    const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid, appUuid);
     const file = await (isOthers ? found?.catch(() => undefined) : found);
     if (file !== undefined) return { state: 'finished', appUuid, file };
     return isOthers ? { state: 'elsewhere', appUuid, volumeId } : undefined;

@@ -7,6 +7,8 @@ interface HlsSegment {
   readonly url: string | undefined;
   /** The bytes of the resource that are the segment; undefined where it is the whole. */
   readonly part: { readonly from: number; readonly bytes: number } | undefined;
+  /** Format and codec may be others from here on (RFC 8216 §4.3.2.3). */
+  readonly discontinuity: boolean;
 }
 
 /** One media playlist of HLS. */
@@ -95,7 +97,11 @@ function media(lines: readonly string[], base: string): PlaylistText {
   const sequence = lines.map((line) => /^#EXT-X-MEDIA-SEQUENCE:[ \t]*(\d{1,20})$/.exec(line)?.[1]).find(Boolean) ?? 0;
   return {
     type: 'media',
-    segments: named.slice(passed).map(({ name, isGap, part }) => ({ url: isGap ? undefined : httpUrl(name, base), part })),
+    segments: named.slice(passed).map(({ name, isGap, part, discontinuity }) => ({
+      url: isGap ? undefined : httpUrl(name, base),
+      part,
+      discontinuity,
+    })),
     sequence: BigInt(sequence) + BigInt(passed),
     targetSec: Math.min(TARGET_MAX_SEC, Math.max(TARGET_MIN_SEC, number('#EXT-X-TARGETDURATION'))),
     ended,
@@ -106,6 +112,7 @@ interface NamedSegment {
   readonly name: string;
   readonly isGap: boolean;
   readonly part: HlsSegment['part'];
+  readonly discontinuity: boolean;
 }
 
 /** The segments in order; undefined where a part is named that begins nowhere (RFC 8216 §4.3.2.2). */
@@ -113,15 +120,18 @@ function namedSegments(lines: readonly string[]): NamedSegment[] | undefined {
   const segments: NamedSegment[] = [];
   let range: string | undefined;
   let isGap = false;
+  let discontinuity = false;
   for (const line of lines) {
     if (line.startsWith('#EXT-X-BYTERANGE:')) range = line.slice(line.indexOf(':') + 1).trim();
     if (line === '#EXT-X-GAP') isGap = true;
+    if (line === '#EXT-X-DISCONTINUITY') discontinuity = true;
     if (line === '' || line.startsWith('#')) continue;
     const part = range === undefined ? undefined : partOf(range, line, segments.at(-1));
     if (range !== undefined && part === undefined) return undefined;
-    segments.push({ name: line, isGap, part });
+    segments.push({ name: line, isGap, part, discontinuity });
     range = undefined;
     isGap = false;
+    discontinuity = false;
   }
   return segments;
 }

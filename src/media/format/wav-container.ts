@@ -61,6 +61,11 @@ export class WavContainer {
     return this.#state;
   }
 
+  /** The bytes of sound that are still to come, Infinity where the head names none. */
+  get left(): number {
+    return this.#left;
+  }
+
   /** Known from the state `data` on. */
   get format(): WavFormat | undefined {
     return this.#format;

@@ -12,7 +12,9 @@
 import { DECODE_PIECE_MS, LOOP_KEPT_MS, PLAYER_AHEAD_MS } from '../../limits.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
-import { type AudioSource, SourceLost } from '../source/audio-source.ts';
+import type { AudioKind } from '../format/sniff.ts';
+import { wavJump } from '../format/wav-jump.ts';
+import { type AudioSource, type Jump, SourceLost } from '../source/audio-source.ts';
 import { type OpenedSource, SourceList } from '../source/source-list.ts';
 import { failureOf, PcmFailed, type PcmSource, type PcmTerms } from './pcm-source.ts';
 
@@ -155,10 +157,28 @@ export class FilesSource implements PcmSource {
   async *#source(source: AudioSource, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const { decoders, rateHz } = this.#terms;
     let decoder: DecodeStream | undefined;
+    let kind: AudioKind | undefined;
     let heard = 0;
+    /** The samples of what was left out, or of another kind before. */
+    let before = 0;
     try {
-      for await (const chunk of source.bytes()) {
-        decoder ??= await decoders.open(source.kind, rateHz, skip);
+      const jump: Jump = {
+        find: (first) => wavJump(first, skip, rateHz),
+        taken: ({ samples }) => {
+          before = samples;
+        },
+      };
+      for await (const chunk of source.bytes(jump)) {
+        if (decoder !== undefined && source.kind !== kind) {
+          const { pcm, samples } = await decoder.end();
+          before += samples;
+          heard += pcm.length;
+          if (pcm.length > 0) yield kept.keep(pcm);
+          decoder.close();
+          decoder = undefined;
+        }
+        kind = source.kind;
+        decoder ??= await decoders.open(kind, rateHz, Math.max(0, skip - before));
         for await (const pcm of decodeSteps(decoder, chunk, rateHz)) {
           heard += pcm.length;
           yield kept.keep(pcm);
@@ -167,7 +187,7 @@ export class FilesSource implements PcmSource {
       if (decoder === undefined) return { length: 0, failure: undefined };
       const { pcm, samples } = await decoder.end();
       if (pcm.length > 0) yield kept.keep(pcm);
-      return { length: samples, failure: undefined };
+      return { length: before + samples, failure: undefined };
     } catch (error) {
       const length = heard === 0 ? 0 : skip + heard;
       if (error instanceof SourceLost) return { length, failure: new PcmFailed('source_disconnected', index) };

@@ -29,6 +29,8 @@ import { recognise } from '../source/recognise.ts';
 import { failureOf, PcmFailed, type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
 
 interface Body {
+  /** The kind of the bytes that came last, where it may change. Undefined: that with which the body began. */
+  readonly kind?: AudioKind | undefined;
   next(): Promise<Uint8Array | undefined>;
   close(): void;
 }
@@ -245,12 +247,21 @@ class LiveSource implements PcmSource {
 
   async *#hear(connection: Connection): AsyncGenerator<Int16Array<ArrayBuffer>> {
     const { decoders, rateHz } = this.#terms;
-    const decoder = await decoders.open(connection.kind, rateHz);
+    let { kind } = connection;
+    let decoder = await decoders.open(kind, rateHz);
     let silentBytes = 0;
     try {
       yield* decodeSteps(decoder, connection.head, this.#terms.rateHz);
       if (!connection.ended) {
         for (let chunk = await connection.body.next(); chunk !== undefined; chunk = await connection.body.next()) {
+          const now = connection.body.kind ?? kind;
+          if (now !== kind) {
+            const { pcm } = await decoder.end();
+            if (pcm.length > 0) yield pcm;
+            decoder.close();
+            kind = now;
+            decoder = await decoders.open(kind, rateHz);
+          }
           // Sound holds the sender back; rubbish would be read as fast as the line gives it, for ever.
           silentBytes += chunk.length;
           if (silentBytes > LIVE_SILENT_MAX_BYTES) throw new DecodeError('no sound in it');

@@ -8,7 +8,7 @@ import type { PlaybackFailure } from '../../event/event.ts';
 import { INGEST_IDLE_MS, INGEST_START_MS, PUSH_AHEAD_MS, PUSH_QUEUE_MS } from '../../limits.ts';
 import type { PushFormat } from '../../machine/playback/playback.ts';
 import type { DecodeStream } from '../decode/decoder.ts';
-import { endlessWavHead } from '../format/wav-head.ts';
+import { wavHead } from '../format/wav-head.ts';
 import { failureOf, PcmFailed, type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
 
 /** The body's side of a push. */
@@ -113,13 +113,16 @@ export class OpenPush extends Playable implements Ingest {
     try {
       decoder = await decoders.open('wav', rateHz);
       await decoder.push(
-        endlessWavHead({
-          encoding: this.format.encoding === 'mulaw' ? 'mulaw' : 'integer',
-          hz: this.format.sample_rate,
-          channels: 1,
-          sampleBytes: this.#blockBytes,
-          highFirst: false,
-        }),
+        wavHead(
+          {
+            encoding: this.format.encoding === 'mulaw' ? 'mulaw' : 'integer',
+            hz: this.format.sample_rate,
+            channels: 1,
+            sampleBytes: this.#blockBytes,
+            highFirst: false,
+          },
+          Infinity,
+        ),
       );
       for (let bytes = await this.#read(); bytes !== undefined; bytes = await this.#read()) {
         const pcm = await decoder.push(bytes);

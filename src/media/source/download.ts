@@ -107,6 +107,19 @@ export class Download {
     }
   }
 
+  /**
+   * Leaves the next bytes out, by asking for the rest. False: the server gives no parts of what it has, or not now;
+   * then nothing has changed. It is not called while a `next` is under way.
+   */
+  async leaveOut(bytes: number): Promise<boolean> {
+    if (this.#coding !== undefined || (this.#total ?? Infinity) <= this.#read + bytes) return false;
+    const before = this.#body;
+    if (!(await this.#askFrom(this.#from + this.#read + bytes))) return false;
+    before.close();
+    this.#read += bytes;
+    return true;
+  }
+
   /** Closes the connection. Safe to call twice; a `next` under way rejects. */
   close(): void {
     this.#closed = true;
@@ -173,17 +186,19 @@ export class Download {
   }
 
   /**
-   * Asks for the rest. It is not asked for twice at the same byte, and only where the server can tell that the content
-   * is still the same.
+   * Asks for the rest. It is not asked for twice at the same byte.
    */
   async #resume(): Promise<boolean> {
+    return await this.#askFrom(this.#from + this.#read);
+  }
+
+  /** Reads from that byte on, where the server can tell that the content is still the same. */
+  async #askFrom(at: number): Promise<boolean> {
     const { headers, status } = this.response;
-    const at = this.#from + this.#read;
     const validator = headers.get('etag') ?? headers.get('last-modified') ?? undefined;
     const ranges = headers.get('accept-ranges') === 'bytes' || status === 206;
     if (this.#closed || !ranges || at <= this.#resumedAt) return false;
     if (validator === undefined || validator.startsWith('W/')) return false;
-    this.#resumedAt = at;
     const { outbound, url, signal } = this.#target;
     const range = { range: `bytes=${at}-`, 'if-range': validator };
     const rest = await requestAudio(outbound, url, range, signal).catch(() => undefined);
@@ -192,6 +207,7 @@ export class Download {
       rest.body.close();
       return false;
     }
+    this.#resumedAt = at;
     this.#body = rest.body;
     return true;
   }

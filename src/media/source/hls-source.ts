@@ -11,7 +11,8 @@ import { Refusal } from './opening.ts';
 import { recognise } from './recognise.ts';
 
 export class HlsSource implements AudioSource {
-  readonly kind: AudioKind;
+  /** The kind with which it begins. */
+  readonly #kind: AudioKind;
   readonly #target: DownloadTarget;
   readonly #media: HlsMedia;
   readonly #abort: AbortController;
@@ -20,8 +21,12 @@ export class HlsSource implements AudioSource {
   private constructor(target: DownloadTarget, media: HlsMedia, kind: AudioKind, abort: AbortController) {
     this.#target = target;
     this.#media = media;
-    this.kind = kind;
+    this.#kind = kind;
     this.#abort = abort;
+  }
+
+  get kind(): AudioKind {
+    return this.#body?.kind ?? this.#kind;
   }
 
   /** Reads the stream up to its first audio. Rejects with `Refusal`. */

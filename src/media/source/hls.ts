@@ -3,13 +3,16 @@
  * three segments before its last one, and its playlist is asked for again as long as it is heard.
  *
  * Segments of MPEG audio or AAC, by themselves or in a transport stream, are what the decoding thread reads; encrypted
- * and fragmented ones are refused.
+ * and fragmented ones are refused. At a discontinuity the content is looked at anew: an advertisement may be of another
+ * kind than the programme around it.
  */
 import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, HLS_TINY_BYTES, HLS_TINY_PAUSE_MS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
+import type { AudioKind } from '../format/sniff.ts';
 import { Download, type DownloadTarget } from './download.ts';
 import { Refusal } from './opening.ts';
 import { readText } from './playlist-body.ts';
+import { recognise } from './recognise.ts';
 
 export class HlsBody {
   readonly #target: DownloadTarget;
@@ -22,6 +25,9 @@ export class HlsBody {
   /** The bytes that are still to come of a segment that is a part of its resource. */
   #left = Infinity;
   #failures = 0;
+  /** The next bytes may be of another kind than those before. */
+  #mayDiffer = false;
+  #kind: AudioKind | undefined;
   /** When a playlist last named a segment that is new. */
   #newAt = performance.now();
   #closed = false;
@@ -33,19 +39,23 @@ export class HlsBody {
     this.#next = media.sequence + BigInt(media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
   }
 
+  /** The kind of the bytes that came last. Undefined: that with which the body began. */
+  get kind(): AudioKind | undefined {
+    return this.#kind;
+  }
+
   /**
-   * The next bytes; undefined at the end. Rejects where too many segments fail in a row, or a live stream stands still.
+   * The next bytes; undefined at the end. Rejects where too many segments fail in a row, a live stream stands still, or
+   * what follows a discontinuity is nothing we play.
    */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#closed) throw new Refusal('unreachable', true, 200);
       if (this.#segment === undefined && !(await this.#advance())) return undefined;
       try {
-        const chunk = this.#left === 0 ? undefined : (await this.#segment?.next())?.subarray(0, this.#left);
+        const chunk = this.#mayDiffer ? await this.#recognised() : await this.#chunk();
         if (chunk !== undefined) {
           this.#failures = 0;
-          this.#bytes += chunk.length;
-          this.#left -= chunk.length;
           return chunk;
         }
         if (this.#bytes === 0) throw new Refusal('invalid_response', false, 200);
@@ -63,11 +73,39 @@ export class HlsBody {
     this.#segment?.close();
   }
 
+  /** The next bytes of the segment; undefined at its end. */
+  async #chunk(): Promise<Uint8Array | undefined> {
+    const chunk = this.#left === 0 ? undefined : (await this.#segment?.next())?.subarray(0, this.#left);
+    this.#bytes += chunk?.length ?? 0;
+    this.#left -= chunk?.length ?? 0;
+    return chunk;
+  }
+
+  /** The first bytes of a segment, as many as tell what it is; undefined where it has none. */
+  async #recognised(): Promise<Uint8Array | undefined> {
+    const first = await this.#chunk();
+    if (first === undefined) return undefined;
+    let given = false;
+    const { kind, head } = await recognise(async () => {
+      if (given) return await this.#chunk();
+      given = true;
+      return first;
+    });
+    if (kind === 'playlist') throw new Refusal('unsupported', false, 200);
+    this.#kind = kind;
+    this.#mayDiffer = false;
+    return head;
+  }
+
   /** Opens the next segment; false at the end. One that cannot be opened is left out. */
   async #advance(): Promise<boolean> {
     for (;;) {
       const { segments, sequence, ended } = this.#media;
-      if (this.#next < sequence) this.#next = sequence; // What has left the playlist is gone.
+      // What has left the playlist is gone, and with it what it said of the segments to come.
+      if (this.#next < sequence) {
+        this.#next = sequence;
+        this.#mayDiffer = true;
+      }
       const segment = segments[Number(this.#next - sequence)];
       if (segment === undefined) {
         if (ended) return false;
@@ -75,6 +113,7 @@ export class HlsBody {
         continue;
       }
       this.#next++;
+      this.#mayDiffer ||= segment.discontinuity;
       if (segment.url === undefined) continue;
       this.#bytes = 0;
       this.#left = segment.part?.bytes ?? Infinity;
@@ -107,6 +146,7 @@ export class HlsBody {
   }
 
   #failed(error: unknown): void {
-    if (this.#closed || ++this.#failures > HLS_FAILURES_MAX) throw error;
+    const isOther = this.#mayDiffer && error instanceof Refusal && error.detail.reason === 'unsupported';
+    if (this.#closed || isOther || ++this.#failures > HLS_FAILURES_MAX) throw error;
   }
 }

@@ -6,7 +6,7 @@
 import { SOURCE_BLOCK_BYTES, SOURCE_FILL_MAX_MS, SOURCE_HELD_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
-import { type AudioSource, SourceLost } from './audio-source.ts';
+import { type AudioSource, type Jump, SourceLost } from './audio-source.ts';
 import { Download } from './download.ts';
 import type { MemoryShare } from './held-bytes.ts';
 import type { AudioOutbound } from './opening.ts';
@@ -90,7 +90,7 @@ export class Source implements AudioSource {
     clearTimeout(late);
   }
 
-  async *bytes(): AsyncGenerator<Bytes> {
+  async *bytes(jump?: Jump): AsyncGenerator<Bytes> {
     this.interrupt();
     const reading = ++this.#reading;
     this.#wanted = true; // what is being filled is heard as it comes
@@ -121,6 +121,7 @@ export class Source implements AudioSource {
       still();
       this.#download = again;
     }
+    let place = refetched && this.#kind === 'wav' ? jump : undefined;
     for (let skip = refetched ? this.#lead : 0; ; ) {
       still();
       let chunk: Bytes | undefined;
@@ -134,7 +135,17 @@ export class Source implements AudioSource {
       if (chunk === undefined) return;
       const skipped = Math.min(skip, chunk.length);
       skip -= skipped;
-      if (skipped < chunk.length) yield chunk.subarray(skipped);
+      if (skipped === chunk.length) continue;
+      const leftOut = place?.find(chunk.subarray(skipped));
+      if (leftOut !== undefined && (await this.#download?.leaveOut(leftOut.bytes))) {
+        still();
+        place?.taken(leftOut);
+        yield leftOut.head;
+      } else {
+        still();
+        yield chunk.subarray(skipped);
+      }
+      place = undefined;
     }
   }
 

@@ -10,7 +10,7 @@
  * the object is, in whichever bucket, and needs no asking there.
  */
 import { link, rename, rm } from 'node:fs/promises';
-import { Semaphore } from '../../bounds/semaphore.ts';
+import { FairSemaphore } from '../../bounds/fair-semaphore.ts';
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
@@ -29,9 +29,10 @@ interface ObjectCacheOptions {
   readonly limits: StorageLimits;
 }
 
-/** The size of what is asked for, and the place where it can be had. */
+/** The size of what is asked for, whose it is, and the place where it can be had. */
 interface CacheSource {
   readonly bytes: number;
+  readonly appUuid: string;
   object(): Slices;
 }
 
@@ -45,7 +46,7 @@ export class ObjectCache {
   readonly #options: ObjectCacheOptions;
   readonly #complain: (error: unknown) => void;
   readonly #files: CachedFiles;
-  readonly #turns: Semaphore;
+  readonly #turns: FairSemaphore;
   /** The fetches under way, one for each recording, however many ask for it. */
   readonly #bringing = new Map<string, Bringing>();
   /** Being removed: not to be brought back. */
@@ -58,7 +59,13 @@ export class ObjectCache {
     this.#options = options;
     this.#files = files;
     this.#complain = complain;
-    this.#turns = new Semaphore(limits.cacheFetches, limits.cacheFetchesWaiting);
+    this.#turns = new FairSemaphore({
+      all: limits.cacheFetches,
+      ofApp: limits.cacheFetches,
+      reserve: limits.cacheFetchesReserve,
+      reservedOfApp: 1,
+      waitingOfApp: limits.cacheFetchesWaiting,
+    });
     this.#armSweep();
   }
 
@@ -178,7 +185,7 @@ export class ObjectCache {
     return bringing;
   }
 
-  async #linkOrFetch(recordingUuid: string, { bytes, object }: CacheSource, signal: AbortSignal): Promise<void> {
+  async #linkOrFetch(recordingUuid: string, { bytes, appUuid, object }: CacheSource, signal: AbortSignal): Promise<void> {
     const { folder, limits } = this.#options;
     const path = this.#files.newPath(recordingUuid);
     if (await linked(folder.wav(recordingUuid), path)) {
@@ -188,7 +195,7 @@ export class ObjectCache {
     }
     // It may have been kept in this very moment.
     if (this.#files.get(recordingUuid) !== undefined || bytes > limits.cacheFetchMaxBytes) return;
-    await this.#turns.run(signal, () =>
+    await this.#turns.run(appUuid, signal, () =>
       this.#files.withRoom(bytes, async () => {
         if (signal.aborted) return;
         const slices = object();

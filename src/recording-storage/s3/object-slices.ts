@@ -9,8 +9,18 @@ import type { Slices } from '../slices.ts';
 import { ObjectError } from './object-error.ts';
 import type { ObjectStore } from './object-store.ts';
 
+/** Waits for the turn of a request, and carries it out. */
+type InTurn = <T>(signal: AbortSignal, job: () => Promise<T>) => Promise<T>;
+
 /** Bytes `start` to `end` of an object: at most two slices in memory. */
-export function objectSlices(store: ObjectStore, clock: Clock, name: string, start: number, end: number): Slices {
+export function objectSlices(
+  store: ObjectStore,
+  clock: Clock,
+  name: string,
+  start: number,
+  end: number,
+  inTurn: InTurn = (_signal, job) => job(),
+): Slices {
   const abort = new AbortController();
   let at = start;
   let size = OBJECT_READ_MIN_BYTES;
@@ -22,7 +32,8 @@ export function objectSlices(store: ObjectStore, clock: Clock, name: string, sta
     at = Math.min(end, at + size);
     size = Math.min(OBJECT_READ_MAX_BYTES, size * 2);
     const to = at;
-    const slice = tried(clock, () => store.get(name, from, to, { signal: abort.signal }), abort.signal);
+    const get = () => store.get(name, from, to, { signal: abort.signal });
+    const slice = inTurn(abort.signal, () => tried(clock, get, abort.signal));
     slice.catch(() => {}); // whoever asks next is told; nobody may ask
     return slice;
   };

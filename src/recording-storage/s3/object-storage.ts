@@ -17,6 +17,7 @@ import { objectName } from '../upload/upload.ts';
 import { UploadQueue } from '../upload/upload-queue.ts';
 import { objectSlices, tried } from './object-slices.ts';
 import type { ObjectStore } from './object-store.ts';
+import { ObjectTurns } from './object-turns.ts';
 
 interface ObjectStorageOptions {
   readonly store: ObjectStore;
@@ -25,14 +26,17 @@ interface ObjectStorageOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: StorageLimits;
+  readonly appOf: (recordingUuid: string) => Promise<string | undefined>;
 }
 
 export class ObjectStorage implements RecordingStorage {
   readonly #options: ObjectStorageOptions;
   readonly #queue: UploadQueue;
+  readonly #turns: ObjectTurns;
   readonly #space: DiskSpace;
   #looked = false;
-  #spool = { bytes: 0, until: 0 };
+  /** What waits in the spool, as it was counted last. */
+  #spool = { bytes: 0, ofApps: new Map<string, Waiting>(), until: 0 };
 
   constructor(options: ObjectStorageOptions) {
     this.#options = options;
@@ -42,6 +46,7 @@ export class ObjectStorage implements RecordingStorage {
       kept: (recordingUuid) => options.cache.keep(recordingUuid),
       findLeft: () => spoolLeftovers(options.folder),
     });
+    this.#turns = new ObjectTurns(options.clock);
     this.#space = new DiskSpace(options.folder.path, options.clock, options.limits);
   }
 
@@ -49,41 +54,47 @@ export class ObjectStorage implements RecordingStorage {
     return this.#options.folder.wav(recordingUuid);
   }
 
-  async admits(): Promise<boolean> {
-    if (!this.#spoolHasRoom()) return false;
+  async admits(appUuid: string): Promise<boolean> {
+    if (!this.#spoolHasRoom(appUuid)) return false;
     if (!this.#looked) {
       await this.#queue.looked();
       this.#looked = true;
       this.#spool.until = 0;
     }
-    if (!this.#spoolHasRoom()) return false;
+    if (!this.#spoolHasRoom(appUuid)) return false;
     if (await this.#space.hasRoom()) return true;
     // What is kept for convenience is not what others have to wait for.
     void this.#options.cache.settle();
     return false;
   }
 
-  begun(recordingUuid: string): void {
-    this.#queue.grows(recordingUuid);
+  begun(recordingUuid: string, appUuid: string): void {
+    this.#queue.grows(recordingUuid, appUuid);
   }
 
-  finished(recordingUuid: string): void {
-    this.#queue.finished(recordingUuid);
+  finished(recordingUuid: string, appUuid: string): void {
+    this.#queue.finished(recordingUuid, appUuid);
   }
 
-  async open(recordingUuid: string): Promise<StoredFile | undefined> {
+  async open(recordingUuid: string, appUuid: string): Promise<StoredFile | undefined> {
     const { folder, store, clock, cache } = this.#options;
     if (!folder.knows(recordingUuid)) return undefined;
     const name = objectName(recordingUuid);
     const path = folder.wav(recordingUuid);
     const here = (await cache.sizeOf(recordingUuid)) ?? (await sizeOf(path));
-    const bytes = here ?? (await tried(clock, () => store.head(name)));
+    const bytes = here ?? (await this.#turns.look(appUuid, () => tried(clock, () => store.head(name))));
     if (bytes === undefined) return undefined;
-    const remote = (start: number, end: number) => objectSlices(store, clock, name, start, end);
+    const streamed = (start: number, end: number) =>
+      objectSlices(store, clock, name, start, end, (signal, job) => this.#turns.stream(appUuid, signal, job));
     return {
-      ...storedFile(recordingUuid, bytes, (start, end) => orElse(fileSlices(path, start, end), () => remote(start, end))),
+      ...storedFile(recordingUuid, bytes, (start, end) => orElse(fileSlices(path, start, end), () => streamed(start, end))),
       local: async () => {
-        const held = await cache.hold(recordingUuid, { bytes, object: () => remote(0, bytes) });
+        // It has a turn of its own there, and so needs none for each slice.
+        const held = await cache.hold(recordingUuid, {
+          bytes,
+          appUuid,
+          object: () => objectSlices(store, clock, name, 0, bytes),
+        });
         return held === undefined ? undefined : await localBytes(held);
       },
     };
@@ -116,21 +127,45 @@ export class ObjectStorage implements RecordingStorage {
   }
 
   /**
-   * Whether the spool has room. Everything on the disk counts, also what is confirmed in part, because it stays until
-   * all of it is.
+   * Whether the spool has room for the application. Everything on the disk counts, also what is confirmed in part,
+   * because it stays until all of it is. Whoever fills the spool leaves the reserve to those with little in it.
    */
-  #spoolHasRoom(): boolean {
+  #spoolHasRoom(appUuid: string): boolean {
+    const { limits } = this.#options;
+    const { files } = this.#queue;
+    const { bytes, ofApps } = this.#counted();
+    if (files < limits.spoolMaxFiles && bytes <= limits.spoolMaxBytes) return true;
+    const own = ofApps.get(appUuid) ?? NOTHING;
+    return (
+      files < limits.spoolMaxFiles + limits.spoolReserveFiles &&
+      bytes <= limits.spoolMaxBytes + limits.spoolReserveBytes &&
+      own.files < limits.spoolReservedOfAppFiles &&
+      own.bytes < limits.spoolReservedOfAppBytes
+    );
+  }
+
+  #counted(): { readonly bytes: number; readonly ofApps: ReadonlyMap<string, Waiting> } {
     const { clock, limits } = this.#options;
-    if (this.#queue.files >= limits.spoolMaxFiles) return false;
     const now = clock.now();
-    if (now >= this.#spool.until) {
-      let bytes = 0;
-      for (const upload of this.#queue.uploads()) bytes += upload.bytes;
-      this.#spool = { bytes, until: now + limits.admissionCacheMs };
+    if (now < this.#spool.until) return this.#spool;
+    let all = 0;
+    const ofApps = new Map<string, Waiting>();
+    for (const { appUuid, bytes } of this.#queue.uploads()) {
+      const own = ofApps.get(appUuid) ?? NOTHING;
+      ofApps.set(appUuid, { files: own.files + 1, bytes: own.bytes + bytes });
+      all += bytes;
     }
-    return this.#spool.bytes <= limits.spoolMaxBytes;
+    this.#spool = { bytes: all, ofApps, until: now + limits.admissionCacheMs };
+    return this.#spool;
   }
 }
+
+/** What one application has in the spool. */
+interface Waiting {
+  readonly files: number;
+  readonly bytes: number;
+}
+const NOTHING: Waiting = { files: 0, bytes: 0 };
 
 /** A spool file may go between being found and being read: then the object store has it. */
 function orElse(file: Slices, object: () => Slices): Slices {

@@ -1,6 +1,7 @@
 /**
- * Which recording's upload takes its next step, and when. A few steps are under way at once, in the order in which
- * recordings came and round again after each step, so that a long one does not hold up short ones.
+ * Which recording's upload takes its next step, and when. A few steps are under way at once. Applications have their
+ * turns one after the other, and the recordings of each in the order in which they came, round again after each step:
+ * neither thousands of another application nor a long one of its own hold up a short one.
  *
  *   growing ──full part──► ready ──► running ──sent──► ready …  ──done──► over
  *                            ▲          ├─ the store is away or refuses: back to the end, and all wait
@@ -9,8 +10,10 @@
  * A spool file with no place in memory is found again by a look at the folder once there is room.
  */
 
+import { RoundRobin } from '../../bounds/round-robin.ts';
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import type { Clock } from '../../clock.ts';
+import { SPOOL_LEFT_AT_ONCE } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { CircuitBreaker } from '../s3/circuit-breaker.ts';
 import { ObjectError } from '../s3/object-error.ts';
@@ -21,6 +24,8 @@ interface UploadQueueOptions extends UploadContext {
   readonly log: Log;
   /** Finished spool files in the folder, and uploads without a file, that are not known here. */
   readonly findLeft: () => AsyncIterable<string>;
+  /** The application of a recording. Undefined where nobody knows it. */
+  readonly appOf: (recordingUuid: string) => Promise<string | undefined>;
 }
 
 /** Failures of one upload beside successes of others after which the trouble is its own. */
@@ -31,7 +36,7 @@ export class UploadQueue {
   readonly #troubles: ThrottledLog;
   readonly #breaker: CircuitBreaker;
   readonly #all = new Map<string, Upload>();
-  readonly #ready = new Set<Upload>();
+  readonly #ready = new RoundRobin<Upload>();
   readonly #running = new Map<Upload, Promise<void>>();
   /** Being removed: not to be found again by a look at the folder. */
   readonly #taken = new Set<string>();
@@ -64,17 +69,17 @@ export class UploadQueue {
     await this.#looking;
   }
 
-  grows(recordingUuid: string): void {
-    this.#add(recordingUuid);
+  grows(recordingUuid: string, appUuid: string): void {
+    this.#add(recordingUuid, appUuid);
   }
 
-  finished(recordingUuid: string): void {
-    const upload = this.#add(recordingUuid);
+  finished(recordingUuid: string, appUuid: string): void {
+    const upload = this.#add(recordingUuid, appUuid);
     if (upload === undefined) return;
     upload.finished = true;
     // What waits counts from now on, also while nothing is uploaded.
     upload.measure().catch(() => {});
-    if (!this.#running.has(upload) && upload.restsUntil === undefined) this.#ready.add(upload);
+    if (!this.#running.has(upload) && upload.restsUntil === undefined) this.#ready.add(upload.appUuid, upload);
     this.#pump();
   }
 
@@ -82,9 +87,9 @@ export class UploadQueue {
    * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
-    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, this.#options);
+    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, '', this.#options);
     this.#all.delete(recordingUuid);
-    this.#ready.delete(upload);
+    this.#ready.delete(upload.appUuid, upload);
     this.#taken.add(recordingUuid);
     try {
       await this.#running.get(upload);
@@ -111,24 +116,25 @@ export class UploadQueue {
     return this.#all.get(upload.recordingUuid) === upload;
   }
 
-  #add(recordingUuid: string): Upload | undefined {
+  #add(recordingUuid: string, appUuid: string): Upload | undefined {
     const known = this.#all.get(recordingUuid);
     if (known !== undefined) return known;
     if (this.#taken.has(recordingUuid)) return undefined;
-    if (this.#all.size >= this.#options.limits.spoolMaxFiles) {
+    const { spoolMaxFiles, spoolReserveFiles } = this.#options.limits;
+    if (this.#all.size >= spoolMaxFiles + spoolReserveFiles) {
       this.#moreInFolder = true;
       return undefined;
     }
-    const upload = new Upload(recordingUuid, this.#options);
+    const upload = new Upload(recordingUuid, appUuid, this.#options);
     this.#all.set(recordingUuid, upload);
     return upload;
   }
 
   #pump(): void {
     if (this.#running.size === 0 && this.#ready.size === 0) this.#options.buffers.clear();
-    for (const upload of this.#ready) {
-      if (this.#closed || this.#running.size >= this.#breaker.atOnce(this.#options.limits.uploads)) return;
-      this.#ready.delete(upload);
+    while (!this.#closed && this.#running.size < this.#breaker.atOnce(this.#options.limits.uploads)) {
+      const upload = this.#ready.take();
+      if (upload === undefined) return;
       this.#running.set(upload, this.#run(upload));
     }
   }
@@ -156,7 +162,7 @@ export class UploadQueue {
       const wait = Math.min(setBackMaxMs, retryMinMs * 2 ** Math.min(upload.failures, 20));
       upload.restsUntil = this.#options.clock.now() + wait;
     } else if (outcome !== 'idle' || upload.finished) {
-      this.#ready.add(upload);
+      this.#ready.add(upload.appUuid, upload);
     }
   }
 
@@ -216,14 +222,15 @@ export class UploadQueue {
     for (const upload of this.#all.values()) {
       if (upload.restsUntil === undefined || upload.restsUntil > now) continue;
       upload.restsUntil = undefined;
-      this.#ready.add(upload);
+      this.#ready.add(upload.appUuid, upload);
     }
     this.#pump();
     for (const upload of [...this.#all.values()].filter(({ finished }) => !finished)) {
       if (this.#closed) return;
-      if (this.#running.has(upload) || this.#ready.has(upload)) continue;
+      if (this.#running.has(upload) || this.#ready.has(upload.appUuid, upload)) continue;
       const due = await upload.measure().catch(() => false);
-      if (due && this.#has(upload) && !upload.finished && upload.restsUntil === undefined) this.#ready.add(upload);
+      if (due && this.#has(upload) && !upload.finished && upload.restsUntil === undefined)
+        this.#ready.add(upload.appUuid, upload);
       this.#pump();
     }
     if (this.#moreInFolder && this.#all.size <= this.#options.limits.spoolMaxFiles / 2) this.#look();
@@ -238,10 +245,25 @@ export class UploadQueue {
   }
 
   async #findLeft(): Promise<void> {
+    const found: string[] = [];
     for await (const recordingUuid of this.#options.findLeft()) {
       if (this.#closed || this.#moreInFolder) return;
-      if (this.#all.has(recordingUuid)) continue;
-      this.finished(recordingUuid);
+      if (!this.#all.has(recordingUuid)) found.push(recordingUuid);
+      if (found.length === SPOOL_LEFT_AT_ONCE) await this.#takeUp(found.splice(0));
+    }
+    await this.#takeUp(found);
+  }
+
+  /** Takes up some that were left, each in the turns of its application. */
+  async #takeUp(found: readonly string[]): Promise<void> {
+    // While the database is away, those that are found have their turns as one application has.
+    const apps = await Promise.all(found.map((each) => this.#options.appOf(each).catch(() => undefined)));
+    for (const [at, recordingUuid] of found.entries()) {
+      if (this.#closed) return;
+      // The reserve is for recordings to come.
+      if (this.#all.size >= this.#options.limits.spoolMaxFiles) this.#moreInFolder = true;
+      if (this.#moreInFolder) return;
+      this.finished(recordingUuid, apps[at] ?? '');
       await this.#all.get(recordingUuid)?.measure(); // so that what waits counts before a further recording is admitted
     }
   }

@@ -38,6 +38,8 @@ export const objectName = (recordingUuid: string): string => `${recordingUuid}.w
 
 export class Upload {
   readonly recordingUuid: string;
+  /** Empty where nobody knows whose it is. */
+  readonly appUuid: string;
   /** Nothing is written to the file any more. */
   finished = false;
   /** Bytes of the file when it was last looked at. */
@@ -51,8 +53,9 @@ export class Upload {
   readonly #context: UploadContext;
   #ledger: UploadLedger | 'none' | 'not read' = 'not read';
 
-  constructor(recordingUuid: string, context: UploadContext) {
+  constructor(recordingUuid: string, appUuid: string, context: UploadContext) {
     this.recordingUuid = recordingUuid;
+    this.appUuid = appUuid;
     this.#context = context;
   }
 

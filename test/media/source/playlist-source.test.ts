@@ -3,8 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { HLS_SEGMENTS_MAX, PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
+import { silentLog } from '../../../src/log.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
+import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
+import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import { HlsSource } from '../../../src/media/source/hls-source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { type Call, Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
 
@@ -146,6 +151,64 @@ describe('HLS', () => {
       const [packets, end] = await played([`/${name}.m3u8`]);
       expect([name, packets >= 96 && packets <= 108, end]).toEqual([name, true, 'playback.completed']);
     }
+  });
+
+  /** Segments of three kinds, with a discontinuity before each that is of another. */
+  const changing = async (): Promise<readonly string[]> => {
+    harness.files.set('/seg.ts', await fixture('tone-mp3.mpegts'));
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    harness.files.set('/seg.wav', short);
+    return ['seg.ts', '#EXT-X-DISCONTINUITY', 'seg.mp3', 'seg.mp3', '#EXT-X-DISCONTINUITY', 'seg.wav'];
+  };
+
+  test('goes on at a discontinuity that brings another format, as an advertisement does, as a file and as a stream', async () => {
+    harness.files.set('/changing.m3u8', media(await changing(), true));
+    let expected = 0;
+    for (const part of [['seg.ts'], ['seg.mp3', 'seg.mp3'], ['seg.wav']]) {
+      harness.files.set('/part.m3u8', media(part, true));
+      expected += (await played(['/part.m3u8']))[0];
+    }
+    const [packets, end] = await played(['/changing.m3u8']);
+    expect([Math.abs(packets - expected) <= 4, end]).toEqual([true, 'playback.completed']);
+    const stream = await harness.engine.openStream(harness.url('/changing.m3u8'), 'app');
+    if ('refused' in stream) throw new Error(stream.refused.reason);
+    await using call = await harness.call();
+    call.leg.negotiate(call.peer.parameters());
+    call.leg.play({ operationUuid: 'op', playlist: stream, loop: 1, volume: 100 });
+    await call.notices.until(() => call.notices.of('playback.completed').length === 1);
+    expect(Math.abs(loud(call) - expected)).toBeLessThanOrEqual(4);
+  }, 30_000);
+
+  test('has a place in each of its formats: a seek counts those before', async () => {
+    const url = harness.url('/changing.m3u8');
+    const list = parsePlaylist(new TextDecoder().decode(media(await changing(), true)), url);
+    if (list.type !== 'media') throw new Error(list.type);
+    const signal = new AbortController().signal;
+    const source = await HlsSource.open({ outbound: createOutbound(['127.0.0.0/8']), url, signal }, list);
+    const decoders = new DecoderThread(silentLog);
+    const heard = async (from: number) => {
+      const samples: number[] = [];
+      for await (const pcm of new FilesSource([source], { loop: 1, rateHz: 8_000, decoders }).pcm(from)) samples.push(...pcm);
+      return samples;
+    };
+    const whole = await heard(0);
+    for (const from of [4_000, whole.length - 12_000, whole.length - 1_000]) {
+      const part = await heard(from);
+      expect(part).toHaveLength(whole.length - from);
+      // A decoder that begins within MPEG audio takes a moment; a place that is off by one sample makes 2,000 and more.
+      expect(Math.max(...part.map((sample, at) => Math.abs(sample - (whole[from + at] ?? 0))))).toBeLessThanOrEqual(50);
+    }
+    source.release();
+    await decoders.close();
+  });
+
+  test('has failed where a discontinuity brings what is no sound, after what comes before it', async () => {
+    const lines = await changing();
+    harness.files.set('/page', text('<!DOCTYPE html><html><body>gone</body></html>'));
+    harness.files.set('/broken.m3u8', media([...lines.slice(0, 2), 'page', 'seg.mp3'], true));
+    harness.files.set('/part.m3u8', media(['seg.ts'], true));
+    const [expected] = await played(['/part.m3u8']);
+    expect(near(await played(['/broken.m3u8']), expected)).toEqual([true, 'playback.failed']);
   });
 
   test('leaves out a segment that is gone', async () => {
@@ -291,14 +354,15 @@ test('an HLS stream of hours is read: with an end all of it, without one its las
   const live = parsePlaylist(text(2 * PLAYLIST_ENTRIES_MAX, false), 'https://radio.test/');
   expect(live).toMatchObject({ type: 'media', sequence: BigInt(7 + PLAYLIST_ENTRIES_MAX), ended: false });
   const [first] = live.type === 'media' ? live.segments : [];
-  expect(first).toEqual({ url: 'https://radio.test/all.ts', part: { from: 10 * PLAYLIST_ENTRIES_MAX, bytes: 10 } });
+  const part = { from: 10 * PLAYLIST_ENTRIES_MAX, bytes: 10 };
+  expect(first).toEqual({ url: 'https://radio.test/all.ts', part, discontinuity: false });
 });
 
 test('a blank after the colon of a number or of a part changes nothing, as some servers write one', () => {
   const lines = ['#EXTM3U', '#EXT-X-TARGETDURATION: 6', '#EXT-X-MEDIA-SEQUENCE: 12', '#EXT-X-BYTERANGE: 100@50', 'all.ts'];
   expect(parsePlaylist(lines.join('\n'), 'https://radio.test/')).toEqual({
     ...{ type: 'media', sequence: 12n, targetSec: 6, ended: false },
-    segments: [{ url: 'https://radio.test/all.ts', part: { from: 50, bytes: 100 } }],
+    segments: [{ url: 'https://radio.test/all.ts', part: { from: 50, bytes: 100 }, discontinuity: false }],
   });
 });
 

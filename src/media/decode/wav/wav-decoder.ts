@@ -5,7 +5,7 @@
 
 import { WavContainer } from '../../format/wav-container.ts';
 import type { PacketFormat, PlainFormat, WavFormat } from '../../format/wav-format.ts';
-import { endlessWavHead } from '../../format/wav-head.ts';
+import { wavHead } from '../../format/wav-head.ts';
 import { native, type WavHandle } from '../../native.ts';
 import { joined, NO_PCM, type Pcm, PcmOutput, scratch } from '../pcm-output.ts';
 import type { SourceDecoder } from '../source-decoder.ts';
@@ -93,7 +93,7 @@ class NativeSamples implements Samples {
   constructor(format: PlainFormat, rateHz: number, output: PcmOutput) {
     this.#wav = native.wavCreate(rateHz);
     this.#output = output;
-    native.wavRead(this.#wav, endlessWavHead(format), scratch, this.#status);
+    native.wavRead(this.#wav, wavHead(format, Infinity), scratch, this.#status);
   }
 
   push(bytes: Uint8Array): Pcm {

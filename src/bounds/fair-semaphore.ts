@@ -1,0 +1,54 @@
+/**
+ * A semaphore that applications share: so many jobs run at once, a few more of applications that have next to none, and
+ * those that wait have their turns round robin by application. One that has a thousand jobs holds up its own alone.
+ */
+import { RoundRobin } from './round-robin.ts';
+import { type ShareLimits, Shares } from './shares.ts';
+
+export interface FairSemaphoreLimits extends ShareLimits {
+  /** The most jobs of one application that wait; the rest is refused. */
+  readonly waitingOfApp: number;
+}
+
+export class FairSemaphore {
+  readonly #places: Shares;
+  readonly #waitingOfApp: number;
+  /** Each is told once: it is its turn, and it has its place. */
+  readonly #waiting = new RoundRobin<() => void>();
+
+  constructor(limits: FairSemaphoreLimits) {
+    this.#places = new Shares(limits);
+    this.#waitingOfApp = limits.waitingOfApp;
+  }
+
+  /**
+   * Runs a job of the application when its turn comes. Undefined: too many of them wait, or it was aborted while it
+   * did. Rejects as the job does.
+   */
+  async run<T>(appUuid: string, signal: AbortSignal, job: () => Promise<T>): Promise<T | undefined> {
+    if (!(await this.#turn(appUuid, signal))) return undefined;
+    try {
+      return await job();
+    } finally {
+      this.#places.give(appUuid);
+      this.#waiting.take((each) => this.#places.take(each))?.();
+    }
+  }
+
+  async #turn(appUuid: string, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    if (this.#waiting.of(appUuid) === 0 && this.#places.take(appUuid)) return true;
+    if (this.#waiting.of(appUuid) >= this.#waitingOfApp) return false;
+    return new Promise((resolve) => {
+      const settle = (turn: boolean) => {
+        this.#waiting.delete(appUuid, go);
+        signal.removeEventListener('abort', give);
+        resolve(turn);
+      };
+      const go = () => settle(true);
+      const give = () => settle(false);
+      this.#waiting.add(appUuid, go);
+      signal.addEventListener('abort', give);
+    });
+  }
+}
