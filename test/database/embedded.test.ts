@@ -278,7 +278,7 @@ describe('a database that goes away', () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     await expect(
       openStore({ dataDir: freshDir(), databaseUrl: url, databaseDriver: 'postgres', masterKey }, silentLog, systemClock()),
-    ).rejects.toThrow(/^DATABASE_URL: the database cannot be reached \(ECONNREFUSED\)$/);
+    ).rejects.toThrow(/^DATABASE_URL: the database at 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\): is PostgreSQL up there/);
   });
 
   test('is waited for at the start when a connection to it takes longer than a connection may', async () => {

@@ -1,0 +1,134 @@
+/** Re-INVITE and UPDATE of the far end, request by request, as they come over the wire. */
+import { describe, expect, test } from 'bun:test';
+import { seeded } from '../support/random.ts';
+import { bytes, CALM, dial, Network, Party, peerOf, START, text } from './pair.ts';
+
+/** A call that came to us. `say` has the far end send a request within it, and returns what we have answered. */
+function answered() {
+  const random = seeded(3);
+  const [far, own] = [new Party('192.0.2.1', random), new Party('192.0.2.2', random)];
+  const network = new Network([far, own], CALM, random);
+  own.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 first'), network.now);
+  };
+  dial(network, far, own);
+  network.run(100);
+  const [call] = own.invited;
+  if (call === undefined) throw new Error('no call came');
+  own.react = () => {};
+  const invite = network.wire[0]?.data ?? '';
+  const to = /\r\n(To: [^\r]*)/.exec(network.wire.find(({ line }) => line.startsWith('SIP/2.0 200'))?.data ?? '')?.[1] ?? '';
+  const head = invite.slice(0, invite.indexOf('\r\n\r\n'));
+  // The other side of the call is us in this file: what it gets would only be answered by an agent that knows nothing.
+  network.eat = (from) => from === own;
+  const sent = () => network.wire.filter(({ from }) => from === own.host).map(({ data }) => data);
+  const say = (method: string, number: number, given: { body?: string; fields?: readonly string[]; without?: RegExp } = {}) => {
+    const { body = '', fields = [], without = /^$/ } = given;
+    const kept = head
+      .split('\r\n')
+      .filter((line) => !/^Content-/i.test(line) && !without.test(line))
+      .map((line) => line.replace(/branch=[^;]*/, `branch=z9hG4bK${method}${number}`).replace(/^To: .*/, to));
+    const request = [...kept, ...fields, `Content-Length: ${body.length}`, '', body]
+      .join('\r\n')
+      .replace(/^INVITE/, method)
+      .replace('CSeq: 1 INVITE', `CSeq: ${number} ${method}`);
+    const before = sent().length;
+    own.agent.receive(bytes(request), peerOf(far), network.now);
+    network.run(network.now - START + 10);
+    return sent().slice(before);
+  };
+  const told = (type: 'offer' | 'answer') =>
+    (own.events.get(call) ?? []).flatMap((event) => (event.type === type ? [text(event.body)] : []));
+  const run = (ms: number) => network.run(network.now - START + ms);
+  return { call, network, own, say, told, run, sent };
+}
+const SDP = 'Content-Type: application/sdp';
+const line = (message: string | undefined) => message?.split('\r\n')[0];
+
+describe('a re-INVITE without a description', () => {
+  test('gets an offer of ours, whose answer is in the ACK; an ACK without one tells nothing', () => {
+    for (const body of ['v=0 theirs', '']) {
+      const { call, network, say, told, run, sent } = answered();
+      say('INVITE', 2);
+      expect(told('offer')).toEqual(['']);
+      call.answerOffer(bytes('v=0 ours'), network.now);
+      run(10);
+      const ok = sent().at(-1);
+      expect([line(ok), ok?.endsWith('\r\n\r\nv=0 ours'), ok?.includes(SDP)]).toEqual(['SIP/2.0 200 OK', true, true]);
+      say('ACK', 2, { body, fields: [SDP] });
+      expect(told('answer')).toEqual(body === '' ? [] : [body]);
+      // The exchange is over: the next one is taken.
+      expect(line(say('UPDATE', 3)[0])).toBe('SIP/2.0 200 OK');
+    }
+  });
+
+  test('whose 200 is never acknowledged ends the call with BYE after 32 s', () => {
+    const { call, network, own, say, run, sent } = answered();
+    say('INVITE', 2);
+    call.answerOffer(bytes('v=0 ours'), network.now);
+    run(31_000);
+    expect(own.ends(call)).toEqual([]);
+    run(2_000);
+    expect(own.ends(call)).toEqual([{ type: 'ended', end: { why: 'unacknowledged' } }]);
+    expect(line(sent().findLast((each) => each.startsWith('BYE')))).toBe('BYE sip:sidetone@192.0.2.1:5060 SIP/2.0');
+  });
+});
+
+describe('a change of the far end', () => {
+  test('of a type that is no SDP is refused with 415, and leaves the session free for the next', () => {
+    const { say, told } = answered();
+    const [refused] = say('UPDATE', 2, { body: 'x', fields: ['Content-Type: text/plain'] });
+    expect([line(refused), refused?.includes('\r\nAccept: application/sdp')]).toEqual([
+      'SIP/2.0 415 Unsupported Media Type',
+      true,
+    ]);
+    say('UPDATE', 3, { body: 'v=0 theirs', fields: [SDP] });
+    expect(told('offer')).toEqual(['v=0 theirs']);
+  });
+
+  test('while another waits for its answer is refused with 500 and Retry-After, whichever request brings it', () => {
+    const { call, network, say, told } = answered();
+    say('UPDATE', 2, { body: 'v=0 one', fields: [SDP] });
+    for (const [method, number] of [
+      ['UPDATE', 3],
+      ['INVITE', 4],
+    ] as const) {
+      const answer = say(method, number, { body: 'v=0 two', fields: [SDP] }).at(-1);
+      expect(answer).toMatch(/^SIP\/2.0 500 [\s\S]*\r\nRetry-After: (10|[0-9])\r\n/);
+    }
+    expect(told('offer')).toEqual(['v=0 one']);
+    call.answerOffer(bytes('v=0 ours'), network.now);
+    // An answer that nobody waits for goes nowhere.
+    call.answerOffer(bytes('v=0 again'), network.now);
+    expect(line(say('UPDATE', 5)[0])).toBe('SIP/2.0 200 OK');
+  });
+
+  test('is not described by a 200 that needs no description, and sets up the session timer that it asks for', () => {
+    const { say } = answered();
+    const timed = { fields: ['Session-Expires: 1200;refresher=uac'], without: /^Session-Expires/ };
+    const [ok] = say('UPDATE', 2, timed);
+    expect(ok).not.toContain('Content-Type');
+    expect(ok).toMatch(/\r\nSession-Expires: 1200;refresher=uac\r\n/);
+    expect(ok).toContain('\r\nRequire: timer\r\n');
+    const [brief] = say('UPDATE', 3, { ...timed, fields: ['Session-Expires: 60'] });
+    expect(brief).toMatch(/^SIP\/2.0 422 [\s\S]*\r\nMin-SE: 90\r\n/);
+  });
+
+  test('moves the target of what we send to its Contact, and leaves it where it names none', () => {
+    const { call, network, say, run, sent } = answered();
+    say('UPDATE', 2, { fields: ['Contact: <sip:moved@192.0.2.1:5090>'], without: /^Contact/ });
+    say('UPDATE', 3, { without: /^Contact/ });
+    call.hangUp(network.now);
+    run(10);
+    expect(line(sent().findLast((each) => each.startsWith('BYE')))).toBe('BYE sip:moved@192.0.2.1:5090 SIP/2.0');
+  });
+
+  test('that waits for its answer when the call is hung up is refused with 487', () => {
+    const { call, network, say, run, sent } = answered();
+    say('INVITE', 2, { body: 'v=0 theirs', fields: [SDP] });
+    const before = sent().length;
+    call.hangUp(network.now);
+    run(10);
+    expect(sent().slice(before).map(line).toSorted()).toEqual([expect.stringMatching(/^BYE /), 'SIP/2.0 487 Request Terminated']);
+  });
+});
