@@ -46,6 +46,12 @@ test('Receivers of five applications that never answer hold up no webhook of a s
   }
 }, 60_000);
 
+test('A platform that is started without the setting says so', async () => {
+  const platform = await Platform.start({ BUN_CONFIG_MAX_HTTP_REQUESTS: '', RECORDINGS: 'off' });
+  await platform.stop();
+  expect(platform.output).toContain('set BUN_CONFIG_MAX_HTTP_REQUESTS=4096');
+}, 60_000);
+
 test('Each way to start the platform allows it more requests at once', () => {
   for (const path of [
     'package.json',
