@@ -17,7 +17,10 @@ const config = settingsOrExit();
 const log = createLog(config.logLevel);
 // Bun reads it before any script runs, so that it can be set outside only.
 if (!process.env.BUN_CONFIG_MAX_HTTP_REQUESTS)
-  log.warn({}, 'Bun has 256 requests under way at once, so that receivers that hang hold up others: set BUN_CONFIG_MAX_HTTP_REQUESTS=4096');
+  log.warn(
+    {},
+    'Bun has 256 requests under way at once, so that receivers that hang hold up others: set BUN_CONFIG_MAX_HTTP_REQUESTS=4096',
+  );
 process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));
 await run(config).catch((error: unknown) => exit(error instanceof Error ? error.message : String(error)));
 
