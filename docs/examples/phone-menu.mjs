@@ -39,7 +39,7 @@ const steps = {
   'digits.collected': (event) => {
     const state = callers.get(event.session_uuid);
     if (state === undefined || event.reason === 'session_ended') return;
-    // No key in time: asked three times, as by a <Redirect> to the <Gather>.
+    // Whoever presses no key in time is asked three times, as by a <Redirect> to the <Gather>.
     if (event.status !== 'success') return ++state.tries < 3 ? menu(event.session_uuid) : hangUp(event.session_uuid);
     console.log('key', event.digits);
     if (event.digits === '2') return putThrough(event.session_uuid, state);

@@ -31,7 +31,7 @@ export interface RecordedView {
   readonly created_at: string;
   /** `""` before the end. */
   readonly ended_at: string;
-  /** Whole seconds, rounded down, once it is over and they are known. */
+  /** The length in whole seconds, rounded down, once it is over and known. */
   readonly duration?: number;
   /** `""` once it is removed, as the one below. */
   readonly media_url: string;

@@ -25,7 +25,7 @@ export function wavJump(first: Uint8Array, skip: number, rateHz: number): LeftOu
   const sound = container.push(first);
   const { format, state } = container;
   if (state !== 'data' || format === undefined || !('sampleBytes' in format) || format.highFirst) return undefined;
-  // Whole steps of both rates, so that the resampler is where it would be.
+  // The place is at whole steps of both rates, so that the resampler is where it would be.
   const step = greatestDivisor(format.hz, rateHz);
   const steps = Math.floor((skip - (rateHz * WAV_JUMP_LEAD_MS) / 1000) / (rateHz / step));
   const data = steps * (format.hz / step) * format.channels * format.sampleBytes;
