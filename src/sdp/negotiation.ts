@@ -204,7 +204,7 @@ export class Negotiation {
       const codec = format && codecOf(format, codecs);
       if (format === undefined || codec === undefined) continue;
       const nowhere = media.host === '0.0.0.0' || media.host === '::';
-      // Where our ports speak one IP version, nothing that we send reaches an address of the other.
+      // Nothing that we send reaches an address of an IP version that our ports do not speak.
       const host = nowhere || isOneVersion(media.host, this.#host) ? this.#host : this.#options.hostTowards?.(media.host);
       if (host === undefined) continue;
       // RFC 3264 §8.4: the old way to hold is an address to which nothing can be sent.

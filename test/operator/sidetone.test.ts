@@ -99,7 +99,7 @@ describe('bin/sidetone', () => {
     writeFileSync(fake, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } });\n");
     const { err, code } = await sidetone(['apps', 'list'], { NODE_OPTIONS: `--require ${fake}` });
     expect([err, code]).toEqual(['sidetone: Node 20.11 or newer is needed, this is 18.20.8: see https://nodejs.org\n', 1]);
-    // As a module, a file without an extension is refused by an old Node before its first line.
+    // An old Node refuses a module without an extension before its first line.
     expect(JSON.parse(readFileSync(join(SIDETONE, '../package.json'), 'utf8'))).toEqual({ type: 'commonjs' });
     const lines = readFileSync(SIDETONE, 'utf8').split('\n').slice(1);
     expect(lines.filter((line) => /^(import|export) /.test(line))).toEqual([]);

@@ -3,15 +3,16 @@
  * removal before its retention is over (an extension of the interface, whose list and inspection show live ones only).
  */
 import { type Clock, timestamp } from '../../clock.ts';
-import type { StoredRecordingRow } from '../../database/call/recordings.ts';
+import type { RecordingStore, StoredRecordingRow } from '../../database/call/recordings.ts';
 import type { RecordingLinks } from '../../event/recording-event.ts';
 import { ObjectError } from '../../recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordedView, Removal } from '../ports/recordings.ts';
 
-interface RecordedRows {
-  get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
-  removed(recordingUuids: readonly string[], at: number): Promise<void>;
+interface RemovalParts {
+  readonly storage: Pick<RecordingStorage, 'remove'>;
+  readonly rows: Pick<RecordingStore, 'removed'>;
+  readonly clock: Clock;
 }
 
 /** What an application is shown of a recording that is its own. `links`: those of one that is not removed. */
@@ -36,7 +37,7 @@ export function recordedView(row: StoredRecordingRow, links: RecordingLinks): Re
  */
 export async function removeRecorded(
   { recordingUuid, endedAt, removedAt }: StoredRecordingRow,
-  { storage, rows, clock }: { readonly storage: RecordingStorage; readonly rows: RecordedRows; readonly clock: Clock },
+  { storage, rows, clock }: RemovalParts,
 ): Promise<Removal> {
   if (endedAt === undefined) return 'active';
   if (removedAt !== undefined) return 'removed';
