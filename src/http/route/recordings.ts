@@ -83,6 +83,11 @@ const named = {
   buckets: ['recording_get'],
 } as const;
 
+async function foundByName(recordings: Recordings, { appUuid, params }: RequestContext) {
+  const { recording_uuid: uuid = '' } = params;
+  return isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
+}
+
 /** Recordings by their own names, also after the end of their calls (an extension). */
 const namedRoutes = (recordings: Recordings): readonly Route[] => [
   route(
@@ -92,9 +97,8 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
       summary: 'Find a recording, also after its call, with a fresh URL',
       success: [200, 'The recording; `state` is `active`, `ended` or `removed`.'],
     },
-    async ({ appUuid, params }) => {
-      const uuid = params.recording_uuid ?? '';
-      const found = isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
+    async (context) => {
+      const found = await foundByName(recordings, context);
       return found && (() => ok({ ...found }));
     },
   ),
@@ -105,12 +109,11 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
       summary: 'Remove a recording that is over, before its retention is; its URLs are 410 from then on',
       success: [204, 'Removed, by this request or before.'],
     },
-    async ({ appUuid, params }) => {
-      const uuid = params.recording_uuid ?? '';
-      const found = isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
+    async (context) => {
+      const found = await foundByName(recordings, context);
       if (found === undefined) return undefined;
       return async () => {
-        const outcome = await recordings.remove(appUuid, uuid);
+        const outcome = await recordings.remove(context.appUuid, found.recording_uuid);
         if (outcome === undefined) return problems.notFound('Recording');
         if (outcome === 'active') return problems.conflict('Recording is not over yet: stop it first');
         return outcome === 'removed' ? noContent : problems.unavailable(OUT_OF_REACH, MEDIA_RETRY_AFTER_SEC);
