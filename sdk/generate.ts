@@ -224,7 +224,11 @@ function typescriptMethod({ name, described, verb, path, parameters, query, body
   const doc = `  /** ${described.summary}. */`;
   if (list !== undefined) {
     const item = `${typeOf(answer ?? {})}['${list}'][number]`;
-    return `${doc}\n  ${name}(${args.join(', ')}): Listing<${item}> {\n    return new Listing(() => this.#transport.request<${typeOf(answer ?? {})}>(${sent}).then((answer) => answer.${list}));\n  }`;
+    const asked = `this.#transport.request<${typeOf(answer ?? {})}>(${sent})`;
+    const load = hasPages(query)
+      ? `(after = query.after) => ${asked.replace(' query,', ' query: { ...query, after },')}.then((answer) => ({ items: answer.${list}, after: answer.after }))`
+      : `() => ${asked}.then((answer) => ({ items: answer.${list} }))`;
+    return `${doc}\n  ${name}(${args.join(', ')}): Listing<${item}> {\n    return new Listing(${load});\n  }`;
   }
   const result = answer === undefined ? 'void' : typeOf(answer);
   return `${doc}\n  ${name}(${args.join(', ')}): Promise<${result}> {\n    return this.#transport.request(${sent});\n  }`;
@@ -236,10 +240,13 @@ const listField = (answer: Json | undefined): string | undefined => {
   return name?.endsWith('List') === true
     ? `${name
         .slice(0, -4)
-        .replace(/Summary$/, '')
+        .replace(/Summary$|^Stored/, '')
         .toLowerCase()}s`
     : undefined;
 };
+
+/** A list that is read page by page: its answer has the `after` that asks for the next page. */
+const hasPages = (query: Method['query']): boolean => query.some(({ name }) => name === 'after');
 
 /** `sdk/python/sidetone/_api.py`. */
 export function pythonApi(document: Document): string {
@@ -249,7 +256,7 @@ export function pythonApi(document: Document): string {
     return `class ${capital(resource)}:\n    def __init__(self, transport: Transport) -> None:\n        self._transport = transport\n\n${own.join('\n\n')}`;
   });
   const events = Object.keys(document.webhooks).map((name) => `    "${name}",`);
-  return `# ${HEAD}\nfrom __future__ import annotations\n\nfrom typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union\nfrom urllib.parse import quote\n\nfrom ._transport import Transport\n\nEVENTS = (\n${events.join('\n')}\n)\n\n\n${resources.join('\n\n\n')}\n`;
+  return `# ${HEAD}\nfrom __future__ import annotations\n\nfrom typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union\nfrom urllib.parse import quote\n\nfrom ._transport import Transport\n\nEVENTS = (\n${events.join('\n')}\n)\n\n\n${resources.join('\n\n\n')}\n`;
 }
 
 const KEYWORDS = new Set(['from', 'type', 'to']);
@@ -285,10 +292,15 @@ function pythonMethod({ name, described, verb, path, parameters, query, body, an
     'operation_id=operation_id',
     'timeout=timeout',
   ].join(', ');
-  const result = answer === undefined ? 'None' : list === undefined ? 'Dict[str, Any]' : 'List[Dict[str, Any]]';
+  const isPaged = list !== undefined && hasPages(query);
+  const items = isPaged ? 'Iterator[Dict[str, Any]]' : 'List[Dict[str, Any]]';
+  const result = answer === undefined ? 'None' : list === undefined ? 'Dict[str, Any]' : items;
   const asked = `self._transport.request(${sent})`;
-  const returned =
-    answer === undefined ? `        ${asked}` : `        return ${asked}${list === undefined ? '' : `["${list}"]`}`;
+  const returned = isPaged
+    ? `        return self._transport.pages("${list}", ${sent})`
+    : answer === undefined
+      ? `        ${asked}`
+      : `        return ${asked}${list === undefined ? '' : `["${list}"]`}`;
   return `    def ${snake(name)}(${args.join(', ')}) -> ${result}:\n        """${described.summary}."""\n${returned}`;
 }
 

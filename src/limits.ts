@@ -60,8 +60,11 @@ export const SIP_TRACE_UNBOUND_MAX_CALLS = 1_000;
 export const SIP_TRACE_UNBOUND_MS = 10_000;
 /** The pause between two readings of how a call sounds. */
 export const HISTORY_QUALITY_MS = 10_000;
-/** Calls in one page of the operator's list. */
+/** Items in a page of a list that is read page by page, where none is asked for, and calls in one at most. */
+export const PAGE_DEFAULT_ITEMS = 100;
 export const CALL_LIST_MAX_ITEMS = 1_000;
+/** Recordings in one page of an application's list. */
+export const RECORDING_LIST_MAX_ITEMS = 1_000;
 /** Bytes of a webhook's answer that are kept with the attempt. */
 export const WEBHOOK_ANSWER_KEPT_BYTES = 2_048;
 

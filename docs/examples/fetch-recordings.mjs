@@ -1,52 +1,53 @@
-// Fetches the recordings that have ended since the last time into a folder, for cron. One that could not be fetched is tried again
-// the next time. It reads the log of events, which takes the operator's token; a receiver of webhooks can keep them itself instead.
-// Plain Node: APP=app_… OPERATOR_READ_TOKEN=… FOLDER=/var/lib/calls node fetch-recordings.mjs
+// Fetches the recordings that have ended since the last time into a folder, for cron. One that could not be fetched, or has not
+// ended yet, is looked for again the next time.
+// Plain Node: APP=app_… KEY=… FOLDER=/var/lib/calls node fetch-recordings.mjs
 import { createWriteStream, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-const { APP, OPERATOR_READ_TOKEN, FOLDER, SIDETONE_URL = 'http://127.0.0.1:8080' } = process.env;
-if (!APP || !OPERATOR_READ_TOKEN || !FOLDER)
-  throw new Error('set APP, FOLDER, and OPERATOR_READ_TOKEN as the platform was started with it');
+const { APP, KEY, FOLDER, SIDETONE_URL = 'http://127.0.0.1:8080' } = process.env;
+if (!APP || !KEY || !FOLDER) throw new Error('set APP, KEY and FOLDER');
 
 mkdirSync(FOLDER, { recursive: true });
-/** How far the log of events has been read. */
-const position = join(FOLDER, 'position');
-let after = existsSync(position) ? readFileSync(position, 'utf8') : '0';
-let isWhole = true;
+/** Recordings that began before that time are in the folder, or gone. */
+const sinceFile = join(FOLDER, 'since');
+const since = existsSync(sinceFile) ? readFileSync(sinceFile, 'utf8') : '1970-01-01T00:00:00.000Z';
+const missing = [];
 
 try {
-  let next;
+  let newest = since;
+  let after = '';
   do {
-    const query = new URLSearchParams({ app_uuid: APP, event: 'recording.ended', after, limit: '100' });
-    const headers = { authorization: `Bearer ${OPERATOR_READ_TOKEN}` };
-    const response = await fetch(`${SIDETONE_URL}/operator/v1/events?${query}`, { headers });
+    const query = new URLSearchParams({ created_after: since, after });
+    const response = await fetch(`${SIDETONE_URL}/v1/recordings?${query}`, { headers: { authorization: `Bearer ${APP}:${KEY}` } });
     const answer = await response.json();
     if (!response.ok) throw new Error(`${response.status} ${answer.message}`);
-    for (const { payload, position: at } of answer.events) {
-      if (!(await fetched(payload))) isWhole = false;
-      // The next time begins before the first one that is missing.
-      if (isWhole) writeFileSync(position, String(at));
+    for (const recording of answer.recordings) {
+      if (recording.created_at > newest) newest = recording.created_at;
+      if (!(await fetched(recording))) missing.push(recording.created_at);
     }
-    next = answer.next;
-    after = next;
-  } while (next !== '');
+    after = answer.after;
+  } while (after !== '');
+  // The next time begins a minute before the first one that is missing, as one may be listed a moment after a newer one.
+  writeFileSync(sinceFile, new Date(Math.max(0, Date.parse(missing.sort()[0] ?? newest) - 60_000)).toISOString());
 } catch (error) {
-  isWhole = false;
   console.log('failed:', error.message, error.cause?.message ?? '');
+  process.exitCode = 1;
 }
-process.exitCode = isWhole ? 0 : 1;
 
 /** Fetches one recording. False where that is to be tried again. */
-async function fetched({ recording_uuid, pull_url, session_uuid, room_id, duration }) {
+async function fetched({ recording_uuid, state, media_url, session_uuid, room_id, duration }) {
   const file = join(FOLDER, `${recording_uuid}.wav`);
   if (existsSync(file)) return true;
+  if (state === 'active') return false;
   // The URL is signed: it takes no credentials.
-  const response = await fetch(pull_url);
+  const response = await fetch(media_url);
   if (!response.ok) {
     console.log(recording_uuid, response.status);
-    // Neither an URL that has expired (403) nor a file that is gone (404, 410) comes back.
-    return [403, 404, 410].includes(response.status);
+    // A file that is gone does not come back.
+    if (response.status === 404 || response.status === 410) return true;
+    process.exitCode = 1;
+    return false;
   }
   // A body that breaks off throws: only whole files have the name.
   await pipeline(response.body, createWriteStream(`${file}.part`));

@@ -283,6 +283,10 @@ export const recordings = pgTable(
     index('recordings_live').on(table.createdAt).where(sql`ended_at IS NULL`),
     index('recordings_kept').on(table.endedAt).where(sql`removed_at IS NULL`),
     index('recordings_removed').on(table.removedAt).where(sql`removed_at IS NOT NULL`),
+    // Lists of what an application keeps: all, those of a Session, and those of a Room.
+    index('recordings_of_app').on(table.appUuid, table.createdAt, table.recordingUuid).where(sql`removed_at IS NULL`),
+    index('recordings_of_session').on(table.sessionUuid).where(sql`session_uuid IS NOT NULL AND removed_at IS NULL`),
+    index('recordings_of_room').on(table.roomId).where(sql`room_id IS NOT NULL AND removed_at IS NULL`),
   ],
 );
 

@@ -88,6 +88,7 @@ describe('the desk of recordings', () => {
           const found = rows.get(recordingUuid);
           return found && { ...found, durationMs: lengths.get(recordingUuid) ?? undefined };
         },
+        list: async () => [],
         unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
         unmended: async () =>
           [...rows.values()].filter(({ recordingUuid, endedAt }) => endedAt !== undefined && lengths.get(recordingUuid) === null),

@@ -1,5 +1,6 @@
 /** The rows of recordings past their retention. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { RecordingQuery } from '../../src/database/call/recordings.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { timeWitness } from '../../src/database/node/time-witness.ts';
@@ -54,6 +55,49 @@ test('A recording past its retention is told as expired until it is removed, and
     ]),
   );
   expect(await recordings.areRemoved([])).toEqual(new Map());
+});
+
+test('An application lists what it keeps page by page, newest first, all of it or what is of one Session or Room', async () => {
+  const { journal, recordings } = opened.store;
+  const [own, other] = [sessionRow(), sessionRow()];
+  const app = own.appUuid;
+  const at = (name: string, createdAt: number, of = own, more: object = {}) => {
+    const { begun: row } = begun(name, of);
+    return { begun: { ...row, createdAt, ...more } };
+  };
+  const roomId = crypto.randomUUID();
+  const rows = [
+    at('rec_1', 10),
+    at('rec_3', 20),
+    at('rec_2', 20),
+    at('rec_4', 30, own, { sessionUuid: undefined, roomId }),
+    at('rec_5', 40),
+    at('rec_others', 25, other),
+  ];
+  await journal.commit({ events: [], recordings: rows });
+  await journal.commit({ events: [], recordings: [{ ended: { recordingUuid: 'rec_2', endedAt: 50, durationMs: 5 } }] });
+  const all = {
+    sessionUuid: undefined,
+    roomId: undefined,
+    createdAfter: undefined,
+    createdBefore: undefined,
+    after: undefined,
+    limit: 10,
+  };
+  const listed = async (query: Partial<RecordingQuery> = {}) =>
+    (await recordings.list(app, { ...all, ...query })).map(({ recordingUuid }) => recordingUuid);
+  expect(await listed()).toEqual(['rec_5', 'rec_4', 'rec_3', 'rec_2', 'rec_1']);
+  expect(await listed({ limit: 2 })).toEqual(['rec_5', 'rec_4']);
+  expect(await listed({ limit: 2, after: { createdAt: 20, id: 'rec_3' } })).toEqual(['rec_2', 'rec_1']);
+  expect(await listed({ createdAfter: 20, createdBefore: 40 })).toEqual(['rec_4', 'rec_3', 'rec_2']);
+  expect(await listed({ roomId })).toEqual(['rec_4']);
+  expect(await listed({ sessionUuid: own.sessionUuid })).toEqual(['rec_5', 'rec_3', 'rec_2', 'rec_1']);
+  expect(await listed({ sessionUuid: other.sessionUuid })).toEqual([]);
+  const [, , , ended] = await recordings.list(app, all);
+  expect(ended).toMatchObject({ endedAt: 50, durationMs: 5 });
+  await recordings.removed(['rec_5', 'rec_1'], 60);
+  expect(await listed()).toEqual(['rec_4', 'rec_3', 'rec_2']);
+  await recordings.removed(['rec_2', 'rec_3', 'rec_4', 'rec_others'], 60);
 });
 
 test('What each application keeps is the sum of its rows: of those over, and of those under way elsewhere as they were measured', async () => {

@@ -84,7 +84,7 @@ test('fetch-recordings.mjs ends with the reason when the platform is away, so th
       env: {
         PATH: process.env.PATH ?? '',
         APP: 'app_1',
-        OPERATOR_READ_TOKEN: 'none',
+        KEY: 'sk_1',
         FOLDER: folder,
         SIDETONE_URL: await nobody(),
       },

@@ -116,6 +116,7 @@ const ROWS: readonly Row[] = [
   [100, 50, 'application', ['GET', room('/members')]],
   [100, 50, 'application', ['POST', at(`/v1/ingest/${newUuid()}`)]],
   [100, 50, 'application', ['GET', session('/recordings')]],
+  [100, 50, 'application', ['GET', at('/v1/recordings')]],
 ];
 
 let platform: Platform;
@@ -227,6 +228,7 @@ function admitting(): Partial<HttpDeps> {
       isLive: () => true,
       list: async () => [recording],
       find: async () => undefined,
+      kept: async () => [],
       remove: async () => undefined,
       media: async () => undefined,
     },

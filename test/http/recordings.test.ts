@@ -1,12 +1,26 @@
 /** The buckets of recordings, through the real app, at instants of the test's own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { RecordedView } from '../../src/call/ports/recordings.ts';
 import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
+import type { RecordingQuery } from '../../src/database/call/recordings.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform } from './platform.ts';
+
+/** What an application keeps, newest first. */
+const kept: readonly RecordedView[] = ['rec_3', 'rec_2', 'rec_1'].map((uuid, index) => ({
+  recording_uuid: uuid,
+  session_uuid: newUuid(),
+  state: 'ended',
+  created_at: new Date(1_000_000_000_000 - index).toISOString(),
+  ended_at: new Date(1_000_000_001_000).toISOString(),
+  duration: 1,
+  media_url: '',
+  expires_at: '',
+}));
 
 const BOTH = { direction: 'both', channels: 'mono' } as const;
 
@@ -22,6 +36,7 @@ beforeAll(async () => {
     recordings: Object.assign(Object.create(noRecordings), {
       terms: RecordingRegistry.prototype.terms.bind(noRecordings),
       isLive: () => true,
+      kept: async (appUuid: string, query: RecordingQuery) => (appUuid === app.appUuid ? kept.slice(0, query.limit) : []),
     }),
     rooms: {
       ...noRooms,
@@ -119,5 +134,30 @@ describe('the buckets of recordings', () => {
       }
     }
     expect(await burst(times(5, create(BOTH)))).toEqual([202, 202, 202, 202, 429]);
+  });
+});
+
+describe('the list of what an application keeps', () => {
+  const listed = async (query: string) => (await platform.call(app, 'GET', `/v1/recordings${query}`)).body;
+
+  test('has an `after` where there is more, and none on its last page', async () => {
+    expect(await listed('')).toEqual({ recordings: kept, after: '' });
+    expect(await listed('?limit=3')).toEqual({ recordings: kept, after: '' });
+    const first = await listed('?limit=2');
+    expect(first).toEqual({ recordings: kept.slice(0, 2), after: Buffer.from('999999999999 rec_2').toString('base64url') });
+  });
+
+  test.each([
+    ['?page=2', 'query: has a parameter that is not one of session_uuid, room_id, created_after, created_before, after, limit'],
+    ['?limit=0', 'limit: must be a whole number from 1 to 1000'],
+    ['?limit=1001', 'limit: must be a whole number from 1 to 1000'],
+    ['?limit=1&limit=2', 'limit: must be given once'],
+    ['?session_uuid=1', 'session_uuid: must be a lowercase UUID v4'],
+    ['?room_id=rec_1', 'room_id: must be a lowercase UUID v4'],
+    ['?created_after=today', 'created_after: must be an RFC 3339 date-time'],
+    ['?created_before=2026-02-30T00:00:00Z', 'created_before: must be an RFC 3339 date-time'],
+    ['?after=rec_1', 'after: must be the `after` of an earlier page'],
+  ])('refuses %s', async (query, message) => {
+    expect(await listed(query)).toEqual({ code: 'invalid_request', message });
   });
 });

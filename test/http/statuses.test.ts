@@ -123,6 +123,7 @@ beforeAll(async () => {
         bring: async () => undefined,
       }),
       recordings: answering({
+        kept: async () => [],
         use: () => undefined,
         terms: () => ({}),
         isLive: () => true,

@@ -178,3 +178,58 @@ test.skipIf(!hasPython)('the SDK of Python names at once what is missing or no a
   const told = ["base_url must be an http or https URL, not '127.0.0.1:8080'", 'app_uuid is missing', 'api_key is missing'];
   expect([stderr, stdout.trim().split('\n')]).toEqual(['', told]);
 });
+
+/** Answers lists of recordings in pages of two, out of five. */
+function pagingServer(asked: string[]) {
+  const all = [1, 2, 3, 4, 5].map((number) => ({ recording_uuid: `rec_${number}` }));
+  return Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      const { searchParams } = new URL(request.url);
+      asked.push(searchParams.toString());
+      const from = Number(searchParams.get('after') ?? 0);
+      return Response.json({ recordings: all.slice(from, from + 2), after: from + 2 < all.length ? String(from + 2) : '' });
+    },
+  });
+}
+
+test('the SDK of TypeScript goes through all pages of a list, and gives the first one where it is awaited', async () => {
+  const asked: string[] = [];
+  await using server = pagingServer(asked);
+  const sidetone = new Sidetone({ baseUrl: `http://127.0.0.1:${server.port}`, appUuid: 'app_1', apiKey: 'key' });
+  const names: string[] = [];
+  for await (const { recording_uuid } of sidetone.recordings.search({ limit: 2 })) names.push(recording_uuid);
+  expect(names).toEqual(['rec_1', 'rec_2', 'rec_3', 'rec_4', 'rec_5']);
+  expect(asked).toEqual(['limit=2', 'limit=2&after=2', 'limit=2&after=4']);
+  const listing = sidetone.recordings.search({ after: '2' });
+  expect(await listing).toMatchObject([{ recording_uuid: 'rec_3' }, { recording_uuid: 'rec_4' }]);
+  const rest: string[] = [];
+  for await (const { recording_uuid } of listing) rest.push(recording_uuid);
+  expect(rest).toEqual(['rec_3', 'rec_4', 'rec_5']);
+  // The page that was awaited is not asked for again.
+  expect(asked.slice(3)).toEqual(['after=2', 'after=4']);
+});
+
+const PAGES = `
+import os
+from sidetone import Sidetone
+client = Sidetone(base_url=os.environ["URL"], app_uuid="app_1", api_key="key")
+found = client.recordings.search(limit=2)
+print(next(found)["recording_uuid"], *[each["recording_uuid"] for each in found])
+`;
+
+test.skipIf(!hasPython)('the SDK of Python goes through all pages of a list', async () => {
+  const asked: string[] = [];
+  await using server = pagingServer(asked);
+  const env = {
+    PATH: process.env.PATH ?? '',
+    PYTHONPATH: join(ROOT, 'sdk/python'),
+    PYTHONDONTWRITEBYTECODE: '1',
+    URL: `http://127.0.0.1:${server.port}`,
+  };
+  const child = Bun.spawn(['python3', '-c', PAGES], { env, stdout: 'pipe', stderr: 'pipe' });
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect([err, out.trim()]).toEqual(['', 'rec_1 rec_2 rec_3 rec_4 rec_5']);
+  expect(asked).toEqual(['limit=2', 'after=2&limit=2', 'after=4&limit=2']);
+});

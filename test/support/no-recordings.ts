@@ -7,6 +7,7 @@ export const noRecordings = new RecordingRegistry({
   storage: undefined,
   rows: {
     get: async () => undefined,
+    list: async () => [],
     unfinished: async () => [],
     unmended: async () => [],
     mended: async () => {},

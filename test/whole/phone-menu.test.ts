@@ -10,7 +10,6 @@ import type { Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
 const [PERSON, NOBODY] = ['+15550003', '+15550009'];
-const READ_TOKEN = 'a-token-that-may-only-read-and-nothing-else';
 
 let calls: LoopbackCalls;
 let platform: Platform;
@@ -31,7 +30,7 @@ const callbacks = Bun.serve({
 });
 
 beforeAll(async () => {
-  calls = await LoopbackCalls.start({ OPERATOR_READ_TOKEN: READ_TOKEN });
+  calls = await LoopbackCalls.start();
   ({ platform, caller, called } = calls);
   const person = await platform.application(desk.url, PERSON);
   platform.answerEveryCall(person, desk);
@@ -84,7 +83,7 @@ test('phone-menu.mjs takes a message where nobody is there, and fetch-recordings
       env: {
         PATH: process.env.PATH,
         APP: called.appUuid,
-        OPERATOR_READ_TOKEN: READ_TOKEN,
+        KEY: called.apiKey,
         FOLDER: folder,
         SIDETONE_URL: platform.url,
         ...more,
@@ -92,11 +91,11 @@ test('phone-menu.mjs takes a message where nobody is there, and fetch-recordings
       encoding: 'utf8',
       timeout: 20_000,
     });
-  expect(fetch({ OPERATOR_READ_TOKEN: 'another' })).toMatchObject({ status: 1, stdout: 'failed: 401 Invalid operator token \n' });
+  expect(fetch({ KEY: 'another' })).toMatchObject({ status: 1, stdout: 'failed: 401 Invalid API key \n' });
   const first = fetch();
   const name = /^fetched (rec_\S+)/.exec(first.stdout)?.[1];
   expect([first.status, first.stderr]).toEqual([0, '']);
-  expect(readdirSync(folder).sort()).toEqual(['position', `${name}.wav`]);
+  expect(readdirSync(folder).sort()).toEqual([`${name}.wav`, 'since']);
   expect(readFileSync(join(folder, `${name}.wav`), 'latin1').slice(0, 4)).toBe('RIFF');
   expect(fetch()).toMatchObject({ status: 0, stdout: '' });
 }, 40_000);

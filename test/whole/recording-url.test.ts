@@ -130,7 +130,21 @@ describe.skipIf(!sippInstalled)('the URLs of a recording', () => {
         expect((await named(method, app, name)).status).toBe(404);
     }
 
+    const listed = async (query = '', by = app) => {
+      const { recordings, after } = (await platform.api(by, 'GET', `/v1/recordings${query}`)).body;
+      return { recordings: Array.isArray(recordings) ? recordings : [], after };
+    };
+    const ofCall = await listed(`?session_uuid=${caller.sessionUuid}`);
+    expect(ofCall).toMatchObject({ recordings: [{ recording_uuid: uuid, state: 'ended', duration }], after: '' });
+    expect((await fetched(ofCall.recordings[0].media_url)).status).toBe(200);
+    const [newest, older] = (await listed()).recordings;
+    const page = await listed('?limit=1');
+    expect(page.recordings).toMatchObject([{ recording_uuid: newest.recording_uuid }]);
+    expect((await listed(`?limit=1&after=${page.after}`)).recordings).toMatchObject([{ recording_uuid: older.recording_uuid }]);
+    expect(await listed('', other)).toEqual({ recordings: [], after: '' });
+
     expect((await named('DELETE')).status).toBe(204);
+    expect(await listed(`?session_uuid=${caller.sessionUuid}`)).toEqual({ recordings: [], after: '' });
     const removed = { state: 'removed', duration, media_url: '', expires_at: '' };
     expect((await named('GET')).body).toMatchObject(removed);
     expect((await fetched(ended.body.media_url)).status).toBe(410);

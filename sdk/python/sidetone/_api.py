@@ -1,7 +1,7 @@
 # Written by sdk/generate.ts from the OpenAPI document. Do not edit.
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
 from ._transport import Transport
@@ -282,6 +282,10 @@ class Recordings:
     def stop_room(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Stop the recording of a Room."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/record/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def search(self, *, session_uuid: Optional[str] = None, room_id: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, after: Optional[str] = None, limit: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Iterator[Dict[str, Any]]:
+        """List recordings under way and ended ones, newest first, each with a fresh URL."""
+        return self._transport.pages("recordings", "GET", "/v1/recordings", query={"session_uuid": session_uuid, "room_id": room_id, "created_after": created_after, "created_before": created_before, "after": after, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def find(self, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Find a recording, also after its call, with a fresh URL."""

@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from http.client import HTTPException
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -104,6 +104,16 @@ class Transport:
                 wait = 0.2 * 2**attempt
             attempt += 1
             time.sleep(min(wait, _RETRY_LONGEST_SEC))
+
+    def pages(self, field: str, method: str, path: str, *, query: Mapping[str, Any], **options: Any) -> Iterator[Dict[str, Any]]:
+        """Goes through a list that comes in pages, one item after the other. A page is asked for when it is needed."""
+        after: Optional[str] = query.get("after")
+        while True:
+            answer = self.request(method, path, query={**query, "after": after}, **options)
+            yield from answer[field]
+            after = answer["after"]
+            if after == "":
+                return
 
 
 def _answer(status: int, text: bytes) -> Any:

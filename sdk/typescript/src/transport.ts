@@ -56,12 +56,21 @@ export class SidetoneError extends Error {
   }
 }
 
-/** A list that can be awaited as a whole or gone through one by one. It is asked for when it is first needed. */
-export class Listing<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
-  readonly #load: () => Promise<readonly T[]>;
-  #loaded: Promise<readonly T[]> | undefined;
+/** The items of a list, or of a page of it. `after` asks for the next page; it is empty or absent on the last. */
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly after?: string;
+}
 
-  constructor(load: () => Promise<readonly T[]>) {
+/**
+ * A list that can be awaited or gone through one by one. It is asked for when it is first needed. Of a list that comes
+ * in pages (one with `after`), awaiting gives the first page, and going through it asks for the next ones.
+ */
+export class Listing<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
+  readonly #load: (after?: string) => Promise<Page<T>>;
+  #first: Promise<Page<T>> | undefined;
+
+  constructor(load: (after?: string) => Promise<Page<T>>) {
     this.#load = load;
   }
 
@@ -70,12 +79,23 @@ export class Listing<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
     fulfilled?: ((items: readonly T[]) => A | PromiseLike<A>) | null,
     rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#loaded ??= this.#load();
-    return this.#loaded.then(fulfilled, rejected);
+    return this.#firstPage()
+      .then(({ items }) => items)
+      .then(fulfilled, rejected);
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<T> {
-    yield* await this;
+    let { items, after } = await this.#firstPage();
+    yield* items;
+    while (after !== undefined && after !== '') {
+      ({ items, after } = await this.#load(after));
+      yield* items;
+    }
+  }
+
+  #firstPage(): Promise<Page<T>> {
+    this.#first ??= this.#load();
+    return this.#first;
   }
 }
 

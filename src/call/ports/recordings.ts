@@ -1,4 +1,5 @@
 /** Recordings as the doors see them. They are created and ordered about by commands of their Session or Room. */
+import type { RecordingQuery } from '../../database/call/recordings.ts';
 import type { RecordingTerms } from '../../machine/recording/recording.ts';
 import type { StoredFile } from '../../recording-storage/storage.ts';
 
@@ -74,6 +75,8 @@ export interface Recordings {
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
   /** A recording of the application by its name, also after its end. Undefined: it has none of that name. */
   find(appUuid: string, recordingUuid: string): Promise<RecordedView | undefined>;
+  /** Lists what the application keeps, newest first: recordings under way and ended ones. */
+  kept(appUuid: string, query: RecordingQuery): Promise<readonly RecordedView[]>;
   /**
    * Removes a recording of the application that is over. Undefined: there is none of that name.
    */

@@ -64,6 +64,7 @@ export const buckets = {
   member_get: application(100, 50),
   recording_list: application(100, 50),
   recording_get: application(100, 50),
+  recording_search: application(100, 50),
   ingest: application(100, 50),
   room_member_volume: application(100, 50),
   message_send: application(20, 10),

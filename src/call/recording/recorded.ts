@@ -1,6 +1,6 @@
 /**
- * A recording by its name alone, also after the end of its call: what an application keeps, a fresh URL to it, and its
- * removal before its retention is over (an extension of the interface, whose list and inspection show live ones only).
+ * Recordings without their calls: what an application keeps, a fresh URL to each, and its removal before its retention
+ * is over (an extension of the interface, whose list and inspection show live ones only).
  */
 import { type Clock, timestamp } from '../../clock.ts';
 import type { RecordingStore, StoredRecordingRow } from '../../database/call/recordings.ts';

@@ -5,7 +5,7 @@
 import { Shares } from '../../bounds/shares.ts';
 import type { Clock } from '../../clock.ts';
 import { timestamp } from '../../clock.ts';
-import type { StoredRecordingRow } from '../../database/call/recordings.ts';
+import type { RecordingQuery, StoredRecordingRow } from '../../database/call/recordings.ts';
 import type { Journal } from '../../database/journal/journal.ts';
 import type { RecordingChange, RecordingRow } from '../../database/journal/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
@@ -64,6 +64,7 @@ export interface RecordingRegistryOptions {
   readonly rows: RetentionRows &
     KeptRows & {
       get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
+      list(appUuid: string, query: RecordingQuery): Promise<readonly StoredRecordingRow[]>;
       unfinished(own: boolean): Promise<readonly RecordingRow[]>;
       unmended(volumeId: string): Promise<readonly RecordingRow[]>;
       mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
@@ -386,6 +387,12 @@ export class RecordingRegistry implements Recordings {
     const { rows, clock } = this.#options;
     const row = await rows.get(recordingUuid);
     return row?.appUuid === appUuid ? recordedView(row, this.links(recordingUuid, clock.now())) : undefined;
+  }
+
+  async kept(appUuid: string, query: RecordingQuery): Promise<readonly RecordedView[]> {
+    const { rows, clock } = this.#options;
+    const now = clock.now();
+    return (await rows.list(appUuid, query)).map((row) => recordedView(row, this.links(row.recordingUuid, now)));
   }
 
   async remove(appUuid: string, recordingUuid: string): Promise<Removal | undefined> {

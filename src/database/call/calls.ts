@@ -1,9 +1,10 @@
 /** Calls as the operator reads them: live and ended Sessions, and their timelines. */
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, or } from 'drizzle-orm';
 import type { TimelinePart } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
+import { olderThan, type PageEnd } from '../newest-first.ts';
 import { events, sessions, timelines } from '../schema.ts';
 
 /** A Session and what is known of its end. Times are milliseconds since the epoch. */
@@ -32,7 +33,7 @@ export interface CallQuery {
   /** Exclusive. */
   readonly createdBefore: number | undefined;
   /** The call that the page before ended with: older ones are listed. */
-  readonly after: { readonly createdAt: number; readonly sessionUuid: string } | undefined;
+  readonly after: PageEnd | undefined;
   readonly limit: number;
 }
 
@@ -131,9 +132,7 @@ const matching = ({ appUuid, state, number, createdAfter, createdBefore, after }
     number === undefined ? undefined : or(eq(sessions.callerId, number), eq(sessions.did, number)),
     createdAfter === undefined ? undefined : gte(sessions.createdAt, createdAfter),
     createdBefore === undefined ? undefined : lt(sessions.createdAt, createdBefore),
-    after === undefined
-      ? undefined
-      : sql`(${sessions.createdAt}, ${sessions.sessionUuid}) < (${after.createdAt}::bigint, ${after.sessionUuid}::uuid)`,
+    after === undefined ? undefined : olderThan(sessions.createdAt, sessions.sessionUuid, after),
   );
 
 /** Erases what is stored of a call that has ended, in one transaction, unless one of its events is still pending. */

@@ -1,9 +1,10 @@
 /** Recordings as rows. They begin and end in the journal; their removal is written here. */
-import { and, asc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { KEPT_MAX_PAGES, KEPT_PAGE_ROWS, RETENTION_BATCH_MAX_ROWS } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import type { RecordingRow } from '../journal/recording-rows.ts';
+import { olderThan, type PageEnd } from '../newest-first.ts';
 import { recordings } from '../schema.ts';
 
 /** The row of a recording, with what its end has told. */
@@ -12,8 +13,23 @@ export interface StoredRecordingRow extends RecordingRow {
   readonly durationMs: number | undefined;
 }
 
+/** Which recordings of an application are listed. */
+export interface RecordingQuery {
+  readonly sessionUuid: string | undefined;
+  readonly roomId: string | undefined;
+  /** Inclusive, ms since the epoch. */
+  readonly createdAfter: number | undefined;
+  /** Exclusive. */
+  readonly createdBefore: number | undefined;
+  /** The recording that the page before ended with: older ones are listed. */
+  readonly after: PageEnd | undefined;
+  readonly limit: number;
+}
+
 export interface RecordingStore {
   get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
+  /** Lists what an application keeps, newest first: recordings under way and ended ones, without those removed. */
+  list(appUuid: string, query: RecordingQuery): Promise<readonly StoredRecordingRow[]>;
   /**
    * Lists recordings without an end on volumes that no live node has: what processes left behind. `own` counts this
    * process's volume among them, which is right only before its first recording.
@@ -44,6 +60,7 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
   return {
     mayRemove,
     get: coalesce<string, StoredRecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
+    list: (appUuid, query) => listed(database, appUuid, query),
     unfinished: async (own) => {
       const left = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
         AND NOT (n.node_id = ${nodeId} AND ${own}::boolean))`;
@@ -107,6 +124,30 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
     areRemoved: (recordingUuids) => removalsOf(database, recordingUuids),
   };
 }
+
+async function listed(database: Database, appUuid: string, query: RecordingQuery): Promise<readonly StoredRecordingRow[]> {
+  const rows = await database.run((on) =>
+    on
+      .select()
+      .from(recordings)
+      .where(matching(appUuid, query))
+      .orderBy(desc(recordings.createdAt), desc(recordings.recordingUuid))
+      .limit(query.limit),
+  );
+  return rows.map(recordingRow);
+}
+
+/** The condition of a list. */
+const matching = (appUuid: string, { sessionUuid, roomId, createdAfter, createdBefore, after }: RecordingQuery) =>
+  and(
+    eq(recordings.appUuid, appUuid),
+    isNull(recordings.removedAt),
+    sessionUuid === undefined ? undefined : eq(recordings.sessionUuid, sessionUuid),
+    roomId === undefined ? undefined : eq(recordings.roomId, roomId),
+    createdAfter === undefined ? undefined : gte(recordings.createdAt, createdAfter),
+    createdBefore === undefined ? undefined : lt(recordings.createdAt, createdBefore),
+    after === undefined ? undefined : olderThan(recordings.createdAt, recordings.recordingUuid, after),
+  );
 
 /** A file only grows: a size that was read before its end, and is written after it, changes nothing. */
 const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes)

@@ -5,7 +5,8 @@ import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { MCP_LIST_MAX_ITEMS } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import { CALL_PARAMETERS, type CallRoutesOptions, callQuery, cursorAfter, recordOf } from '../operator/calls.ts';
+import { pageCursor } from '../list-query.ts';
+import { CALL_PARAMETERS, type CallRoutesOptions, callEnd, callQuery, recordOf } from '../operator/calls.ts';
 import { EVENT_PARAMETERS, eventBody, eventQuery } from '../operator/events.ts';
 import { callBody, timelineEntries } from '../operator/timeline.ts';
 import { shape } from '../shape/shape.ts';
@@ -99,7 +100,7 @@ const listCalls = ({ calls }: ReadingOptions, appUuid: string): Tool =>
       const found = await calls.calls.list({ ...query, limit: query.limit + 1 });
       const rows = fitting(found.slice(0, query.limit));
       const last = rows.at(-1);
-      const more = found.length > rows.length && last !== undefined ? ` The next page: after=${cursorAfter(last)}` : '';
+      const more = found.length > rows.length && last !== undefined ? ` The next page: after=${pageCursor(callEnd(last))}` : '';
       return { said: [`${rows.length} calls.${more}`], records: rows.map(callBody) };
     },
   );

@@ -89,6 +89,16 @@ const RECORDED = {
   live_url: `https://voice.example.com/v1/media/${RECORDING}/live?expires=1772370000&signature=0123456789abcdef`,
   expires_at: LATER,
 } as const;
+const STORED = {
+  recording_uuid: RECORDING,
+  session_uuid: UUID,
+  state: 'ended',
+  created_at: AT,
+  ended_at: LATER,
+  duration: 3_600,
+  media_url: RECORDED.media_url,
+  expires_at: RECORDED.expires_at,
+};
 const CALL = {
   session_uuid: UUID,
   app_uuid: APP,
@@ -135,17 +145,9 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
   Member: { uuid: OTHER, muted: false },
   MemberList: { members: [{ uuid: OTHER, muted: false }] },
   Recording: RECORDED,
-  StoredRecording: {
-    recording_uuid: RECORDING,
-    session_uuid: UUID,
-    state: 'ended',
-    created_at: AT,
-    ended_at: LATER,
-    duration: 3_600,
-    media_url: RECORDED.media_url,
-    expires_at: RECORDED.expires_at,
-  },
+  StoredRecording: STORED,
   RecordingList: { recordings: [RECORDED] },
+  StoredRecordingList: { recordings: [STORED], after: '' },
   Message: MESSAGE,
   MessageList: { messages: [MESSAGE] },
   LoggedMessageList: { messages: [{ app_uuid: APP, ...MESSAGE }] },

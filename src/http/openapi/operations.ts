@@ -125,6 +125,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   [`POST ${SESSION}/recordings/:recording_uuid/stop`]: operation('stopRecording'),
   [`POST ${SESSION}/recordings/:recording_uuid/mask`]: operation('maskRecording'),
   [`POST ${SESSION}/recordings/:recording_uuid/unmask`]: operation('unmaskRecording'),
+  'GET /v1/recordings': { id: 'searchRecordings', answer: 'StoredRecordingList' },
   'GET /v1/recordings/:recording_uuid': { id: 'findRecording', answer: 'StoredRecording' },
   'DELETE /v1/recordings/:recording_uuid': { id: 'removeRecording', more: [409] },
   'GET /api/v1/app': { id: 'getApplicationSettings', answer: 'ApplicationSettings', more: [404] },

@@ -207,6 +207,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     },
   ),
   RecordingList: listOf('recordings', 'Recording'),
+  StoredRecordingList: object({
+    recordings: { type: 'array', items: ref('StoredRecording') },
+    after: { type: 'string', description: 'Asks for the next page; empty on the last one.' },
+  }),
   Message: object(MESSAGE),
   MessageList: listOf('messages', 'Message'),
   LoggedMessage: object({ app_uuid: appUuid, ...MESSAGE }),

@@ -2,14 +2,21 @@
 import { timestamp } from '../../clock.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
+import type { PageEnd } from '../../database/newest-first.ts';
 import type { Store } from '../../database/store.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENTS_MAX_CHARS, TIMELINE_MAX_EVENTS } from '../../limits.ts';
+import {
+  CALL_LIST_MAX_ITEMS,
+  EVENT_LIST_MAX_ITEMS,
+  PAGE_DEFAULT_ITEMS,
+  TIMELINE_EVENTS_MAX_CHARS,
+  TIMELINE_MAX_EVENTS,
+} from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { createdBetween, itemLimit, pageAfter, pageOf, strayParameter } from '../list-query.ts';
 import { noContent, ok, type Route, type RouteFacts, type Work } from '../request-context.ts';
-import { instant } from '../route/sessions.ts';
 import { route } from '../route.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { callBody, timelineEntries } from './timeline.ts';
@@ -65,9 +72,7 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
       if ('problem' in query) return query;
       return async () => {
         const found = await calls.list({ ...query, limit: query.limit + 1 });
-        const page = found.slice(0, query.limit);
-        const last = found.length > query.limit ? page.at(-1) : undefined;
-        const after = last === undefined ? '' : cursorAfter(last);
+        const { page, after } = pageOf(found, query.limit, callEnd);
         return ok({ sessions: page.map(callBody), after });
       };
     },
@@ -199,38 +204,25 @@ function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent:
 
 /** The query of the list, from its parameters. */
 export function callQuery(query: URLSearchParams): CallQuery | Problem {
-  for (const name of query.keys()) {
-    if (!CALL_PARAMETERS.some((each) => each === name))
-      return problems.invalid(`query: has a parameter that is not one of ${CALL_PARAMETERS.join(', ')}`);
-    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
-  }
+  const stray = strayParameter(query, CALL_PARAMETERS);
+  if (stray !== undefined) return stray;
   const appUuid = query.get('app_uuid') ?? undefined;
   const state = query.get('state') ?? undefined;
   // A `+` that was not escaped comes as a space, and many leave it out.
   const number = query.get('number')?.replace(/^ |^(?=[0-9]{7,15}$)/, '+');
-  const limit = query.get('limit') ?? '100';
+  const limit = itemLimit(query, PAGE_DEFAULT_ITEMS, CALL_LIST_MAX_ITEMS);
+  const between = createdBetween(query);
+  const after = pageAfter(query, isUuid);
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (state !== undefined && !STATES.some((each) => each === state))
     return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
   if (number !== undefined && !/^[^\x00-\x1f\x7f]{1,64}$/u.test(number))
     return problems.invalid('number: must have 1 to 64 printable characters');
-  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > CALL_LIST_MAX_ITEMS)
-    return problems.invalid(`limit: must be a whole number from 1 to ${CALL_LIST_MAX_ITEMS}`);
-  const createdAfter = instant(query, 'created_after');
-  const createdBefore = instant(query, 'created_before');
-  if (isProblem(createdAfter)) return createdAfter;
-  if (isProblem(createdBefore)) return createdBefore;
-  const after = cursor(query.get('after'));
-  if (after === 'wrong') return problems.invalid('after: must be the `after` of an earlier page');
-  return { appUuid, state, number, createdAfter, createdBefore, after, limit: Number(limit) };
+  if (isProblem(limit)) return limit;
+  if (isProblem(between)) return between;
+  if (isProblem(after)) return after;
+  return { appUuid, state, number, ...between, after, limit };
 }
 
-/** The `after` of the page that begins behind this call. */
-export const cursorAfter = ({ createdAt, sessionUuid }: CallRow): string =>
-  Buffer.from(`${createdAt} ${sessionUuid}`).toString('base64url');
-
-function cursor(text: string | null): CallQuery['after'] | 'wrong' {
-  if (text === null || text === '') return undefined;
-  const [createdAt = '', sessionUuid = ''] = Buffer.from(text, 'base64url').toString('utf8').split(' ');
-  return /^[0-9]{1,15}$/.test(createdAt) && isUuid(sessionUuid) ? { createdAt: Number(createdAt), sessionUuid } : 'wrong';
-}
+/** The item of a page that ends with this call. */
+export const callEnd = ({ createdAt, sessionUuid }: CallRow): PageEnd => ({ createdAt, id: sessionUuid });

@@ -9,8 +9,9 @@ import { isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
-import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
+import { EVENT_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { itemLimit, strayParameter } from '../list-query.ts';
 import type { RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -157,11 +158,8 @@ export async function replayed(events: EventLog, webhookId: string, appUuid?: st
 
 function streamRequest(context: RequestContext): StreamRequest | Problem {
   const { query, request } = context;
-  for (const name of query.keys()) {
-    if (name !== 'app_uuid' && name !== 'signed')
-      return problems.invalid('query: has a parameter that is not app_uuid or signed');
-    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
-  }
+  const stray = strayParameter(query, ['app_uuid', 'signed']);
+  if (stray !== undefined) return stray;
   const appUuid = query.get('app_uuid') ?? undefined;
   const signed = query.get('signed');
   const after = request.headers.get('last-event-id') ?? undefined;
@@ -175,11 +173,8 @@ function streamRequest(context: RequestContext): StreamRequest | Problem {
 
 /** The query of the list, from its parameters. */
 export function eventQuery(query: URLSearchParams): EventQuery | Problem {
-  for (const name of query.keys()) {
-    if (!EVENT_PARAMETERS.some((each) => each === name))
-      return problems.invalid(`query: has a parameter that is not one of ${EVENT_PARAMETERS.join(', ')}`);
-    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
-  }
+  const stray = strayParameter(query, EVENT_PARAMETERS);
+  if (stray !== undefined) return stray;
   const appUuid = query.get('app_uuid') ?? undefined;
   const sessionUuid = query.get('session_uuid') ?? undefined;
   const status = query.get('status') ?? undefined;
@@ -187,7 +182,7 @@ export function eventQuery(query: URLSearchParams): EventQuery | Problem {
   const after = query.get('after') ?? '0';
   const before = query.get('before') ?? undefined;
   const name = query.get('event') ?? undefined;
-  const limit = query.get('limit') ?? '100';
+  const limit = itemLimit(query, PAGE_DEFAULT_ITEMS, EVENT_LIST_MAX_ITEMS);
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (sessionUuid !== undefined && !isUuid(sessionUuid)) return problems.invalid('session_uuid: must be a lowercase UUID v4');
   if (status !== undefined && known === undefined) return problems.invalid(`status: must be one of ${EVENT_STATUSES.join(', ')}`);
@@ -195,8 +190,7 @@ export function eventQuery(query: URLSearchParams): EventQuery | Problem {
   if (before !== undefined && !/^[1-9][0-9]{0,14}$/.test(before)) return problems.invalid('before: must be a position');
   if (name !== undefined && !isEventName(name))
     return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
-  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > EVENT_LIST_MAX_ITEMS)
-    return problems.invalid(`limit: must be a whole number from 1 to ${EVENT_LIST_MAX_ITEMS}`);
+  if (isProblem(limit)) return limit;
   const place = { after: Number(after), before: before === undefined ? undefined : Number(before) };
   return { appUuid, sessionUuid, status: known, ...place, name, limit: Number(limit) };
 }

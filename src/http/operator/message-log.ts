@@ -1,8 +1,9 @@
 /** The latest short messages, of one application or of all. */
 import type { MessageStore } from '../../database/messages.ts';
 import { isAppUuid } from '../../id.ts';
-import { CALL_LIST_MAX_ITEMS } from '../../limits.ts';
-import { problems } from '../../problem.ts';
+import { CALL_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
+import { isProblem, problems } from '../../problem.ts';
+import { itemLimit, strayParameter } from '../list-query.ts';
 import { ok, type Route } from '../request-context.ts';
 import { messageBody } from '../route/messages.ts';
 import { route } from '../route.ts';
@@ -22,18 +23,14 @@ export const messageLogRoutes = (messages: Pick<MessageStore, 'latest'>): readon
       ],
     },
     ({ query }) => {
-      for (const name of query.keys()) {
-        if (name !== 'app_uuid' && name !== 'limit')
-          return problems.invalid('query: has a parameter that is not app_uuid or limit');
-        if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
-      }
+      const stray = strayParameter(query, ['app_uuid', 'limit']);
+      if (stray !== undefined) return stray;
       const appUuid = query.get('app_uuid') ?? undefined;
-      const limit = query.get('limit') ?? '100';
+      const limit = itemLimit(query, PAGE_DEFAULT_ITEMS, CALL_LIST_MAX_ITEMS);
       if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
-      if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > CALL_LIST_MAX_ITEMS)
-        return problems.invalid(`limit: must be a whole number from 1 to ${CALL_LIST_MAX_ITEMS}`);
+      if (isProblem(limit)) return limit;
       return async () => {
-        const found = await messages.latest(appUuid, Number(limit));
+        const found = await messages.latest(appUuid, limit);
         return ok({ messages: found.map((each) => ({ app_uuid: each.appUuid, ...messageBody(each) })) });
       };
     },

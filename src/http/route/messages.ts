@@ -9,12 +9,13 @@ import { MESSAGE_STATUSES, type MessageState } from '../../machine/message/messa
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
+import { createdBetween, itemLimit, strayParameter } from '../list-query.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
-import { e164, instant } from './sessions.ts';
+import { e164 } from './sessions.ts';
 
 const send = shape<MessageRequest>(() =>
   type({ '+': 'reject', from: e164(), to: e164(), text: characters(1, MESSAGE_TEXT_MAX_CHARS) }),
@@ -106,25 +107,20 @@ export const messageBody = (message: MessageState): Readonly<Record<string, unkn
 const KNOWN = ['status', 'to', 'from', 'created_after', 'created_before', 'limit'];
 
 function messageQuery(query: URLSearchParams): MessageQuery | Problem {
-  for (const name of query.keys()) {
-    if (!KNOWN.includes(name)) return problems.invalid(`query: has a parameter that is not one of ${KNOWN.join(', ')}`);
-    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
-  }
+  const stray = strayParameter(query, KNOWN);
+  if (stray !== undefined) return stray;
   const status = query.get('status') ?? undefined;
   if (status !== undefined && !MESSAGE_STATUSES.some((each) => each === status))
     return problems.invalid(`status: must be one of ${MESSAGE_STATUSES.join(', ')}`);
   const to = number(query, 'to');
   const from = number(query, 'from');
-  const createdAfter = instant(query, 'created_after');
-  const createdBefore = instant(query, 'created_before');
+  const between = createdBetween(query);
+  const limit = itemLimit(query, LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS);
   if (isProblem(to)) return to;
   if (isProblem(from)) return from;
-  if (isProblem(createdAfter)) return createdAfter;
-  if (isProblem(createdBefore)) return createdBefore;
-  const limit = query.get('limit') ?? String(LIST_DEFAULT_ITEMS);
-  if (!/^[0-9]{1,5}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIST_MATCHED_MAX_ITEMS)
-    return problems.invalid(`limit: must be a whole number from 1 to ${LIST_MATCHED_MAX_ITEMS}`);
-  return { status, to, from, createdAfter, createdBefore, limit: Number(limit) };
+  if (isProblem(between)) return between;
+  if (isProblem(limit)) return limit;
+  return { status, to, from, ...between, limit };
 }
 
 const E164 = new RegExp(E164_PATTERN);

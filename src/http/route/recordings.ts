@@ -2,12 +2,20 @@
  * Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs.
  */
 
-import type { Recordings } from '../../call/ports/recordings.ts';
+import type { RecordedView, Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
-import { isRecordingUuid } from '../../id.ts';
-import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
-import { problems } from '../../problem.ts';
+import type { RecordingQuery } from '../../database/call/recordings.ts';
+import { isRecordingUuid, isUuid } from '../../id.ts';
+import {
+  BODY_MAX_BYTES,
+  COMMAND_BODY_MAX_BYTES,
+  MEDIA_RETRY_AFTER_SEC,
+  PAGE_DEFAULT_ITEMS,
+  RECORDING_LIST_MAX_ITEMS,
+} from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import { createdBetween, itemLimit, pageAfter, pageOf, strayParameter } from '../list-query.ts';
 import type { Find, RequestContext, Route } from '../request-context.ts';
 import { noContent, ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -66,6 +74,7 @@ const command = {
 const ALL = '/v1/sessions/:uuid/recordings';
 const ONE = `${ALL}/:recording_uuid`;
 const BY_NAME = '/v1/recordings/:recording_uuid';
+const date = { type: 'string', format: 'date-time' } as const;
 
 export const recordingRoutes = (sessions: Sessions, rooms: Rooms, recordings: Recordings): readonly Route[] => [
   ...sessionRoutes(sessions, recordings),
@@ -88,8 +97,40 @@ async function foundByName(recordings: Recordings, { appUuid, params }: RequestC
   return isRecordingUuid(uuid) ? await recordings.find(appUuid, uuid) : undefined;
 }
 
-/** Recordings by their own names, also after the end of their calls (an extension). */
+/** Recordings by themselves, also after the end of their calls (an extension). */
 const namedRoutes = (recordings: Recordings): readonly Route[] => [
+  route(
+    {
+      auth: 'application',
+      tag: 'Recordings',
+      method: 'GET',
+      path: '/v1/recordings',
+      summary: 'List recordings under way and ended ones, newest first, each with a fresh URL',
+      success: [200, '`{"recordings": […], "after"}`. `after` asks for the next page; it is empty on the last one.'],
+      buckets: ['recording_search'],
+      query: [
+        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
+        { name: 'room_id', description: 'Of one Room.', schema: { type: 'string' } },
+        { name: 'created_after', description: 'Inclusive.', schema: date },
+        { name: 'created_before', description: 'Exclusive.', schema: date },
+        { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
+        {
+          name: 'limit',
+          description: 'Default 100.',
+          schema: { type: 'integer', minimum: 1, maximum: RECORDING_LIST_MAX_ITEMS },
+        },
+      ],
+    },
+    (context) => {
+      const query = recordingQuery(context.query);
+      if (isProblem(query)) return query;
+      return async () => {
+        const found = await recordings.kept(context.appUuid, { ...query, limit: query.limit + 1 });
+        const { page, after } = pageOf(found, query.limit, recordingEnd);
+        return ok({ recordings: page, after });
+      };
+    },
+  ),
   route(
     {
       ...named,
@@ -121,6 +162,27 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
     },
   ),
 ];
+
+const PARAMETERS = ['session_uuid', 'room_id', 'created_after', 'created_before', 'after', 'limit'];
+
+/** The query of the list, from its parameters. */
+function recordingQuery(query: URLSearchParams): RecordingQuery | Problem {
+  const stray = strayParameter(query, PARAMETERS);
+  if (stray !== undefined) return stray;
+  const sessionUuid = query.get('session_uuid') ?? undefined;
+  const roomId = query.get('room_id') ?? undefined;
+  const between = createdBetween(query);
+  const after = pageAfter(query, isRecordingUuid);
+  const limit = itemLimit(query, PAGE_DEFAULT_ITEMS, RECORDING_LIST_MAX_ITEMS);
+  if (sessionUuid !== undefined && !isUuid(sessionUuid)) return problems.invalid('session_uuid: must be a lowercase UUID v4');
+  if (roomId !== undefined && !isUuid(roomId)) return problems.invalid('room_id: must be a lowercase UUID v4');
+  if (isProblem(between)) return between;
+  if (isProblem(after)) return after;
+  if (isProblem(limit)) return limit;
+  return { sessionUuid, roomId, ...between, after, limit };
+}
+
+const recordingEnd = ({ recording_uuid: id, created_at: createdAt }: RecordedView) => ({ createdAt: Date.parse(createdAt), id });
 
 const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Route[] => [
   bodyRoute(

@@ -25,8 +25,9 @@ import {
   TRANSFER_URI_MAX_CHARS,
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
-import { isProblem, type Problem, problems } from '../../problem.ts';
+import { isProblem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
+import { createdBetween, itemLimit, strayParameter } from '../list-query.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -254,34 +255,13 @@ const asStatus = ({ state, ...rest }: SessionView): Readonly<Record<string, unkn
 
 /** Contract §2, list filters. An unknown parameter or a bad value is 400. */
 function sessionFilter(query: URLSearchParams) {
-  const known = ['state', 'created_after', 'created_before', 'limit'];
-  for (const name of query.keys())
-    if (!known.includes(name)) return problems.invalid(`query: has a parameter that is not one of ${known.join(', ')}`);
-  for (const name of known.slice(1)) if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  const stray = strayParameter(query, ['state', 'created_after', 'created_before', 'limit'], ['state']);
+  if (stray !== undefined) return stray;
   const states = [...new Set(query.getAll('state'))];
   if (!states.every((state) => STATES.includes(state))) return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
-  const after = instant(query, 'created_after');
-  const before = instant(query, 'created_before');
-  if (isProblem(after)) return after;
-  if (isProblem(before)) return before;
-  const limit = query.get('limit') ?? String(LIST_DEFAULT_ITEMS);
-  if (!/^[0-9]{1,5}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIST_MATCHED_MAX_ITEMS)
-    return problems.invalid(`limit: must be a whole number from 1 to ${LIST_MATCHED_MAX_ITEMS}`);
-  return { states, createdAfter: after, createdBefore: before, limit: Number(limit) };
+  const between = createdBetween(query);
+  const limit = itemLimit(query, LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS);
+  if (isProblem(between)) return between;
+  if (isProblem(limit)) return limit;
+  return { states, ...between, limit };
 }
-
-const RFC3339 =
-  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
-
-/** A query parameter that is an RFC 3339 date-time, in ms since the epoch. */
-export function instant(query: URLSearchParams, name: string): number | undefined | Problem {
-  const given = query.get(name);
-  if (given === null) return undefined;
-  // An unescaped + in a query string is a blank.
-  const text = given.replace(' ', '+');
-  const at = RFC3339.test(text) && hasDay(text.slice(0, 10)) ? Date.parse(text.toUpperCase()) : Number.NaN;
-  return Number.isNaN(at) ? problems.invalid(`${name}: must be an RFC 3339 date-time`) : at;
-}
-
-/** Tells whether the calendar has that day: 30 February would be read as 2 March. */
-const hasDay = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);

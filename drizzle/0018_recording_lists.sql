@@ -1,0 +1,3 @@
+CREATE INDEX "recordings_of_app" ON "recordings" USING btree ("app_uuid","created_at","recording_uuid") WHERE removed_at IS NULL;--> statement-breakpoint
+CREATE INDEX "recordings_of_session" ON "recordings" USING btree ("session_uuid") WHERE session_uuid IS NOT NULL AND removed_at IS NULL;--> statement-breakpoint
+CREATE INDEX "recordings_of_room" ON "recordings" USING btree ("room_id") WHERE room_id IS NOT NULL AND removed_at IS NULL;
