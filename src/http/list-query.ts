@@ -55,8 +55,8 @@ export function createdBetween(query: URLSearchParams): CreatedBetween | Problem
 }
 
 /**
- * Makes a page of a list, and the `after` that asks for the next one: `""` on the last. `found` has one item more than a
- * page, if there is one.
+ * Makes a page of a list, and the `after` that asks for the next one: `""` on the last. `found` has one item more than
+ * a page, if there is one.
  */
 export function pageOf<T>(
   found: readonly T[],

@@ -18,7 +18,7 @@ afterAll(async () => {
   await first.close();
 });
 
-/** Takes back the last migration that changes a table, and those behind it, as if the database were of a release before. */
+/** Takes back the last migration that changes a table, and those behind it: the database is of a release before. */
 async function undoLast(): Promise<void> {
   const all = readMigrationFiles({ migrationsFolder: 'drizzle' });
   const changes = all.findLastIndex(({ sql }) => sql.some((each) => each.includes('ALTER TABLE')));
