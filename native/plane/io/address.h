@@ -62,6 +62,12 @@ struct Address {
            std::memcmp(&v6.sin6_addr, &other.v6.sin6_addr, sizeof v6.sin6_addr) == 0;
   }
   bool operator!=(const Address& other) const { return !(*this == other); }
+  /** Whether both are of one host, whatever their ports. */
+  bool same_host(const Address& other) const {
+    if (any.sa_family != other.any.sa_family || length == 0 || other.length == 0) return false;
+    if (any.sa_family == AF_INET) return v4.sin_addr.s_addr == other.v4.sin_addr.s_addr;
+    return std::memcmp(&v6.sin6_addr, &other.v6.sin6_addr, sizeof v6.sin6_addr) == 0;
+  }
 };
 
 }  // namespace sidetone

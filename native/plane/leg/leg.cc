@@ -222,15 +222,15 @@ bool Leg::could_relay(const Leg& to, const Now& now) const {
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   if (!negotiated_ || keyless()) return;
   const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
-  if (!cipher_) {
-    (void)rtcp_.take(datagram.bytes, datagram.count, ssrc_, source_, wall_us, now);
-    return;
-  }
   alignas(8) uint8_t clear[Datagram::bytes_max];
-  size_t count = 0;
-  if (!cipher_->open_rtcp(datagram, clear, count, now.us)) return;
-  if (link_) link_->hear(datagram.source, now.us);
-  (void)rtcp_.take(clear, count, ssrc_, source_, wall_us, now);
+  const uint8_t* bytes = datagram.bytes;
+  size_t count = datagram.count;
+  if (cipher_) {
+    if (!cipher_->open_rtcp(datagram, clear, count, now.us)) return;
+    if (link_) link_->hear(datagram.source, now.us);
+    bytes = clear;
+  }
+  if (rtcp_.take(bytes, count, ssrc_, source_, wall_us, now)) reports_from_ = datagram.source.plain();
 }
 
 void Leg::take(const Now& now, Notices& notices) {

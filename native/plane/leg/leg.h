@@ -180,6 +180,11 @@ class Leg final : public Participant, public RtpEndpoint {
   uint32_t clock(size_t units) const { return static_cast<uint32_t>(units) * codec_clock_scale(agreed_.codec); }
   void send_event(const KeySender::Step& step);
   void send_report(const Now& now, bool bye);
+  /**
+   * Where reports go: to the address in SDP, or, where the audio comes from another one (NAT), to where the far end's
+   * own reports come from (symmetric RTCP, RFC 4961 §4).
+   */
+  const Address& report_destination() const;
 
   /** A far end without a packet for so long has nothing to record. A shorter pause is loss, heard as such. */
   static constexpr int64_t interrupted_us = 500'000;
@@ -231,6 +236,7 @@ class Leg final : public Participant, public RtpEndpoint {
   uint32_t sent_ = 0;
   uint32_t sent_octets_ = 0;
   RtcpSession rtcp_;
+  Address reports_from_;  // where the last RTCP of the source that is heard came from
 
   InbandKeys inband_;
   KeyRate key_rate_;

@@ -92,9 +92,9 @@ bool rtcp_parse(const uint8_t* bytes, size_t count, uint32_t our_ssrc, RtcpHeard
     if (type == type_sr || type == type_rr) {
       const size_t fixed = type == type_sr ? 28 : 8;
       if (length < fixed + items * block_bytes) return false;
+      found.sender_ssrc = be32(part + 4);
       if (type == type_sr) {
         found.sender_report = true;
-        found.sender_ssrc = be32(part + 4);
         found.middle_ntp = be32(part + 8) << 16 | be32(part + 12) >> 16;
       }
       for (size_t i = 0; i < items; i++) {

@@ -27,7 +27,7 @@ struct SenderInfo {
 /** What a received compound said that concerns us. */
 struct RtcpHeard {
   bool sender_report = false;
-  uint32_t sender_ssrc = 0;
+  uint32_t sender_ssrc = 0;  // of the last report in it
   uint32_t middle_ntp = 0;
   bool about_us = false;
   ReportBlock block;

@@ -42,16 +42,17 @@ bool RtcpSession::take(const uint8_t* bytes, size_t count, uint32_t our_ssrc, co
                        int64_t arrived_wall_us, const Now& now) {
   RtcpHeard heard;
   if (!rtcp_parse(bytes, count, our_ssrc, heard)) return false;
-  if (heard.sender_report && source.is(heard.sender_ssrc)) {
+  const bool of_source = source.is(heard.sender_ssrc);
+  if (heard.sender_report && of_source) {
     last_sr_ = heard.middle_ntp;
     last_sr_us_ = now.us;
   }
-  if (!heard.about_us || heard.block.last_sr == 0) return true;
+  if (!heard.about_us || heard.block.last_sr == 0) return of_source;
   // §6.4.1, in units of 1/65536 s
   const uint32_t arrived = static_cast<uint32_t>(ntp_time(arrived_wall_us) >> 16);
   const int32_t units = static_cast<int32_t>(arrived - heard.block.last_sr - heard.block.delay_since_sr);
   if (units >= 0 && units < round_trip_most) round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
-  return true;
+  return of_source;
 }
 
 size_t RtcpSession::write(uint8_t* out, uint32_t our_ssrc, SenderInfo sent, RtpSource& source, const Now& now,

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plane/plane.h"
@@ -299,6 +301,48 @@ TEST(
   CHECK(last_sr != 0);
   CHECK(at.size() >= 9 && at.size() <= 26 && at[0] < 160);
   for (size_t i = 1; i < at.size(); i++) CHECK(at[i] - at[i - 1] >= 100 && at[i] - at[i - 1] <= 320);
+}
+
+TEST("reports go to where those of the far end come from, where a NAT gave its audio another address") {
+  Bench bench;
+  CHECK(bench.open());
+  UdpSocket written;   // what SDP says
+  UdpSocket reporter;  // what the NAT makes of the port of RTCP
+  Negotiated agreed = bench.agreed();
+  agreed.rtp = nowhere();
+  agreed.rtcp = written.here();
+  AddressRange here;
+  CHECK(here.parse("127.0.0.0/8"));
+  agreed.learn_from = {here};
+  bench.plane->negotiate(1, agreed, bench.now);
+  const Address rtcp = own(static_cast<uint16_t>(bench.rtp.port() + 1));
+  uint8_t report[rtcp_max_bytes];
+  const auto reported = [&](uint32_t ssrc) {
+    const size_t length = rtcp_write(report, ssrc, nullptr, nullptr, "far", false);
+    reporter.send(rtcp, std::vector<uint8_t>(report, report + length));
+  };
+  const auto reports = [&](int from, int until) {
+    for (int tick = from; tick < until; tick++) {
+      bench.peer.send(bench.rtp, packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0xff));
+      bench.run(1);
+    }
+    (void)bench.peer.receive();
+    const size_t moved = reporter.receive().size();
+    return std::pair<size_t, size_t>(written.receive().size(), moved);
+  };
+  auto [as_written, moved] = reports(0, 1000);
+  CHECK(as_written > 0 && moved == 0);
+  reported(78);  // somebody else's
+  std::tie(as_written, moved) = reports(1000, 2000);
+  CHECK(as_written > 0 && moved == 0);
+  reported(77);
+  std::tie(as_written, moved) = reports(2000, 3000);
+  CHECK(as_written == 0 && moved > 0);
+  // The far end says where it is now: what it writes counts again.
+  agreed.rtp = bench.peer.here();
+  bench.plane->negotiate(1, agreed, bench.now);
+  std::tie(as_written, moved) = reports(3000, 4000);
+  CHECK(as_written > 0 && moved == 0);
 }
 
 TEST("a leg counts what came and what did not, and knows delay, round trip and how good that is") {
