@@ -193,9 +193,11 @@ export abstract class PhoneLeg implements Leg {
       case 'refer':
         this.signal({ type: 'leg.transfer', ...event.outcome });
         return;
-      case 'refer_requested':
-        this.signal({ type: 'leg.transfer_requested', target: event.target });
+      case 'refer_requested': {
+        const { type: _, ...asked } = event;
+        this.signal({ type: 'leg.transfer_requested', ...asked });
         return;
+      }
       case 'alive':
         this.#life.told();
         this.signal({ type: 'leg.alive' });
@@ -320,6 +322,7 @@ export abstract class PhoneLeg implements Leg {
       trunk: options.trunk,
       permits: (uri) => options.transfers.permits(uri),
       replacement: () => this.call?.replacement,
+      isNamedBy: (replaces) => !this.over && this.call?.isNamedBy(replaces) === true,
       transfer: (target) => {
         const { call } = this;
         const referTo = (ownDomain: string) => options.transfers.referTo(target, ownDomain);

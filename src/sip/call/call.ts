@@ -13,6 +13,7 @@ import { answerInfo } from '../info.ts';
 import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
+import type { Replaces } from '../message/replaces.ts';
 import { tagOf } from '../message/uri.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallContext } from './call-context.ts';
@@ -183,6 +184,17 @@ export class Call implements Timed {
   /** The Refer-To that puts another call in the place of this one (RFC 3891 §3). Undefined while it is not up. */
   get replacement(): string | undefined {
     return this.#whileUp && replacing(this.#whileUp);
+  }
+
+  /**
+   * Whether a Replaces names the dialog of this call. Some far ends write the two tags from where they stand
+   * themselves, so either order counts. A call of ours is not named before its answer: each of its forks has a dialog.
+   */
+  isNamedBy({ callId, toTag, fromTag, earlyOnly }: Replaces): boolean {
+    const dialog = this.#isOver ? undefined : this.#dialog;
+    if (dialog?.callId !== callId || (earlyOnly && this.#phase === 'up')) return false;
+    const { localTag, remoteTag } = dialog;
+    return (localTag === toTag && remoteTag === fromTag) || (localTag === fromTag && remoteTag === toTag);
   }
 
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
