@@ -169,7 +169,7 @@ class SipCarrier implements Carrier {
       isConnected: (binding) => this.#isConnected(binding),
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onBound: (username, stored, removed) => {
-        for (const uri of removed) this.#keepAlive.forget(username, uri);
+        for (const key of removed) this.#keepAlive.forget(username, key);
         for (const binding of stored) {
           this.#keepAlive.keep(username, binding);
           this.#sockets?.keep(peerOf(binding), binding.expiresAt);
@@ -253,7 +253,7 @@ class SipCarrier implements Carrier {
   }
 
   devicesGone(usernames: readonly string[]): void {
-    for (const username of usernames) for (const uri of this.#devices.forget(username)) this.#keepAlive.forget(username, uri);
+    for (const username of usernames) for (const key of this.#devices.forget(username)) this.#keepAlive.forget(username, key);
   }
 
   async dial(order: DialOptions): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {

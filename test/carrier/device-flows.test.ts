@@ -325,7 +325,7 @@ describe('a contact whose connection is gone with the process that had it', () =
     const { carrier, devices } = await open();
     const expiresAt = Date.now() + 60_000;
     devices.bound = [
-      { uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
+      { key: uri, uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
     ];
     return (await carrier.dial({ to: 'sip:alice' })).signals;
   }
@@ -375,5 +375,47 @@ describe('a device that went away without a word', () => {
     expect(devices.bound).toHaveLength(1);
     leg.hangup();
     alice.respond(await alice.until(/^CANCEL/), '200 OK');
+  });
+});
+
+describe('two phones of a user that have one private Contact', () => {
+  const CONTACT = '<sip:alice@192.168.1.10:5060>';
+  const ELSEWHERE = '127.0.0.8';
+
+  test('both ring; one answers, and the other is told that the call was completed elsewhere', async () => {
+    const { carrier, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    await register(office, CONTACT);
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const [first, second] = await Promise.all([home.until(/^INVITE/), office.until(/^INVITE/)]);
+    for (const invite of [first, second]) expect(invite).toStartWith('INVITE sip:alice@192.168.1.10:5060 SIP/2.0');
+    home.respond(first, '180 Ringing');
+    office.respond(second, '200 OK', { body: sdp(), fields: `Contact: ${CONTACT}\r\n` });
+    await signals.until('leg.answered');
+    expect(field(await home.until(/^CANCEL/), 'Reason')).toBe('SIP;cause=200;text="Call completed elsewhere"');
+    home.respond(first, '487 Request Terminated');
+    leg.hangup();
+    office.respond(await office.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
+  test('sign off each for itself, and a call with one is not taken to the other when that registers', async () => {
+    const { carrier, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    const { leg } = await answered(carrier, home, CONTACT);
+    await register(office, CONTACT);
+    leg.hangup();
+    home.respond(await home.until(/^BYE/), '200 OK');
+    await register(office, `${CONTACT};expires=0`);
+    const next = await answered(carrier, home, CONTACT);
+    expect(office.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    // The place in the table that the one has left is no way to the other's call.
+    await register(home, `${CONTACT};expires=0`);
+    await register(office, CONTACT);
+    next.leg.hangup();
+    home.respond(await home.until(/^BYE/), '200 OK');
+    await carrier.idle();
   });
 });
