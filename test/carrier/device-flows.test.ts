@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Alice } from './device-directory.ts';
@@ -417,5 +417,52 @@ describe('two phones of a user that have one private Contact', () => {
     next.leg.hangup();
     home.respond(await home.until(/^BYE/), '200 OK');
     await carrier.idle();
+  });
+});
+
+describe('a user with a contact that says nothing', () => {
+  const contactOf = (phone: RawPeer) => `<sip:alice@${phone.host}:${phone.port}>`;
+
+  /** Two phones of the user, one of which is silent. Both have been sent an INVITE. */
+  async function twoPhones() {
+    const clock = new VirtualClock();
+    const { carrier, phone } = await open({ clock });
+    const [silent, other] = [await phone('udp'), await phone('udp', '127.0.0.8')];
+    await register(silent, contactOf(silent));
+    await register(other, contactOf(other));
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const [unheard, invite] = await Promise.all([silent.until(/^INVITE/), other.until(/^INVITE/)]);
+    return { clock, carrier, silent, other, leg, signals, unheard, invite };
+  }
+
+  test('is busy five seconds after the INVITE where the other phone is, and not when the ringing times out', async () => {
+    const { clock, other, signals, invite } = await twoPhones();
+    other.respond(invite, '486 Busy Here');
+    await other.until(/^ACK/);
+    await clock.advance(DEVICE_SILENT_MS - 1);
+    expect(signals.types()).not.toContain('leg.ended');
+    await clock.advance(1);
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy', by: 'callee' });
+  });
+
+  test('is busy at once where the other phone refuses later', async () => {
+    const { clock, other, signals, invite } = await twoPhones();
+    other.respond(invite, '180 Ringing');
+    await signals.until('leg.ringing');
+    await clock.advance(2 * DEVICE_SILENT_MS);
+    other.respond(invite, '486 Busy Here');
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy', by: 'callee' });
+  });
+
+  test('rings on while a phone rings, and where nobody has refused', async () => {
+    const { clock, silent, other, leg, signals, unheard, invite } = await twoPhones();
+    silent.respond(unheard, '180 Ringing');
+    await signals.until('leg.ringing');
+    other.respond(invite, '486 Busy Here');
+    await other.until(/^ACK/);
+    await clock.advance(4 * DEVICE_SILENT_MS);
+    expect(signals.types()).not.toContain('leg.ended');
+    leg.hangup();
+    silent.respond(await silent.until(/^CANCEL/), '200 OK');
   });
 });
