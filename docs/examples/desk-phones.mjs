@@ -41,21 +41,20 @@ const steps = {
     const talk = { room_id, parties: new Set([session]) };
     talks.set(room_id, talk);
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: session });
-    await ring(talk, want);
+    if (!(await ring(talk, want))) await closeIfOver(talk);
   },
   'session.transfer.requested': async ({ session_uuid: session, target, to_session_uuid: other }) => {
     const talk = talkOf(session);
-    if (talk === undefined) return;
     const next = other === undefined ? talk : talkOf(other);
-    if (other === undefined) await ring(talk, { to: addressOf(target), name: 'transferred' });
+    if (talk === undefined || next === undefined) return; // One of the calls is over by now.
+    // What cannot be dialled changes nothing: the telephone still has its call, and is told so after a minute.
+    if (other === undefined && !(await ring(talk, { to: addressOf(target), name: 'transferred' }))) return;
     // A join of another Room leaves the first one. A colleague who rings still is waited for there, with its music.
-    else if (next !== undefined)
-      for (const party of talk.parties)
-        if (party !== session) {
-          next.parties.add(party);
-          await call('POST', `/api/v1/rooms/${next.room_id}/members`, { session_uuid: party });
-        }
-    if (next === undefined) return;
+    for (const party of next === talk ? [] : talk.parties)
+      if (party !== session) {
+        next.parties.add(party);
+        await call('POST', `/api/v1/rooms/${next.room_id}/members`, { session_uuid: party });
+      }
     console.log(other === undefined ? 'transferred to' : 'connected', target);
     // The telephone is told that it is done when its call ends, and is rid of both.
     const own = other === undefined ? [session] : [session, other];
@@ -83,14 +82,15 @@ const steps = {
   },
 };
 
-/** Calls somebody into the Room of a talk. Its telephone shows who is there. */
+/** Calls somebody into the Room of a talk, whose telephone shows who is there. False where nobody can be called. */
 async function ring(talk, { to, name }) {
   const { room_id } = talk;
   const dial = { from: FROM, to, display_name: name, ring_timeout_sec: 30, client_state: room_id, room_id };
   const { session_uuid } = await call('POST', '/v1/sessions:dial', dial);
-  if (session_uuid === undefined) return closeIfOver(talk);
+  if (session_uuid === undefined) return false;
   talk.parties.add(session_uuid);
   if (!talks.has(room_id)) await hangUp(session_uuid); // The talk was over before this answer came.
+  return true;
 }
 
 /** Hangs up who is alone, and closes the Room. A Session that has ended already answers so, and that is no error. */
