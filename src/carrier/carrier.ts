@@ -168,6 +168,7 @@ class SipCarrier implements Carrier {
       now: () => this.#options.clock.now(),
       isConnected: (binding) => this.#isConnected(binding),
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
+      onRestarted: (place, username) => this.#driver.run(() => this.#agent.restarted(place, username)),
       onBound: (username, stored, removed) => {
         for (const key of removed) this.#keepAlive.forget(username, key);
         for (const binding of stored) {

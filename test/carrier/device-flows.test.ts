@@ -7,11 +7,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_RESTARTED_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Alice } from './device-directory.ts';
-import { asUser } from './device-peer.ts';
+import { answerTo, asUser } from './device-peer.ts';
 import { type Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -464,5 +464,59 @@ describe('a user with a contact that says nothing', () => {
     expect(signals.types()).not.toContain('leg.ended');
     leg.hangup();
     silent.respond(await silent.until(/^CANCEL/), '200 OK');
+  });
+});
+
+describe('a phone that has started anew', () => {
+  const OLD = '<sip:alice@192.168.1.10:5060>';
+
+  /** A phone in a call, which registers once more after it, with another Call-ID. */
+  async function restarted(clock: VirtualClock) {
+    const { carrier, phone } = await open({ clock });
+    const alice = await phone('udp');
+    await register(alice, OLD);
+    const { leg, signals, invite } = await answered(carrier, alice, OLD);
+    await register(alice, OLD);
+    return { alice, leg, signals, invite };
+  }
+
+  test('is asked whether it knows its call when two seconds pass without audio, and its call ends where it does not', async () => {
+    const clock = new VirtualClock();
+    const { alice, signals, invite } = await restarted(clock);
+    await clock.advance(DEVICE_RESTARTED_MS - 1);
+    expect(alice.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    await clock.advance(1);
+    const asked = await alice.until(/^INVITE/);
+    expect(field(asked, 'Call-ID')).toBe(field(invite, 'Call-ID'));
+    alice.respond(asked, '481 Call/Transaction Does Not Exist');
+    expect(await endOf(signals)).toMatchObject({ cause: 'timeout', description: 'The far end no longer knows the call' });
+  });
+
+  test('keeps its call where it knows it, and is not asked while it only renews its registration', async () => {
+    const clock = new VirtualClock();
+    const { alice, leg } = await restarted(clock);
+    await clock.advance(DEVICE_RESTARTED_MS);
+    const goesOn = async () => {
+      alice.respond(await alice.until(/^INVITE/), '200 OK', { body: sdp(), fields: `Contact: ${OLD}\r\n` });
+      await alice.until(/^ACK/);
+    };
+    await goesOn();
+    const renew = async (cseq: number) => {
+      const from = '<sip:alice@x>;tag=renewed';
+      const parts = { id: 'renewed', from, to: '<sip:alice@x>', contact: OLD, cseq };
+      alice.send(alice.request('REGISTER', parts));
+      const challenge = await alice.until(/^SIP\/2.0 401/);
+      const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'alice');
+      alice.send(alice.request('REGISTER', { ...parts, cseq: cseq + 1, fields }));
+      await alice.until(/^SIP\/2.0 200[\s\S]* REGISTER\r/);
+    };
+    await renew(1);
+    await clock.advance(DEVICE_RESTARTED_MS);
+    await goesOn();
+    await renew(3);
+    await clock.advance(10 * DEVICE_RESTARTED_MS);
+    expect(alice.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    leg.hangup();
+    alice.respond(await alice.until(/^BYE/), '200 OK');
   });
 });

@@ -82,6 +82,8 @@ interface DevicesOptions {
   isConnected(binding: Binding): boolean;
   /** A contact that was reached at one place is reached at another one. */
   onMoved(from: Place, to: Peer): void;
+  /** A user registers from there as after a restart. */
+  onRestarted(place: Place, username: string): void;
   /** The contacts of a user have changed. `removed` are keys. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
@@ -215,11 +217,11 @@ export class Devices {
     for (const key of removed) this.#known.forget(username, key);
     for (const binding of stored) {
       this.learn(username, binding);
-      const before = this.#places.learn(username, binding);
-      if (before === undefined) continue;
+      const { moved, hasRestarted } = this.#places.learn(username, binding);
       // Its calls are where it was, or at its Contact since the connection there broke.
-      for (const from of [before, contactPeerOf({ ...binding, ...before })])
+      for (const from of moved === undefined ? [] : [moved, contactPeerOf({ ...binding, ...moved })])
         if (from !== undefined) this.#options.onMoved(from, peerOf(binding));
+      if (hasRestarted) this.#options.onRestarted(binding, username);
     }
     this.#options.onBound(username, stored, removed);
   }

@@ -14,7 +14,7 @@ import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
 import type { Replaces } from '../message/replaces.ts';
-import { tagOf } from '../message/uri.ts';
+import { parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallContext } from './call-context.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
@@ -310,6 +310,13 @@ export class Call implements Timed {
     this.#uac?.moved(from, to);
     const dialog = this.#dialog;
     if (dialog?.peer.profile?.staysOnFlow !== undefined && isAt(dialog.peer, from)) dialog.peer = to;
+  }
+
+  /** The device user at a place has perhaps started anew. `doubted` follows where the call is with it. */
+  restarted(place: Place, username: string): void {
+    const dialog = this.#whileUp;
+    if (dialog === undefined || !isAt(dialog.peer, place)) return;
+    if (parseUri(parseNameAddress(dialog.remote)?.uri ?? '')?.user === username) this.#emit({ type: 'doubted' });
   }
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
