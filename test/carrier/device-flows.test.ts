@@ -400,6 +400,21 @@ describe('two phones of a user that have one private Contact', () => {
     await carrier.idle();
   });
 
+  test('ring once each where a node of the release before has bound one of them a second time', async () => {
+    const { carrier, devices, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    await register(office, CONTACT);
+    const [first, second] = devices.bound;
+    if (first === undefined || second === undefined) throw new Error('not bound');
+    devices.bound = [{ ...second, key: first.key }, second, { ...first, key: 'sip:alice@192.168.1.10:5060;sidetone-contact=3' }];
+    const { signals } = await carrier.dial({ to: 'sip:alice' });
+    for (const each of [home, office]) each.respond(await each.until(/^INVITE/), '486 Busy Here');
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy' });
+    await carrier.idle();
+    expect([...home.heard, ...office.heard].filter((message) => message.startsWith('INVITE'))).toEqual([]);
+  });
+
   test('sign off each for itself, and a call with one is not taken to the other when that registers', async () => {
     const { carrier, phone } = await open();
     const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
