@@ -168,8 +168,9 @@ class SipCarrier implements Carrier {
       now: () => this.#options.clock.now(),
       isConnected: (binding) => this.#isConnected(binding),
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
+      onRestarted: (place, username) => this.#driver.run(() => this.#agent.restarted(place, username)),
       onBound: (username, stored, removed) => {
-        for (const uri of removed) this.#keepAlive.forget(username, uri);
+        for (const key of removed) this.#keepAlive.forget(username, key);
         for (const binding of stored) {
           this.#keepAlive.keep(username, binding);
           this.#sockets?.keep(peerOf(binding), binding.expiresAt);
@@ -253,7 +254,7 @@ class SipCarrier implements Carrier {
   }
 
   devicesGone(usernames: readonly string[]): void {
-    for (const username of usernames) for (const uri of this.#devices.forget(username)) this.#keepAlive.forget(username, uri);
+    for (const username of usernames) for (const key of this.#devices.forget(username)) this.#keepAlive.forget(username, key);
   }
 
   async dial(order: DialOptions): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {

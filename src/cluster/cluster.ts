@@ -14,6 +14,7 @@ import type { LeaseStore } from '../database/node/leases.ts';
 import type { NodeRow, NodeStore } from '../database/node/nodes.ts';
 import { NODE_CACHE_MS, NODE_PING_TIMEOUT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Replaces } from '../sip/message/replaces.ts';
 import { Bus } from './bus/bus.ts';
 import type { OpenTransport } from './bus/transport.ts';
 import { beatLoadOf } from './membership/beat-load.ts';
@@ -212,6 +213,11 @@ export class Cluster {
   /** What a transfer to a call of another node needs to know of it. */
   async replacement(appUuid: string, sessionUuid: string) {
     return await this.#commands?.replacement(appUuid, sessionUuid);
+  }
+
+  /** The Session of another node whose call a Replaces names. */
+  async named(appUuid: string, replaces: Replaces): Promise<string | undefined> {
+    return await this.#commands?.named(appUuid, replaces);
   }
 
   /** Readings for `/metrics`. */

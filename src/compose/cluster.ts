@@ -264,6 +264,7 @@ function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, per
       owner: store.sessions.owner,
       obey: (appUuid, sessionUuid, order, traceparent) => sessions.obey(appUuid, sessionUuid, order, traceparent),
       replacement: (appUuid, sessionUuid) => sessions.replacement(appUuid, sessionUuid),
+      named: (appUuid, replaces) => sessions.named(appUuid, replaces),
     },
     rooms: {
       isHere: (roomId) => rooms.isHere(roomId),

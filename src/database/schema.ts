@@ -162,6 +162,7 @@ export const deviceContacts = pgTable(
     username: text('username')
       .notNull()
       .references(() => devices.username, { onDelete: 'cascade' }),
+    /** The key of the contact (src/sip/registrar.ts): its URI, which may have a mark behind it. */
     uri: text('uri').notNull(),
     callId: text('call_id').notNull(),
     cseq: ms('cseq').notNull(),

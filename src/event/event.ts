@@ -35,7 +35,7 @@ export type Event =
       sip_status?: number;
       reason: 'refused' | 'failed' | 'timeout' | 'session_ended';
     }
-  | { event: 'session.transfer.requested'; session_uuid: string; target: string }
+  | { event: 'session.transfer.requested'; session_uuid: string; target: string; to_session_uuid?: string }
   | { event: 'session.machine_detection.completed'; session_uuid: string; result: Answerer; after_ms: number }
   | { event: 'session.machine_greeting.ended'; session_uuid: string; beep: boolean }
   | {

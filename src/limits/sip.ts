@@ -233,6 +233,16 @@ export const DEVICE_CHALLENGES_MAX = 1_000;
 export const SIP_GUESSES_A_MINUTE = 10;
 /** Pairs of a source and a device whose wrong passwords are remembered. Beyond it the oldest one is forgotten. */
 export const DEVICE_GUESSES_MAX = 10_000;
+/**
+ * Milliseconds from the INVITE on that a contact which says nothing at all is waited for, where another one of its user
+ * has refused the call. A phone that is on answers within one, and an INVITE is sent four times within five.
+ */
+export const DEVICE_SILENT_MS = 5_000;
+/**
+ * Milliseconds without a packet of audio after which a phone that has registered as after a restart is asked whether it
+ * knows its call.
+ */
+export const DEVICE_RESTARTED_MS = 2_000;
 /** Milliseconds between two packets that keep the way to a device behind NAT open. */
 export const DEVICE_KEEPALIVE_MS = 25_000;
 /** Packets of that kind that are sent in one turn of the event loop. */

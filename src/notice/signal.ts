@@ -6,6 +6,7 @@ import type { CallQuality, SipEnd, SipFacts } from '../event/call-report.ts';
 import type { Answerer, PlaybackFailure } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
+import type { Replaces } from '../sip/message/replaces.ts';
 import type { RecordingNotice } from './recording.ts';
 
 /**
@@ -84,8 +85,16 @@ export type LegSignal =
   | { readonly type: 'leg.transfer'; readonly phase: 'accepted' }
   | { readonly type: 'leg.transfer'; readonly phase: 'completed' }
   | { readonly type: 'leg.transfer'; readonly phase: 'refused' | 'failed'; readonly status: number }
-  /** The far end asks to be transferred to a URI. */
-  | { readonly type: 'leg.transfer_requested'; readonly target: string }
+  /**
+   * The far end asks to be transferred to a URI. One that wants two calls of its own to be connected names the dialog
+   * of the other one; `toSessionUuid` is the Session of that, where the application has it.
+   */
+  | {
+      readonly type: 'leg.transfer_requested';
+      readonly target: string;
+      readonly replaces?: Replaces;
+      readonly toSessionUuid?: string;
+    }
   /** The far end of a silent call showed that it is still there. */
   | { readonly type: 'leg.alive' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */

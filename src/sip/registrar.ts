@@ -1,8 +1,14 @@
 /**
- * What a REGISTER does to the contacts of a user (RFC 3261 §10.3), once its sender is known. A device that names itself
- * (`+sip.instance`) has one binding for each `reg-id`, whatever its Contact URI is (RFC 5626 §6), so that a phone that
- * restarts with another port takes its old binding's place. Pure: the bindings so far go in, those to store and the
- * answer come out.
+ * What a REGISTER does to the contacts of a user (RFC 3261 §10.3), once its sender is known. Pure: the bindings so far
+ * go in, those to store and the answer come out. Whose a binding is:
+ *
+ *   both name themselves    the device with that `+sip.instance` and `reg-id`, whatever its Contact is (RFC 5626 §6),
+ *                           so that a phone that restarts with another port takes its old binding's place
+ *   else                    the device with that Contact, in the same boot (Call-ID, §10.2) or at the same address
+ *
+ * Phones in two homes may have one private address and so one Contact, `sip:alice@192.168.1.10:5060`. They are told
+ * apart by the address that their packets come from, and each has a binding. A phone whose public address changes while
+ * it is up keeps its Call-ID and so its binding; one that starts anew elsewhere leaves its old one until that expires.
  */
 import {
   DEVICE_CONTACTS_MAX,
@@ -14,7 +20,7 @@ import {
 } from '../limits.ts';
 import { isReliable, type Peer } from './flow.ts';
 import { parseCSeq, parseDeltaSeconds, type SipRequest } from './message/message.ts';
-import { type Parameters, parseNameAddress, requestUri } from './message/uri.ts';
+import { type Parameters, parseNameAddress, parseUri, plainHost, requestUri } from './message/uri.ts';
 import type { TransportName } from './message/via.ts';
 
 /** What a device calls itself. */
@@ -27,6 +33,8 @@ interface DeviceName {
 
 /** One contact of a user: the URI that it gave, and where its packets come from, which is where calls are sent. */
 export interface Binding extends DeviceName {
+  /** Tells the bindings of a user apart: the URI, with a mark behind it where another device has the same one. */
+  readonly key: string;
   /** The host is in lower case, and URI headers are left out. */
   readonly uri: string;
   readonly callId: string;
@@ -45,7 +53,7 @@ export interface HeldBinding extends Binding {
 }
 
 export type RegisterOutcome =
-  /** 200 with the contacts that are bound now; `stored` and `removed` are what changes. */
+  /** 200 with the contacts that are bound now; `stored` and `removed`, which are keys, are what changes. */
   | {
       readonly status: 200;
       readonly bound: readonly Binding[];
@@ -66,7 +74,8 @@ interface Asked extends DeviceName {
 
 /**
  * Decides about a REGISTER from `source`. `bindings` are those of the user; what has expired among them is ignored.
- * Bindings that `isLost` knows to be out of reach give way where the user would have too many.
+ * Where the user would have too many, those that `isLost` knows to be out of reach give way, and those with the same
+ * URI: it may be one phone that starts anew again and again, each time behind another address.
  */
 export function register<Bound extends Binding>(
   request: SipRequest,
@@ -86,7 +95,7 @@ export function register<Bound extends Binding>(
   if (contacts.includes('*')) {
     if (contacts.length !== 1 || parseDeltaSeconds(headers.get('expires')) !== 0) return { status: 400 };
     if (live.some(isOvertaken)) return { status: 500 };
-    return { status: 200, bound: [], stored: [], removed: live.map(({ uri }) => uri) };
+    return { status: 200, bound: [], stored: [], removed: live.map(({ key }) => key) };
   }
   // A request may replace all contacts that a user has by as many others.
   if (contacts.length > 2 * DEVICE_CONTACTS_MAX) return { status: 403 };
@@ -94,23 +103,24 @@ export function register<Bound extends Binding>(
   for (const value of contacts) {
     const contact = readContact(value, headers.get('expires'));
     if (contact === undefined) return { status: 400 };
-    if (live.some((binding) => isOf(contact, binding) && isOvertaken(binding))) return { status: 500 };
+    if (live.some((binding) => isOf({ ...contact, callId, source }, binding) && isOvertaken(binding))) return { status: 500 };
     if (contact.seconds > 0 && contact.seconds < SIP_REGISTER_MIN_SEC) return { status: 423 };
     asked.push(contact);
   }
   const { transport, host, port } = source;
   const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
-  const stored = lastOfEach(asked).map(({ seconds, ...contact }) => {
+  const replaced = live.filter((binding) => asked.some((contact) => isOf({ ...contact, callId, source }, binding)));
+  const kept = live.filter((binding) => !replaced.includes(binding));
+  const stored: Binding[] = lastOfEach(asked).map(({ seconds, ...contact }) => {
     const most = isReliable(transport) ? SIP_REGISTER_STREAM_MAX_SEC : SIP_REGISTER_MAX_SEC;
     const expiresAt = Math.floor(now) + Math.min(seconds, most) * 1000;
-    return { ...contact, callId, cseq, expiresAt, transport, host, port, userAgent };
+    const key = keyOf(contact.uri, replaced, kept);
+    return { key, ...contact, callId, cseq, expiresAt, transport, host, port, userAgent };
   });
-  const isStored = (uri: string) => stored.some((each) => each.uri === uri);
-  const replaced = live.filter((binding) => asked.some((contact) => isOf(contact, binding))).map(({ uri }) => uri);
-  const removed = new Set([...asked.map(({ uri }) => uri), ...replaced].filter((uri) => !isStored(uri)));
-  const kept = live.filter(({ uri }) => !isStored(uri) && !removed.has(uri));
-  for (const { uri } of firstToGo(kept.filter(isLost), kept.length + stored.length - DEVICE_CONTACTS_MAX)) removed.add(uri);
-  const bound = [...kept.filter(({ uri }) => !removed.has(uri)), ...stored];
+  const removed = new Set(replaced.map(({ key }) => key).filter((key) => !stored.some((each) => each.key === key)));
+  const mayGo = kept.filter((binding) => isLost(binding) || stored.some(({ uri }) => uri === binding.uri));
+  for (const { key } of firstToGo(mayGo, kept.length + stored.length - DEVICE_CONTACTS_MAX)) removed.add(key);
+  const bound = [...kept.filter(({ key }) => !removed.has(key)), ...stored];
   return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored, removed: [...removed] };
 }
 
@@ -120,7 +130,7 @@ function readContact(value: string, expires: string | undefined): Asked | undefi
   const uri = contact === undefined ? undefined : requestUri(contact.uri);
   if (contact === undefined || uri === undefined || uri.length > DEVICE_URI_MAX_CHARS) return undefined;
   const seconds = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(expires) ?? SIP_REGISTER_MAX_SEC;
-  return { uri, seconds, ...nameOf(contact.parameters) };
+  return { uri: uriOfKey(uri), seconds, ...nameOf(contact.parameters) };
 }
 
 /** What a device calls itself in the parameters of its Contact. A name that is none, or too long, counts as absent. */
@@ -131,8 +141,41 @@ function nameOf(parameters: Parameters): DeviceName {
   return { instance, regId: regId < 2 ** 31 ? regId : 0 };
 }
 
-/** Whether a Contact stands for a binding: it has its URI, or is of the same device. */
-const isOf = (contact: Asked, binding: Binding): boolean => contact.uri === binding.uri || isSameDevice(contact, binding);
+/** A Contact, and which request brought it. */
+interface Sent extends Asked {
+  readonly callId: string;
+  readonly source: Peer;
+}
+
+/** Whether a Contact stands for a binding, because the same device has made that. */
+function isOf({ source, callId, ...contact }: Sent, binding: Binding): boolean {
+  if (isSameDevice(contact, binding)) return true;
+  if (contact.uri !== binding.uri) return false;
+  const isThere = source.host === binding.host;
+  if (contact.instance === '' || binding.instance === '') return callId === binding.callId || isThere;
+  // Two devices, or two ways to one, unless they are called at one place: then the device names itself anew.
+  const isBehindNat = plainHost(parseUri(contact.uri)?.host ?? '') !== source.host;
+  return isThere && (!isBehindNat || (source.port === binding.port && source.transport === binding.transport));
+}
+
+/**
+ * What stands behind the URI in the key of a further binding with it. It is a URI parameter, so that a node of a
+ * release that takes keys for URIs reaches the device by it: parameters that a device does not know are ignored (RFC
+ * 3261 §19.1.1).
+ */
+const MARK = /;sidetone-contact=[0-9]{1,2}$/;
+
+/** The URI of the binding with that key. */
+export const uriOfKey = (key: string): string => key.replace(MARK, '');
+
+/** The key of a binding: that of the one with the same URI in whose place it comes, else one that no other has. */
+function keyOf(uri: string, replaced: readonly Binding[], kept: readonly Binding[]): string {
+  const before = replaced.find((binding) => binding.uri === uri);
+  if (before !== undefined) return before.key;
+  let key = uri;
+  for (let number = 2; kept.some((binding) => binding.key === key); number++) key = `${uri};sidetone-contact=${number}`;
+  return key;
+}
 
 const isSameDevice = (one: DeviceName, other: DeviceName): boolean =>
   one.instance !== '' && one.instance === other.instance && one.regId === other.regId;
@@ -157,8 +200,21 @@ function lastOfEach(asked: readonly Asked[]): readonly Asked[] {
 const firstToGo = (bindings: readonly Binding[], count: number): readonly Binding[] =>
   bindings.toSorted((one, other) => one.expiresAt - other.expiresAt).slice(0, Math.max(0, count));
 
-/** The Contact header field of a binding in a 200 (§10.3 step 8). */
-export function contactField({ uri, expiresAt, instance, regId }: Binding, now: number): readonly [string, string] {
+/**
+ * The Contact header fields of a 200 (§10.3 step 8). A URI stands there once, and where it is one of the request's with
+ * what became of that: what another device has bound by the same one would be taken for its own.
+ */
+export function contactFields(
+  { bound, stored, removed }: Pick<Extract<RegisterOutcome, { readonly status: 200 }>, 'bound' | 'stored' | 'removed'>,
+  now: number,
+): readonly (readonly [string, string])[] {
+  const shown = new Map(bound.toSorted((one, other) => one.expiresAt - other.expiresAt).map((each) => [each.uri, each]));
+  for (const key of removed) shown.delete(uriOfKey(key));
+  for (const binding of stored) shown.set(binding.uri, binding);
+  return bound.filter((binding) => shown.get(binding.uri) === binding).map((binding) => contactField(binding, now));
+}
+
+function contactField({ uri, expiresAt, instance, regId }: Binding, now: number): readonly [string, string] {
   const name = instance === '' ? '' : `;+sip.instance="${instance}"${regId === 0 ? '' : `;reg-id=${regId}`}`;
   return ['contact', `<${uri}>;expires=${Math.max(0, Math.ceil((expiresAt - now) / 1000))}${name}`];
 }

@@ -232,6 +232,11 @@ export class UserAgent {
     for (const call of this.#calls) call.moved(from, to);
   }
 
+  /** The device user at a place has perhaps started anew, and does not know its calls any more. */
+  restarted(place: Place, username: string): void {
+    for (const call of this.#calls) call.restarted(place, username);
+  }
+
   /** Makes a registration that keeps itself alive once started. `name` names it in `registration` outputs. */
   register(name: string, options: Omit<RegistrationOptions, 'onState'>): Registration {
     return new Registration(this.#context, {

@@ -22,6 +22,7 @@ export const quietSession = (state: SessionState, journal: Journal, clock: Clock
     recordings: noRecordings,
     media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
     onNews() {},
+    named: async () => undefined,
     history: NO_HISTORY,
     keepsCalls: false,
     onEnded() {},

@@ -1,30 +1,39 @@
-/** What a transfer to another call is answered, by what that other call is. */
+/** Transfers to another call: what is answered by what that call is, and which one a far end names by Replaces. */
 import { expect, test } from 'bun:test';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
-import { type TransferParty, Transfers } from '../../src/call/session/transfers.ts';
-import { inbound } from '../../src/machine/session/session.ts';
+import { type CallsElsewhere, type TransferParty, Transfers } from '../../src/call/session/transfers.ts';
+import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 
 const context: CommandContext = { appUuid: 'app', operationUuid: 'op', idempotencyKey: undefined, traceparent: '' };
 
 /** A call of that type which is up on that trunk. Browsers are on none, and cannot be replaced. */
-function party(type: 'sip' | 'webrtc' | undefined, trunk = 'carrier'): TransferParty {
+function party(
+  type: 'sip' | 'webrtc' | undefined,
+  { trunk = 'carrier', callId = '', ...more }: { trunk?: string; callId?: string } & Partial<SessionState> = {},
+): TransferParty {
   const about = { sessionUuid: 's', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 0, inboundType: type };
+  const transfers: TransferParty['transfers'] = {
+    trunk,
+    permits: () => true,
+    replacement: () => '<sip:x@there>',
+    isNamedBy: (replaces) => replaces.callId === callId,
+    transfer: () => {},
+  };
   return {
-    state: { ...inbound(about, 0), phase: 'answered' },
-    transfers:
-      type === 'webrtc' ? undefined : { trunk, permits: () => true, replacement: () => '<sip:x@there>', transfer: () => {} },
+    state: { ...inbound(about, 0), phase: 'answered', ...more },
+    transfers: type === 'webrtc' ? undefined : transfers,
     refusal: () => undefined,
     command: async () => ({ status: 202, body: {} }),
   };
 }
 
 test('A call is transferred to a call of its trunk; to a browser it is 404, to a call of another trunk 409', async () => {
-  const others: Readonly<Record<string, TransferParty>> = {
-    phone: party(undefined),
-    browser: party('webrtc'),
-    other: party(undefined, 'other'),
-  };
-  const transfers = new Transfers((name) => others[name], undefined);
+  const others = new Map([
+    ['phone', party(undefined)],
+    ['browser', party('webrtc')],
+    ['other', party(undefined, { trunk: 'other' })],
+  ]);
+  const transfers = new Transfers(others, undefined);
   const order = (sessionUuid: string) =>
     transfers.transfer(party(undefined), { type: 'transfer', target: { sessionUuid }, timeoutMs: 30_000 }, context);
   expect(await order('phone')).toMatchObject({ status: 202 });
@@ -33,4 +42,35 @@ test('A call is transferred to a call of its trunk; to a browser it is 404, to a
   expect(await order('other')).toMatchObject({ status: 409 });
   expect(transfers.replacement('app', 'browser')).toBeUndefined();
   expect(transfers.replacement('app', 'phone')).toEqual({ referTo: '<sip:x@there>', trunk: 'carrier' });
+});
+
+test('A Replaces names a live call of the application: not its own, not one that has ended, and never one of another', async () => {
+  const calls = [
+    party('webrtc', { sessionUuid: 'browser' }),
+    party('sip', { sessionUuid: 'first', callId: 'a' }),
+    party('sip', { sessionUuid: 'second', callId: 'b', phase: 'ringing' }),
+    party('sip', { sessionUuid: 'ended', callId: 'c', phase: 'ended' }),
+    party('sip', { sessionUuid: 'foreign', callId: 'd', appUuid: 'another' }),
+  ];
+  const asked: string[] = [];
+  const elsewhere: CallsElsewhere = {
+    order: async () => undefined,
+    replacement: async () => undefined,
+    named: async (appUuid, { callId }) => {
+      asked.push(`${appUuid} ${callId}`);
+      return callId === 'far' ? 'of-another-node' : undefined;
+    },
+  };
+  const transfers = new Transfers(new Map(calls.map((each) => [each.state.sessionUuid, each])), elsewhere);
+  const named = (callId: string) => transfers.requested('app', 'first', { callId, toTag: '1', fromTag: '2', earlyOnly: false });
+  expect(await Promise.all(['a', 'b', 'c', 'd', 'e', 'far'].map(named))).toEqual([
+    undefined,
+    'second',
+    undefined,
+    undefined,
+    undefined,
+    'of-another-node',
+  ]);
+  // Another node is asked about what is not here, in the name of the application.
+  expect(asked).toEqual(['app c', 'app d', 'app e', 'app far']);
 });

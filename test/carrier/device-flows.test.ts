@@ -7,11 +7,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_RESTARTED_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Alice } from './device-directory.ts';
-import { asUser } from './device-peer.ts';
+import { answerTo, asUser } from './device-peer.ts';
 import { type Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -325,7 +325,7 @@ describe('a contact whose connection is gone with the process that had it', () =
     const { carrier, devices } = await open();
     const expiresAt = Date.now() + 60_000;
     devices.bound = [
-      { uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
+      { key: uri, uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
     ];
     return (await carrier.dial({ to: 'sip:alice' })).signals;
   }
@@ -375,5 +375,163 @@ describe('a device that went away without a word', () => {
     expect(devices.bound).toHaveLength(1);
     leg.hangup();
     alice.respond(await alice.until(/^CANCEL/), '200 OK');
+  });
+});
+
+describe('two phones of a user that have one private Contact', () => {
+  const CONTACT = '<sip:alice@192.168.1.10:5060>';
+  const ELSEWHERE = '127.0.0.8';
+
+  test('both ring; one answers, and the other is told that the call was completed elsewhere', async () => {
+    const { carrier, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    await register(office, CONTACT);
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const [first, second] = await Promise.all([home.until(/^INVITE/), office.until(/^INVITE/)]);
+    for (const invite of [first, second]) expect(invite).toStartWith('INVITE sip:alice@192.168.1.10:5060 SIP/2.0');
+    home.respond(first, '180 Ringing');
+    office.respond(second, '200 OK', { body: sdp(), fields: `Contact: ${CONTACT}\r\n` });
+    await signals.until('leg.answered');
+    expect(field(await home.until(/^CANCEL/), 'Reason')).toBe('SIP;cause=200;text="Call completed elsewhere"');
+    home.respond(first, '487 Request Terminated');
+    leg.hangup();
+    office.respond(await office.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
+  test('ring once each where a node of the release before has bound one of them a second time', async () => {
+    const { carrier, devices, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    await register(office, CONTACT);
+    const [first, second] = devices.bound;
+    if (first === undefined || second === undefined) throw new Error('not bound');
+    devices.bound = [{ ...second, key: first.key }, second, { ...first, key: 'sip:alice@192.168.1.10:5060;sidetone-contact=3' }];
+    const { signals } = await carrier.dial({ to: 'sip:alice' });
+    for (const each of [home, office]) each.respond(await each.until(/^INVITE/), '486 Busy Here');
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy' });
+    await carrier.idle();
+    expect([...home.heard, ...office.heard].filter((message) => message.startsWith('INVITE'))).toEqual([]);
+  });
+
+  test('sign off each for itself, and a call with one is not taken to the other when that registers', async () => {
+    const { carrier, phone } = await open();
+    const [home, office] = [await phone('udp'), await phone('udp', ELSEWHERE)];
+    await register(home, CONTACT);
+    const { leg } = await answered(carrier, home, CONTACT);
+    await register(office, CONTACT);
+    leg.hangup();
+    home.respond(await home.until(/^BYE/), '200 OK');
+    await register(office, `${CONTACT};expires=0`);
+    const next = await answered(carrier, home, CONTACT);
+    expect(office.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    // The place in the table that the one has left is no way to the other's call.
+    await register(home, `${CONTACT};expires=0`);
+    await register(office, CONTACT);
+    next.leg.hangup();
+    home.respond(await home.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+});
+
+describe('a user with a contact that says nothing', () => {
+  const contactOf = (phone: RawPeer) => `<sip:alice@${phone.host}:${phone.port}>`;
+
+  /** Two phones of the user, one of which is silent. Both have been sent an INVITE. */
+  async function twoPhones() {
+    const clock = new VirtualClock();
+    const { carrier, phone } = await open({ clock });
+    const [silent, other] = [await phone('udp'), await phone('udp', '127.0.0.8')];
+    await register(silent, contactOf(silent));
+    await register(other, contactOf(other));
+    const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
+    const [unheard, invite] = await Promise.all([silent.until(/^INVITE/), other.until(/^INVITE/)]);
+    return { clock, carrier, silent, other, leg, signals, unheard, invite };
+  }
+
+  test('is busy five seconds after the INVITE where the other phone is, and not when the ringing times out', async () => {
+    const { clock, other, signals, invite } = await twoPhones();
+    other.respond(invite, '486 Busy Here');
+    await other.until(/^ACK/);
+    await clock.advance(DEVICE_SILENT_MS - 1);
+    expect(signals.types()).not.toContain('leg.ended');
+    await clock.advance(1);
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy', by: 'callee' });
+  });
+
+  test('is busy at once where the other phone refuses later', async () => {
+    const { clock, other, signals, invite } = await twoPhones();
+    other.respond(invite, '180 Ringing');
+    await signals.until('leg.ringing');
+    await clock.advance(2 * DEVICE_SILENT_MS);
+    other.respond(invite, '486 Busy Here');
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy', by: 'callee' });
+  });
+
+  test('rings on while a phone rings, and where nobody has refused', async () => {
+    const { clock, silent, other, leg, signals, unheard, invite } = await twoPhones();
+    silent.respond(unheard, '180 Ringing');
+    await signals.until('leg.ringing');
+    other.respond(invite, '486 Busy Here');
+    await other.until(/^ACK/);
+    await clock.advance(4 * DEVICE_SILENT_MS);
+    expect(signals.types()).not.toContain('leg.ended');
+    leg.hangup();
+    silent.respond(await silent.until(/^CANCEL/), '200 OK');
+  });
+});
+
+describe('a phone that has started anew', () => {
+  const OLD = '<sip:alice@192.168.1.10:5060>';
+
+  /** A phone in a call, which registers once more after it, with another Call-ID. */
+  async function restarted(clock: VirtualClock) {
+    const { carrier, phone } = await open({ clock });
+    const alice = await phone('udp');
+    await register(alice, OLD);
+    const { leg, signals, invite } = await answered(carrier, alice, OLD);
+    await register(alice, OLD);
+    return { alice, leg, signals, invite };
+  }
+
+  test('is asked whether it knows its call when two seconds pass without audio, and its call ends where it does not', async () => {
+    const clock = new VirtualClock();
+    const { alice, signals, invite } = await restarted(clock);
+    await clock.advance(DEVICE_RESTARTED_MS - 1);
+    expect(alice.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    await clock.advance(1);
+    const asked = await alice.until(/^INVITE/);
+    expect(field(asked, 'Call-ID')).toBe(field(invite, 'Call-ID'));
+    alice.respond(asked, '481 Call/Transaction Does Not Exist');
+    expect(await endOf(signals)).toMatchObject({ cause: 'timeout', description: 'The far end no longer knows the call' });
+  });
+
+  test('keeps its call where it knows it, and is not asked while it only renews its registration', async () => {
+    const clock = new VirtualClock();
+    const { alice, leg } = await restarted(clock);
+    await clock.advance(DEVICE_RESTARTED_MS);
+    const goesOn = async () => {
+      alice.respond(await alice.until(/^INVITE/), '200 OK', { body: sdp(), fields: `Contact: ${OLD}\r\n` });
+      await alice.until(/^ACK/);
+    };
+    await goesOn();
+    const renew = async (cseq: number) => {
+      const from = '<sip:alice@x>;tag=renewed';
+      const parts = { id: 'renewed', from, to: '<sip:alice@x>', contact: OLD, cseq };
+      alice.send(alice.request('REGISTER', parts));
+      const challenge = await alice.until(/^SIP\/2.0 401/);
+      const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'alice');
+      alice.send(alice.request('REGISTER', { ...parts, cseq: cseq + 1, fields }));
+      await alice.until(/^SIP\/2.0 200[\s\S]* REGISTER\r/);
+    };
+    await renew(1);
+    await clock.advance(DEVICE_RESTARTED_MS);
+    await goesOn();
+    await renew(3);
+    await clock.advance(10 * DEVICE_RESTARTED_MS);
+    expect(alice.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    leg.hangup();
+    alice.respond(await alice.until(/^BYE/), '200 OK');
   });
 });

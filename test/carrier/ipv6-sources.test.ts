@@ -38,6 +38,7 @@ function devicesOf(usernames: readonly string[]): Devices {
     now: () => (now += 1_000),
     isConnected: () => false,
     onMoved: () => {},
+    onRestarted: () => {},
     onBound: () => {},
   });
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { KnownAddresses } from '../../src/carrier/device/known-addresses.ts';
 import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
 
-const at = (host: string, uri: string, expiresAt = 1_000) => ({ transport: 'udp', uri, host, port: 5060, expiresAt }) as const;
+const at = (host: string, key: string, expiresAt = 1_000) => ({ transport: 'udp', key, host, port: 5060, expiresAt }) as const;
 
 test('An address is known until the last contact there expires, moves or is removed', () => {
   const known = new KnownAddresses();

@@ -237,6 +237,27 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
     await Promise.all([one.end(3), two.end(2)]);
   }, 30_000);
 
+  test('a far end that asks to connect its calls is told with the Session of the other one, on another node', async () => {
+    const [one, two] = await Promise.all([rawCall(0, 'asking'), rawCall(1, 'consulted')]);
+    const later = await rawCall(0, 'asking-later');
+    const [, ourTag] = /tag=([^;\r]+)/.exec(two.to) ?? [];
+    const asked = async ({ uuid, within, peer }: typeof one) => {
+      const told = () => receiver.of(uuid).filter(({ event }) => event === 'session.transfer.requested');
+      const before = told().length;
+      const replaces = encodeURIComponent(`consulted;from-tag=consulted;to-tag=${ourTag}`);
+      peer.send(within('REFER', 2, { fields: `Refer-To: <sip:x@x?Replaces=${replaces}>\r\n` }));
+      await receiver.until(() => told().length > before, 'session.transfer.requested');
+      return told().at(-1)?.body.to_session_uuid;
+    };
+    expect(await asked(one)).toBe(two.uuid);
+    // The event does not wait for a node that cannot be reached.
+    node(1).nats.set('blackhole');
+    const unknown = await asked(later);
+    node(1).nats.set('pass');
+    expect(unknown).toBeUndefined();
+    await Promise.all([one.end(3), two.end(2), later.end(3)]);
+  }, 30_000);
+
   test('a recording is heard while it grows, and fetched when it is finished, with ranges', async () => {
     const made = await post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true });
     expect(made.status).toBe(202);

@@ -46,6 +46,7 @@ test('Each change of a device is another version, also by a machine whose clock 
 
 describe('The contacts of a device', () => {
   const contact = (number: number): Binding => ({
+    key: `sip:c${number}@10.0.0.5`,
     uri: `sip:c${number}@10.0.0.5`,
     callId: 'one',
     cseq: number,
@@ -81,7 +82,7 @@ describe('The contacts of a device', () => {
       status: 200,
       bound: [],
       stored: [],
-      removed: bound.map(({ uri }) => uri),
+      removed: bound.map(({ key }) => key),
     }));
     expect(await behind.devices.bindings('dora')).toEqual([]);
   });
@@ -97,13 +98,31 @@ describe('The contacts of a device', () => {
     let held: readonly HeldBinding[] = [];
     await behind.devices.change(device('dora', 'a'), (bound) => {
       held = bound;
-      return { status: 200, bound: [], stored: [], removed: bound.map(({ uri }) => uri) };
+      return { status: 200, bound: [], stored: [], removed: bound.map(({ key }) => key) };
     });
     expect(held.map(({ instance, regId, holder }) => [instance, regId, holder])).toEqual([
       ['<urn:uuid:50>', 50, 'elsewhere'],
       ['<urn:uuid:51>', 51, 'here'],
       ['', 0, 'nobody'],
     ]);
+  });
+
+  test('that have one URI are kept beside each other, and each is removed by its key', async () => {
+    await ahead.store.devices.put(device('dora', 'a'));
+    const one = { ...contact(60), instance: '', regId: 0 };
+    const other = { ...one, key: `${one.uri};sidetone-contact=2`, host: '198.51.100.7' };
+    await store(ahead.store, [one]);
+    await store(behind, [other]);
+    expect(await behind.devices.bindings('dora')).toEqual([one, other]);
+    await store(behind, [{ ...other, cseq: 61 }]);
+    await ahead.store.devices.change(device('dora', 'a'), () => ({
+      status: 200,
+      bound: [other],
+      stored: [],
+      removed: [one.key],
+    }));
+    expect(await behind.devices.bindings('dora')).toEqual([{ ...other, cseq: 61 }]);
+    await behind.devices.change(device('dora', 'a'), () => ({ status: 200, bound: [], stored: [], removed: [other.key] }));
   });
 
   test('go when its password changes, and no REGISTER that the old one let in binds another', async () => {

@@ -27,6 +27,7 @@ import { DigestServer, digestSecrets } from '../../src/sip/message/digest-server
 import { StreamFraming } from '../../src/sip/message/framing.ts';
 import { withSessionDescription } from '../../src/sip/message/multipart.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
+import { replacesOf } from '../../src/sip/message/replaces.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia } from '../../src/sip/message/via.ts';
 import { messageFacts, redactor } from '../../src/sip/redaction.ts';
@@ -61,6 +62,8 @@ const SIP_WORDS = [
   '\r\n ',
   '<sip:',
   ';tag=',
+  '?Replaces=',
+  '%3Bto-tag%3D',
   'z9hG4bK',
   '"',
   '\\"',
@@ -79,11 +82,15 @@ function readSip(bytes: Uint8Array): string {
   const { message } = parsed;
   const { headers } = message;
   const addresses = ['from', 'to', 'contact', 'refer-to', 'p-asserted-identity'].flatMap((name) => headers.fields(name));
-  for (const value of addresses) parseUri(parseNameAddress(value)?.uri ?? value);
+  const replaced = addresses.map((value) => {
+    const { uri } = parseNameAddress(value) ?? { uri: value };
+    parseUri(uri);
+    return replacesOf(uri)?.callId ?? '';
+  });
   const vias = headers.fields('via').map((value) => parseVia(value)?.host);
   const body = withSessionDescription(message).body.length;
   const registered = 'method' in message ? Object.keys(register(message, [], PEER, 0)).join() : challengesOf(message).length;
-  return `${'method' in message ? message.method : message.status} ${vias.length} ${body} ${registered}`;
+  return `${'method' in message ? message.method : message.status} ${vias.length} ${body} ${registered} ${replaced.join('')}`;
 }
 
 /** Reads a stream by what a parser gives for each piece and at the end. */

@@ -223,6 +223,7 @@ describe('the operator API', () => {
     const { store } = platform.testStore;
     const binding = {
       uri: 'sip:alice@10.0.0.5',
+      key: 'sip:alice@10.0.0.5',
       callId: 'one',
       cseq: 7,
       transport: 'udp',

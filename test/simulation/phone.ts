@@ -189,6 +189,7 @@ export class Phone extends FarEnd {
       trunk: TRUNK.name,
       permits: () => true,
       replacement: () => (this.isUp && !this.isOver ? '<sip:far@end.invalid?Replaces=1>' : undefined),
+      isNamedBy: () => false,
       transfer: () => this.#transfer(),
     };
   }

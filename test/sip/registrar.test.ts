@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
-import { type Binding, contactField, register } from '../../src/sip/registrar.ts';
+import { type Binding, contactFields, register } from '../../src/sip/registrar.ts';
 
 const SOURCE: Peer = { transport: 'udp', host: '203.0.113.5', port: 40_000, flow: 1 };
 const NOW = 1_000_000;
@@ -27,10 +27,14 @@ function after(bindings: readonly Binding[], ...given: Parameters<typeof request
   return outcome.bound;
 }
 
+/** The Contacts of an answer that tells these, which none of its request changed. */
+const fieldsOf = (bound: readonly Binding[]) => contactFields({ bound, stored: [], removed: [] }, NOW).map(([, value]) => value);
+
 describe('a REGISTER', () => {
   test('binds a contact to the address that it came from, for as long as was asked, an hour at most', () => {
     const [bound] = after([], ['<sip:alice@10.0.0.5:5060>;expires=120']);
     expect(bound).toEqual({
+      key: 'sip:alice@10.0.0.5:5060',
       uri: 'sip:alice@10.0.0.5:5060',
       callId: 'one',
       cseq: 1,
@@ -67,7 +71,7 @@ describe('a REGISTER', () => {
     expect(after(two, ['<sip:a@h>;expires=0'], { cseq: 3 }).map(({ uri }) => uri)).toEqual(['sip:b@h']);
     expect(after(two, ['*'], { cseq: 3, expires: '0' })).toEqual([]);
     expect(after(two, [])).toEqual(two);
-    expect(contactField(two[0] as Binding, NOW + 600_000)).toEqual(['contact', '<sip:a@h>;expires=3000']);
+    expect(fieldsOf(two)).toEqual(['<sip:a@h>;expires=3600', '<sip:b@h>;expires=3600']);
   });
 
   test('that gives a contact twice binds it once: the last counts', () => {
@@ -77,7 +81,7 @@ describe('a REGISTER', () => {
     const back = register(request(['<sip:a@h>;expires=0', '<sip:a@h>;expires=120']), [], SOURCE, NOW);
     expect(back).toMatchObject({ stored: [{ uri: 'sip:a@h' }], removed: [] });
     const gone = register(request(['<sip:a@h>;expires=120', '<sip:a@h>;expires=0']), [], SOURCE, NOW);
-    expect(gone).toMatchObject({ bound: [], stored: [], removed: ['sip:a@h'] });
+    expect(gone).toMatchObject({ bound: [], stored: [], removed: [] });
   });
 
   test('names a contact whatever the case of its host, and binds no URI headers', () => {
@@ -119,7 +123,7 @@ describe('a REGISTER', () => {
   test('keeps one binding for each way to a device that numbers them, and shows both names in the answer', () => {
     const two = after(after([], [`<sip:a@h:1>${A};reg-id=1`]), [`<sip:a@h:2>${A};reg-id=2`], { cseq: 2 });
     expect(urisAfter(two, [`<sip:a@h:3>${A};reg-id=1`], { cseq: 3 })).toEqual(['sip:a@h:2', 'sip:a@h:3']);
-    expect(contactField(two[1] as Binding, NOW)[1]).toBe(`<sip:a@h:2>;expires=3600${A};reg-id=2`);
+    expect(fieldsOf(two)[1]).toBe(`<sip:a@h:2>;expires=3600${A};reg-id=2`);
     expect(after([], [`<sip:a@h>${A};reg-id=9999999999`])[0]).toMatchObject({ regId: 0 });
   });
 
@@ -173,8 +177,10 @@ describe('a REGISTER', () => {
         for (const [i, contacts] of requests.entries()) {
           const now = NOW + i * 30_000;
           const values = contacts.map(({ user, expires, name }) => `<sip:${user}@h>;expires=${expires}${name}`);
-          const outcome = register(request(values, { cseq: i + 1 }), bound, SOURCE, now);
-          if (outcome.status === 200) bound = [...new Map(outcome.bound.map((each) => [each.uri, each])).values()];
+          const host = `203.0.113.${i % 3}`;
+          const outcome = register(request(values, { cseq: i + 1, callId: `boot ${i % 5}` }), bound, { ...SOURCE, host }, now);
+          if (outcome.status === 200) bound = outcome.bound;
+          expect(new Set(bound.map(({ key }) => key)).size).toBe(bound.length);
           const names = bound.filter(({ instance }) => instance !== '').map(({ instance, regId }) => `${instance} ${regId}`);
           expect(new Set(names).size).toBe(names.length);
           expect(bound.length).toBeLessThanOrEqual(DEVICE_CONTACTS_MAX);
@@ -182,5 +188,113 @@ describe('a REGISTER', () => {
         }
       }),
     );
+  });
+});
+
+describe('two phones with one private Contact', () => {
+  const CONTACT = '<sip:alice@192.168.1.10:5060>';
+  const URI = 'sip:alice@192.168.1.10:5060';
+  const [HOME, OFFICE, MOBILE] = ['203.0.113.5', '198.51.100.7', '192.0.2.9'];
+
+  /** A registrar of one user. `from` sends a REGISTER, and tells the Contacts of its answer, or its status. */
+  function registrar() {
+    let bound: readonly Binding[] = [];
+    let cseq = 0;
+    let now = NOW;
+    return {
+      wait: (ms: number) => {
+        now += ms;
+      },
+      from: (host: string, callId: string, contact = CONTACT, port = 40_000) => {
+        const outcome = register(request([contact], { callId, cseq: ++cseq }), bound, { ...SOURCE, host, port }, now);
+        if (outcome.status !== 200) return outcome.status;
+        bound = outcome.bound;
+        return contactFields(outcome, now).map(([, value]) => value);
+      },
+      places: () => bound.filter(({ expiresAt }) => expiresAt > now).map(({ key, host, port }) => `${key} ${host}:${port}`),
+      uris: () => new Set(bound.map(({ uri }) => uri)),
+    };
+  }
+  const home = `${URI} ${HOME}:40000`;
+  const office = `${URI};sidetone-contact=2 ${OFFICE}:40000`;
+
+  test('are both bound, and reached by their own Contact', () => {
+    const alice = registrar();
+    alice.from(HOME, 'one');
+    // It finds its own Contact in the answer, once.
+    expect(alice.from(OFFICE, 'two', `${CONTACT};expires=120`)).toEqual([`<${URI}>;expires=120`]);
+    expect(alice.places()).toEqual([home, office]);
+    for (let refresh = 0; refresh < 3; refresh++) {
+      alice.wait(60_000);
+      alice.from(OFFICE, 'two', `${CONTACT};expires=120`);
+      alice.from(HOME, 'one');
+    }
+    expect(alice.places().toSorted()).toEqual([home, office]);
+    expect([...alice.uris()]).toEqual([URI]);
+  });
+
+  test('sign off for themselves alone, and see nothing of the other then', () => {
+    const alice = registrar();
+    alice.from(HOME, 'one');
+    alice.from(OFFICE, 'two');
+    expect(alice.from(OFFICE, 'two', `${CONTACT};expires=0`)).toEqual([]);
+    expect(alice.places()).toEqual([home]);
+    // A phone that starts signs off first, in case that it was cut off before.
+    alice.from(OFFICE, 'three', `${CONTACT};expires=0`);
+    expect(alice.places()).toEqual([home]);
+    alice.from(OFFICE, 'three');
+    alice.from(HOME, 'one', `${CONTACT};expires=0`);
+    expect(alice.places()).toEqual([office]);
+    // The first one comes back, and takes the place that is free.
+    alice.from(HOME, 'four');
+    expect(alice.places().toSorted()).toEqual([home, office]);
+  });
+
+  test('keep their bindings when their NAT takes another port or address, or they start anew behind the same one', () => {
+    const alice = registrar();
+    alice.from(HOME, 'one');
+    alice.from(OFFICE, 'two');
+    alice.from(HOME, 'one', CONTACT, 41_000);
+    alice.from(MOBILE, 'two');
+    expect(alice.places()).toEqual([`${URI} ${HOME}:41000`, `${URI};sidetone-contact=2 ${MOBILE}:40000`]);
+    alice.from(HOME, 'restarted', CONTACT, 42_000);
+    expect(alice.places().toSorted()).toEqual([`${URI} ${HOME}:42000`, `${URI};sidetone-contact=2 ${MOBILE}:40000`]);
+    // One that starts anew at another address leaves the old binding, until that expires.
+    alice.wait(1_800_000);
+    alice.from(OFFICE, 'restarted again');
+    expect(alice.places()).toHaveLength(3);
+    alice.wait(1_800_000);
+    expect(alice.places()).toEqual([`${URI};sidetone-contact=3 ${OFFICE}:40000`]);
+  });
+
+  test('are told apart by their names, and a name of its own is followed wherever the phone goes', () => {
+    const alice = registrar();
+    const [one, two] = ['a', 'b'].map((name) => `${CONTACT};+sip.instance="<urn:uuid:${name}>"`);
+    alice.from(HOME, 'one', one);
+    alice.from(OFFICE, 'two', two);
+    expect(alice.places()).toEqual([home, office]);
+    alice.from(MOBILE, 'restarted', one);
+    expect(alice.places()).toEqual([office, `${URI} ${MOBILE}:40000`]);
+    // A phone that was reset has another name at the same place.
+    alice.from(MOBILE, 'reset', `${CONTACT};+sip.instance="<urn:uuid:c>"`);
+    expect(alice.places()).toEqual([office, `${URI} ${MOBILE}:40000`]);
+  });
+
+  test('that is one phone without a name, at more addresses than a user may have contacts, is bound at the last ones', () => {
+    const alice = registrar();
+    for (let i = 0; i < 2 * DEVICE_CONTACTS_MAX; i++) {
+      alice.wait(1_000);
+      expect(alice.from(`203.0.113.${i}`, `boot ${i}`)).toEqual([`<${URI}>;expires=3600`]);
+    }
+    expect(alice.places()).toHaveLength(DEVICE_CONTACTS_MAX);
+    expect(alice.places().at(-1)).toContain(`203.0.113.${2 * DEVICE_CONTACTS_MAX - 1}:`);
+  });
+
+  test('that a node of a release before has told with their marks take these back', () => {
+    const alice = registrar();
+    alice.from(HOME, 'one');
+    alice.from(OFFICE, 'two');
+    alice.from(OFFICE, 'two', `<${URI};sidetone-contact=2>;expires=0`);
+    expect(alice.places()).toEqual([home]);
   });
 });

@@ -143,8 +143,99 @@ describe('call control', () => {
     const { uuid, within } = await call('asked');
     peer.send(within('REFER', 2, { fields: 'Refer-To: <sip:+15550111@x>\r\n' }));
     await peer.until(/^SIP\/2.0 202/);
-    expect((await receiver.event('session.transfer.requested', uuid)).body).toMatchObject({ target: 'sip:+15550111@x' });
+    const { body } = await receiver.event('session.transfer.requested', uuid);
+    expect([body.target, 'to_session_uuid' in body]).toEqual(['sip:+15550111@x', false]);
     peer.send(within('BYE', 3));
     await receiver.event('session.ended', uuid);
+  }, 40_000);
+
+  /** Asks in a call to be connected with the far end of another one. Resolves with what the application is told. */
+  async function ask(one: { readonly uuid: string; readonly refer: (referTo: string) => void }, referTo: string) {
+    const asked = () => receiver.of(one.uuid).filter(({ event }) => event === 'session.transfer.requested');
+    const before = asked().length;
+    one.refer(referTo);
+    await receiver.until(() => asked().length > before, 'session.transfer.requested');
+    expect(asked().at(-1)?.body.target).toBe(referTo);
+    return asked().at(-1)?.body.to_session_uuid;
+  }
+
+  test('A far end with two calls that asks to connect them is told with the Session of the other one', async () => {
+    const [one, two] = [await call('customer'), await call('consulted')];
+    const tagOf = (each: typeof one) => /tag=([^;\r]*)/.exec(field(each.within('OPTIONS', 1), 'To'))?.[1] ?? '';
+    const referTo = `sip:+15550111@x?Replaces=${encodeURIComponent(`consulted;to-tag=${tagOf(two)};from-tag=consulted`)}`;
+    const refer = (to: string) => peer.send(one.within('REFER', 2, { fields: `Refer-To: <${to}>\r\n` }));
+    expect(await ask({ uuid: one.uuid, refer }, referTo)).toBe(two.uuid);
+    peer.respond(await peer.until(/^NOTIFY [\s\S]*100 Trying/), '200 OK');
+    // The application has connected the others: the two calls of this far end are over, and it is told that it is done.
+    for (const each of [one, two]) expect((await platform.api(app, 'DELETE', `/v1/sessions/${each.uuid}`)).status).toBe(202);
+    const done = await peer.until(/^NOTIFY /);
+    expect([field(done, 'Subscription-State'), bodyOf(done)]).toEqual(['terminated;reason=noresource', 'SIP/2.0 200 OK\r\n']);
+    peer.respond(done, '200 OK');
+    for (const id of ['customer', 'consulted'])
+      peer.respond(await peer.until(new RegExp(`^BYE [\\s\\S]*Call-ID: ${id}\r`)), '200 OK');
+    for (const each of [one, two]) await receiver.event('session.ended', each.uuid);
+  }, 40_000);
+
+  test('No Session is told where the call to be connected is its own, unknown, over or of another application', async () => {
+    const others = new Receiver();
+    const other = await platform.application(others.url, '+15550003');
+    platform.answerEveryCall(other, others);
+    const foreign = peer.request('INVITE', { id: 'foreign', number: '+15550003', body: sdp() });
+    peer.send(foreign);
+    const foreignTo = field(await peer.until(/^SIP\/2.0 200[\s\S]* INVITE\r/), 'To');
+    peer.send(peer.request('ACK', { id: 'foreign', number: '+15550003', to: foreignTo }));
+    const { body: itself } = await others.event('session.answered');
+    // One that rings: its dialog is known by the 180.
+    const ringing = peer.request('INVITE', { id: 'ringing', body: sdp() });
+    peer.send(ringing);
+    const ringingTo = field(await peer.until(/^SIP\/2.0 180[\s\S]*Call-ID: ringing\r/), 'To');
+    const rings = receiver.events.findLast(({ event }) => event === 'session.created')?.body.session_uuid;
+    const tagOf = (to: string) => /tag=([^;\r]*)/.exec(to)?.[1] ?? '';
+    const naming = (id: string, to: string, more = '') =>
+      `sip:x@x?Replaces=${encodeURIComponent(`${id};from-tag=${id};to-tag=${tagOf(to)}${more}`)}`;
+    const [up, over] = [await call('up'), await call('over')];
+    const ofTag = (each: typeof up) => field(each.within('OPTIONS', 1), 'To');
+    peer.send(over.within('BYE', 2));
+    await receiver.event('session.ended', over.uuid);
+    const told: unknown[] = [];
+    const wanted = [
+      naming('foreign', foreignTo),
+      naming('ringing', ringingTo, ';early-only'),
+      naming('ringing', ringingTo),
+      naming('ringing', `${ringingTo}0`),
+      'sip:x@x?Replaces=%E0%3Bto-tag%3D1%3Bfrom-tag%3D2',
+      naming('up', ofTag(up), ';early-only'),
+      naming('over', ofTag(over)),
+      'own',
+    ];
+    for (const [at, uri] of wanted.entries()) {
+      const one = await call(`asks${at}`);
+      const referTo = uri === 'own' ? naming(`asks${at}`, ofTag(one)) : uri;
+      const refer = (to: string) => peer.send(one.within('REFER', 2, { fields: `Refer-To: <${to}>\r\n` }));
+      told.push(await ask({ uuid: one.uuid, refer }, referTo));
+      peer.send(one.within('BYE', 3));
+      await receiver.event('session.ended', one.uuid);
+    }
+    expect(told).toEqual([undefined, rings, rings, ...Array(5).fill(undefined)]);
+    peer.send(up.within('BYE', 2));
+    await receiver.event('session.ended', up.uuid);
+    peer.send(
+      ringing
+        .replace('INVITE sip', 'CANCEL sip')
+        .replace('1 INVITE', '1 CANCEL')
+        .replace(/Content-Type[\s\S]*/, '\r\n'),
+    );
+    await receiver.event('session.ended', String(rings));
+    peer.send(peer.request('BYE', { id: 'foreign', number: '+15550003', to: foreignTo, cseq: 2 }));
+    await others.event('session.ended', String(itself.session_uuid));
+    await others.stop();
+  }, 60_000);
+
+  test('An INVITE that has to take another call over (Replaces) is 420, and Supported does not name it', async () => {
+    const Replaces = 'Replaces: nobody;to-tag=1;from-tag=2\r\n';
+    peer.send(peer.request('INVITE', { id: 'pickup', body: sdp(), fields: `${Replaces}Require: replaces\r\n` }));
+    expect(field(await peer.until(/^SIP\/2.0 420/), 'Unsupported')).toBe('replaces');
+    peer.send(peer.request('OPTIONS', { id: 'options' }));
+    expect(field(await peer.until(/^SIP\/2.0 200[\s\S]* OPTIONS\r/), 'Supported')).not.toContain('replaces');
   }, 40_000);
 });

@@ -940,6 +940,8 @@ export type SessionTransferRequestedEvent = {
   readonly session_uuid: string;
   /** A URI, as it was sent. */
   readonly target: string;
+  /** The live Session of your application that the far end wants to be connected with, where it has two calls with the platform (Replaces in `target`). Absent otherwise. */
+  readonly to_session_uuid?: string;
   /** The `client_state` of the command or token that began the Session. Absent when it had none. */
   readonly client_state?: string;
   /** Only in a sample that was asked for (`sidetone trigger`). */

@@ -10,6 +10,7 @@ import type { LegAudio } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
 import type { CallSnapshot } from '../../sip/call/snapshot.ts';
+import type { Replaces } from '../../sip/message/replaces.ts';
 
 export type { LegEnd, LegSignal };
 
@@ -109,6 +110,8 @@ export interface LegTransfers {
   permits(uri: string): boolean;
   /** The Refer-To that makes another call take the place of this one. Undefined while it is not up. */
   replacement(): string | undefined;
+  /** Tells whether a Replaces names the call of this leg, from when it rings to its end. */
+  isNamedBy(replaces: Replaces): boolean;
   /** Asks the far end to call a number, a SIP URI or a Refer-To in our place. `leg.transfer` follows. */
   transfer(target: TransferTarget): void;
 }

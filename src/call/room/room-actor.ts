@@ -30,7 +30,17 @@ import { roomIsMoving } from './room-moving.ts';
 export interface RoomEnvironment
   extends Omit<
     ActorEnvironment,
-    'onEnded' | 'mediaRoom' | 'audioOf' | 'away' | 'onMembership' | 'onSeated' | 'onNews' | 'history' | 'keepsCalls' | 'payments'
+    | 'onEnded'
+    | 'mediaRoom'
+    | 'audioOf'
+    | 'away'
+    | 'onMembership'
+    | 'onSeated'
+    | 'onNews'
+    | 'named'
+    | 'history'
+    | 'keepsCalls'
+    | 'payments'
   > {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;

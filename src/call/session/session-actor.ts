@@ -21,6 +21,7 @@ import { nextDeadline, type SessionState } from '../../machine/session/session.t
 import { step } from '../../machine/session/step.ts';
 import type { LegAudio, MediaEngine, MediaRoom, Playlist, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Leg, LegSnapshot, RoomNews } from '../ports/leg.ts';
 import type { SeatsAway } from '../ports/room-peers.ts';
@@ -54,6 +55,8 @@ export interface ActorEnvironment {
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   /** Something happened to a Session that bots may hear of: those in its Room, if it is in one, and its own. */
   onNews(sessionUuid: string, roomId: string | undefined, news: RoomNews): void;
+  /** The Session whose call the far end of another one of the application wants to be connected with. */
+  named(appUuid: string, sessionUuid: string, replaces: Replaces): Promise<string | undefined>;
   /** The timelines of calls. */
   readonly history: HistorySink;
   /** Calls are stored so that another node can go on with them (CALL_TAKEOVER). */
@@ -238,10 +241,19 @@ export class SessionActor {
     return this.#mailbox.ask({ type: 'command', command, operationUuid }, { context, answer, playlist });
   }
 
+  /** Finds the Session that a transfer of the far end is to. What follows waits, so that it is told in order. */
+  async #resolved(input: SessionInput): Promise<SessionInput> {
+    if (input.type !== 'leg.transfer_requested' || input.replaces === undefined) return input;
+    const { appUuid, sessionUuid } = this.#state;
+    const toSessionUuid = await this.#environment.named(appUuid, sessionUuid, input.replaces);
+    return toSessionUuid === undefined ? input : { ...input, toSessionUuid };
+  }
+
   async #take(envelope: Envelope<SessionInput>): Promise<void> {
     if (envelope.input.type === 'hand_over') return await this.#handOver();
+    const input = envelope.input.type === 'leg.transfer_requested' ? await this.#resolved(envelope.input) : envelope.input;
     const now = this.#environment.clock.now();
-    const next = step(this.#state, envelope.input, now);
+    const next = step(this.#state, input, now);
     if (next.refused !== undefined) {
       refuse(envelope, next.refused);
       return;

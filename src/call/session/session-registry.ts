@@ -17,6 +17,7 @@ import { runningOf } from '../../machine/session/operation/running.ts';
 import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Replaces } from '../../sip/message/replaces.ts';
 import { Adoption } from '../adoption.ts';
 import { LiveSessions } from '../live-sessions.ts';
 import { isDevice } from '../ports/devices.ts';
@@ -110,7 +111,7 @@ export class SessionRegistry implements Sessions {
       takeUp: () => this.recover(),
     });
     this.#audio = new AudioCommands(options);
-    this.#transfers = new Transfers((sessionUuid) => this.find(sessionUuid), options.elsewhere);
+    this.#transfers = new Transfers(this.#actors, options.elsewhere);
     this.#bots = new Bots({
       clock: options.clock,
       tokens: options.tokens,
@@ -134,6 +135,7 @@ export class SessionRegistry implements Sessions {
       audioOf: (sessionUuid, roomId) => this.find(sessionUuid)?.audio ?? this.#rooms?.guestAudio(roomId, sessionUuid),
       away: () => this.#rooms?.span,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
+      named: (...dialog) => this.#transfers.requested(...dialog),
       onSeated: (sessionUuid, roomId) => this.#rooms?.onSeated(sessionUuid, roomId),
       onNews: (sessionUuid, roomId, news) => {
         this.#bots.tell(sessionUuid, roomId, news);
@@ -349,6 +351,8 @@ export class SessionRegistry implements Sessions {
 
   readonly replacement = (appUuid: string, sessionUuid: string): Replacement | undefined =>
     this.#transfers.replacement(appUuid, sessionUuid);
+
+  readonly named = (appUuid: string, replaces: Replaces): string | undefined => this.#transfers.named(appUuid, replaces);
 
   isHere(sessionUuid: string): boolean {
     return this.#actors.has(sessionUuid);

@@ -33,7 +33,7 @@ export class DeviceDial {
       legOptions(() => '127.0.0.1', undefined),
       {
         order,
-        contacts: async () => (await directory.bindings(username)).filter(({ expiresAt }) => expiresAt > now()),
+        contacts: async () => onceAtEachPlace((await directory.bindings(username)).filter(({ expiresAt }) => expiresAt > now())),
         options: (contacts) => {
           const [first] = contacts;
           // Keys are given away over TLS only; the other contacts are offered the same ports in clear.
@@ -47,4 +47,13 @@ export class DeviceDial {
     );
     return { leg };
   }
+}
+
+/**
+ * A phone is rung once by one URI at one place. It is bound twice so after a node of the release before has taken its
+ * REGISTER, which knows no keys.
+ */
+function onceAtEachPlace(bindings: readonly Binding[]): readonly Binding[] {
+  const nameOf = ({ uri, transport, host, port }: Binding) => `${uri} ${transport} ${host} ${port}`;
+  return [...new Map(bindings.map((binding) => [nameOf(binding), binding])).values()];
 }

@@ -1,11 +1,13 @@
 /**
  * The leg of a call to a device user: an INVITE to each of its contacts at once (a fork, RFC 3261 §16.6 as a proxy does
  * it). The first that answers with audio that can be used has the call, and the others are cancelled; so are they when
- * one declines for all (6xx, §16.7). All of them are offered the same ports, so what is heard before the answer is
- * nobody's: there is no early media. A contact over TLS is offered encrypted audio, and rung once more in clear where
- * it refuses that; the others are offered clear audio at once.
+ * one declines for all (6xx, §16.7). Where all that have said anything have refused, the rest is given five seconds.
+ * All of them are offered the same ports, so what is heard before the answer is nobody's: there is no early media. A
+ * contact over TLS is offered encrypted audio, and rung once more in clear where it refuses that; the others are
+ * offered clear audio at once.
  */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
+import { DEVICE_SILENT_MS } from '../../limits.ts';
 import type { Negotiation } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
@@ -33,6 +35,9 @@ const ELSEWHERE = 'SIP;cause=200;text="Call completed elsewhere"';
 /** How much an end tells of why nobody answered: a device where someone refused says more than one that is off. */
 const TELLING: readonly LegEnd['cause'][] = ['rejected', 'busy', 'timeout', 'not_answered'];
 
+/** Whether an end is the word of a person, or of a phone that is in use. */
+const isRefusal = ({ cause }: LegEnd): boolean => cause === 'rejected' || cause === 'busy';
+
 interface DeviceDial {
   readonly order: DialOptions;
   /** The contacts that are bound now. */
@@ -56,6 +61,10 @@ interface Fork {
    * 3261 §13.2.1).
    */
   readonly descriptions: Map<string, Uint8Array>;
+  /** When the INVITE was sent, in milliseconds. */
+  readonly since: number;
+  /** Whether anything has come back. */
+  isHeard: boolean;
 }
 
 export class DeviceLeg extends DialledLeg {
@@ -161,7 +170,7 @@ export class DeviceLeg extends DialledLeg {
         this.#ends.push({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
         return;
       }
-      this.#forks.set(call, { contact, negotiation, clear, descriptions: new Map() });
+      this.#forks.set(call, { contact, negotiation, clear, descriptions: new Map(), since: now, isHeard: false });
       this.options.driver.listen(call, (event) => this.#take(call, event));
     });
   }
@@ -173,6 +182,7 @@ export class DeviceLeg extends DialledLeg {
     }
     const fork = this.#forks.get(call);
     if (fork === undefined) return;
+    fork.isHeard = true;
     switch (event.type) {
       case 'progress':
         fork.descriptions.set(event.fork, event.body);
@@ -242,9 +252,29 @@ export class DeviceLeg extends DialledLeg {
 
   /** Ends the call when no device rings any more. */
   #settle(): void {
-    if (this.over || this.call !== undefined || this.#forks.size > 0) return;
+    if (this.over || this.call !== undefined) return;
+    if (this.#forks.size > 0) {
+      this.#doubtSilent();
+      return;
+    }
     const told = TELLING.map((cause) => this.#ends.find((end) => end.cause === cause)).find((end) => end !== undefined);
     this.end(told ?? this.#ends[0] ?? UNREGISTERED);
+  }
+
+  /**
+   * Somebody is there and has refused: contacts that say nothing at all, of phones that are off or have started anew
+   * elsewhere, do not keep the caller waiting until the ringing times out.
+   */
+  #doubtSilent(): void {
+    const forks = [...this.#forks.values()];
+    if (!this.#ends.some(isRefusal) || forks.some(({ isHeard }) => isHeard)) return;
+    const left = Math.max(...forks.map(({ since }) => since)) + DEVICE_SILENT_MS - this.options.driver.now;
+    if (left > 0) {
+      this.options.wait(left, () => this.#settle());
+      return;
+    }
+    this.#cancelForks('');
+    this.#settle();
   }
 
   #cancelForks(reason: string): void {

@@ -23,7 +23,7 @@ import { type DigestSecrets, DigestServer } from '../../sip/message/digest-serve
 import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
-import { type Binding, contactField, type HeldBinding, type RegisterOutcome, register } from '../../sip/registrar.ts';
+import { type Binding, contactFields, type HeldBinding, type RegisterOutcome, register } from '../../sip/registrar.ts';
 import { sourceOf } from '../../sip/source.ts';
 import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
@@ -82,7 +82,9 @@ interface DevicesOptions {
   isConnected(binding: Binding): boolean;
   /** A contact that was reached at one place is reached at another one. */
   onMoved(from: Place, to: Peer): void;
-  /** The contacts of a user have changed. */
+  /** A user registers from there as after a restart. */
+  onRestarted(place: Place, username: string): void;
+  /** The contacts of a user have changed. `removed` are keys. */
   onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
 }
 
@@ -121,7 +123,7 @@ export class Devices {
     this.#known.learn(username, binding);
   }
 
-  /** No contact of a user is bound any more. The URIs of those that were are returned. */
+  /** No contact of a user is bound any more. The keys of those that were are returned. */
   forget(username: string): readonly string[] {
     return this.#known.forgetUser(username);
   }
@@ -205,21 +207,21 @@ export class Devices {
       // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself.
       const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
       const bound = bindings.filter((binding) => !isGone(binding));
-      const removed = bindings.filter(isGone).map(({ uri }) => uri);
+      const removed = bindings.filter(isGone).map(({ key }) => key);
       return { status: 200, bound, stored: [], removed };
     });
     if (outcome.status === 200) this.#changed(username, [], outcome.removed);
   }
 
   #changed(username: string, stored: readonly Binding[], removed: readonly string[]): void {
-    for (const uri of removed) this.#known.forget(username, uri);
+    for (const key of removed) this.#known.forget(username, key);
     for (const binding of stored) {
       this.learn(username, binding);
-      const before = this.#places.learn(username, binding);
-      if (before === undefined) continue;
+      const { moved, hasRestarted } = this.#places.learn(username, binding);
       // Its calls are where it was, or at its Contact since the connection there broke.
-      for (const from of [before, contactPeerOf({ ...binding, ...before })])
+      for (const from of moved === undefined ? [] : [moved, contactPeerOf({ ...binding, ...moved })])
         if (from !== undefined) this.#options.onMoved(from, peerOf(binding));
+      if (hasRestarted) this.#options.onRestarted(binding, username);
     }
     this.#options.onBound(username, stored, removed);
   }
@@ -242,11 +244,10 @@ export class Devices {
       respond(() => transaction.send(response));
       return;
     }
-    const { stored, removed, bound } = outcome;
-    this.#changed(username, stored, removed);
+    this.#changed(username, outcome.stored, outcome.removed);
     respond((now) => {
       const response = transaction.make(200);
-      for (const binding of bound) response.headers.add(...contactField(binding, now));
+      for (const [name, value] of contactFields(outcome, now)) response.headers.add(name, value);
       transaction.send(response);
     });
   }

@@ -30,15 +30,15 @@ export class KeepAlive {
 
   /** Keeps a contact while it is bound, where it is behind NAT: its packets come from another address than it names. */
   keep(username: string, binding: Binding): void {
-    const key = keyOf(username, binding.uri);
+    const key = nameOf(username, binding.key);
     this.#kept.delete(key);
     if (binding.transport !== 'udp' || plainHost(parseUri(binding.uri)?.host ?? '') === binding.host) return;
     this.#kept.set(key, { peer: peerOf(binding), until: binding.expiresAt });
     this.#cancel ??= this.#clock.at(this.#clock.now() + DEVICE_KEEPALIVE_MS, () => this.#round([...this.#kept]));
   }
 
-  forget(username: string, uri: string): void {
-    this.#kept.delete(keyOf(username, uri));
+  forget(username: string, key: string): void {
+    this.#kept.delete(nameOf(username, key));
   }
 
   close(): void {
@@ -59,4 +59,4 @@ export class KeepAlive {
   }
 }
 
-const keyOf = (username: string, uri: string): string => `${username} ${uri}`;
+const nameOf = (username: string, key: string): string => `${username} ${key}`;

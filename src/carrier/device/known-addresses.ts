@@ -6,17 +6,17 @@ import type { Binding } from '../../sip/registrar.ts';
 type Place = Pick<Binding, 'transport' | 'host' | 'port' | 'expiresAt'>;
 
 export class KnownAddresses {
-  /** The contacts of each user by their URIs. Users and contacts that registered longest ago come first. */
+  /** The contacts of each user by their keys. Users and contacts that registered longest ago come first. */
   readonly #users = new Map<string, Map<string, Place>>();
   /** The users at each address, and until when they count, in milliseconds. */
   readonly #hosts = new Map<string, Map<string, number>>();
 
   /** A contact of a user is bound. */
-  learn(username: string, { uri, transport, host, port, expiresAt }: Place & Pick<Binding, 'uri'>): void {
+  learn(username: string, { key, transport, host, port, expiresAt }: Place & Pick<Binding, 'key'>): void {
     const contacts = this.#users.get(username) ?? new Map<string, Place>();
-    const before = contacts.get(uri);
-    contacts.delete(uri);
-    contacts.set(uri, { transport, host, port, expiresAt });
+    const before = contacts.get(key);
+    contacts.delete(key);
+    contacts.set(key, { transport, host, port, expiresAt });
     this.#users.delete(username);
     this.#users.set(username, contacts);
     if (before !== undefined) this.#settle(username, before.host);
@@ -30,20 +30,20 @@ export class KnownAddresses {
   }
 
   /** A contact of a user is bound no more. */
-  forget(username: string, uri: string): void {
+  forget(username: string, key: string): void {
     const contacts = this.#users.get(username);
-    const contact = contacts?.get(uri);
+    const contact = contacts?.get(key);
     if (contacts === undefined || contact === undefined) return;
-    contacts.delete(uri);
+    contacts.delete(key);
     if (contacts.size === 0) this.#users.delete(username);
     this.#settle(username, contact.host);
   }
 
-  /** No contact of a user is bound any more. The URIs of those that were are returned. */
+  /** No contact of a user is bound any more. The keys of those that were are returned. */
   forgetUser(username: string): readonly string[] {
-    const uris = [...(this.#users.get(username)?.keys() ?? [])];
-    for (const uri of uris) this.forget(username, uri);
-    return uris;
+    const keys = [...(this.#users.get(username)?.keys() ?? [])];
+    for (const key of keys) this.forget(username, key);
+    return keys;
   }
 
   /** Whether any user is registered from an address. */

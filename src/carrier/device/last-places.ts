@@ -7,18 +7,24 @@ import { isAt, type Place } from '../../sip/flow.ts';
 import type { Binding } from '../../sip/registrar.ts';
 
 export class LastPlaces {
-  /** The place of each contact. Those that were bound longest ago come first. */
-  readonly #places = new Map<string, Place>();
+  /** The place of each contact, and the Call-ID that bound it. Those that were bound longest ago come first. */
+  readonly #places = new Map<string, Place & Pick<Binding, 'callId'>>();
 
-  /** A contact is bound there. The place before is returned if it was another one. */
-  learn(username: string, binding: Binding): Place | undefined {
-    const { transport, host, port, uri, instance, regId } = binding;
-    const key = `${username} ${instance === '' ? uri : `${instance} ${regId}`}`;
+  /**
+   * A contact is bound there. `moved` is the place before if it was another one, and the device's: another device may
+   * have the same Contact, and be bound by it when this one is not any more. One that takes another Call-ID than before
+   * has perhaps restarted (RFC 3261 §10.2).
+   */
+  learn(username: string, binding: Binding): { readonly moved?: Place; readonly hasRestarted: boolean } {
+    const { transport, host, port, key: contact, callId, instance, regId } = binding;
+    const key = `${username} ${instance === '' ? contact : `${instance} ${regId}`}`;
     const before = this.#places.get(key);
     this.#places.delete(key);
-    this.#places.set(key, { transport, host, port });
+    this.#places.set(key, { transport, host, port, callId });
     const [oldest] = this.#places.keys();
     if (this.#places.size > DEVICE_ADDRESSES_MAX && oldest !== undefined) this.#places.delete(oldest);
-    return before === undefined || isAt(before, binding) ? undefined : before;
+    if (before === undefined || !(instance !== '' || before.callId === callId || before.host === host))
+      return { hasRestarted: false };
+    return { ...(isAt(before, binding) ? {} : { moved: before }), hasRestarted: before.callId !== callId };
   }
 }

@@ -7,6 +7,7 @@ import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
+import { DEVICE_RESTARTED_MS } from '../../limits.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, MediaEngine, RtpLeg } from '../../media/engine.ts';
@@ -177,7 +178,7 @@ export abstract class PhoneLeg implements Leg {
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
-    this.#life.spoken();
+    if (event.type !== 'doubted') this.#life.spoken();
     switch (event.type) {
       case 'offer':
         this.#onOffer(event.body);
@@ -193,8 +194,13 @@ export abstract class PhoneLeg implements Leg {
       case 'refer':
         this.signal({ type: 'leg.transfer', ...event.outcome });
         return;
-      case 'refer_requested':
-        this.signal({ type: 'leg.transfer_requested', target: event.target });
+      case 'refer_requested': {
+        const { type: _, ...asked } = event;
+        this.signal({ type: 'leg.transfer_requested', ...asked });
+        return;
+      }
+      case 'doubted':
+        void this.#doubt();
         return;
       case 'alive':
         this.#life.told();
@@ -320,12 +326,28 @@ export abstract class PhoneLeg implements Leg {
       trunk: options.trunk,
       permits: (uri) => options.transfers.permits(uri),
       replacement: () => this.call?.replacement,
+      isNamedBy: (replaces) => !this.over && this.call?.isNamedBy(replaces) === true,
       transfer: (target) => {
         const { call } = this;
         const referTo = (ownDomain: string) => options.transfers.referTo(target, ownDomain);
         if (call !== undefined) options.driver.run((now) => call.refer(referTo, now));
       },
     };
+  }
+
+  /**
+   * Asks a far end that may have started anew whether it knows the call, unless its audio goes on. A re-INVITE is what
+   * each refuses with 481 then: some (linphone) answer OPTIONS in any dialog.
+   */
+  async #doubt(): Promise<void> {
+    const heard = async () => (this.over ? undefined : (await this.#rtp?.counters())?.packetsReceived);
+    const before = await heard();
+    this.options.wait(DEVICE_RESTARTED_MS, async () => {
+      const { call } = this;
+      const negotiation = this.#negotiation;
+      if ((await heard()) !== before || this.over || call === undefined || negotiation === undefined) return;
+      this.options.driver.run((now) => call.offer(() => negotiation.offer(), now, [481]));
+    });
   }
 
   /**

@@ -20,6 +20,7 @@ import {
   NODE_SLOW_COMMAND_TIMEOUT_MS,
 } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Replaces } from '../../sip/message/replaces.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Members } from '../membership/members.ts';
 import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from '../placement/placement.ts';
@@ -54,6 +55,8 @@ export interface LocalWork {
     obey(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined>;
     /** What a transfer to one of this node's calls needs to know. */
     replacement(appUuid: string, sessionUuid: string): Replacement | undefined;
+    /** The Session of one of this node's calls, which a Replaces names. */
+    named(appUuid: string, replaces: Replaces): string | undefined;
   };
   readonly rooms: {
     isHere(roomId: string): boolean;
@@ -88,6 +91,7 @@ export class PeerCommands implements Peers {
     const { bus, sessions, rooms, tokens, clock } = options;
     bus.answer('cmd', (body, from) => this.#perform(body, from));
     bus.answer('replacement', (body) => (isCall(body) ? { call: sessions.replacement(body.appUuid, body.sessionUuid) } : {}));
+    bus.answer('named', (body) => (isNaming(body) ? { sessionUuid: sessions.named(body.appUuid, body.replaces) } : {}));
     bus.answer('bot', async (body) => {
       if (!isBotOrder(body) || clock.now() >= body.until) return { reason: TOO_LATE };
       return { reason: await sessions.obey(body.appUuid, body.sessionUuid, body.order, body.traceparent) };
@@ -175,6 +179,20 @@ export class PeerCommands implements Peers {
     const result = await this.#ask(nodeId, 'replacement', { appUuid, sessionUuid });
     if (result.outcome !== 'answered') return 'unreachable';
     return isReplacement(result.body) ? result.body.call : undefined;
+  }
+
+  /**
+   * Asks the other nodes whose call a Replaces names. Rows have no dialogs, so all are asked at once. One that does not
+   * answer counts as one without it after NODE_PING_TIMEOUT_MS.
+   */
+  async named(appUuid: string, replaces: Replaces): Promise<string | undefined> {
+    const others = this.#homes().filter((nodeId) => nodeId !== this.#options.nodeId);
+    const asked = others.map(async (nodeId) => {
+      const result = await this.#ask(nodeId, 'named', { appUuid, replaces });
+      if (result.outcome === 'answered' && isNamed(result.body)) return result.body.sessionUuid;
+      throw new Error('not there');
+    });
+    return await Promise.any(asked).catch(() => undefined);
   }
 
   #ask(nodeId: string, kind: string, body: object) {
@@ -274,6 +292,10 @@ const isBotOrder = (
   isCall(body) && 'order' in body && 'traceparent' in body && 'until' in body;
 const isCall = (body: unknown): body is { readonly appUuid: string; readonly sessionUuid: string } =>
   typeof body === 'object' && body !== null && 'appUuid' in body && 'sessionUuid' in body;
+const isNaming = (body: unknown): body is { readonly appUuid: string; readonly replaces: Replaces } =>
+  typeof body === 'object' && body !== null && 'appUuid' in body && 'replaces' in body && typeof body.replaces === 'object';
+const isNamed = (body: unknown): body is { readonly sessionUuid: string } =>
+  typeof body === 'object' && body !== null && 'sessionUuid' in body && typeof body.sessionUuid === 'string';
 const isReplacement = (body: unknown): body is { readonly call: Replacement } =>
   typeof body === 'object' && body !== null && 'call' in body && typeof body.call === 'object';
 const isTake = (body: unknown): body is Take =>

@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
 import type { DigestSecrets } from '../../sip/message/digest-server.ts';
-import type { Binding, HeldBinding, RegisterOutcome } from '../../sip/registrar.ts';
+import { type Binding, type HeldBinding, type RegisterOutcome, uriOfKey } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { deviceContacts, devices, nodes } from '../schema.ts';
 import type { Seal } from '../vault/seal.ts';
@@ -88,7 +88,7 @@ export function registeredContacts(database: Database, seal: Seal, nodeId: strin
           if (stored.length > 0)
             await tx
               .insert(deviceContacts)
-              .values(stored.map((binding) => ({ username, nodeId, ...binding })))
+              .values(stored.map(({ key, ...binding }) => ({ ...binding, username, nodeId, uri: key })))
               .onConflictDoUpdate({ target: [deviceContacts.username, deviceContacts.uri], set: REGISTERED_ANEW });
           return outcome;
         }),
@@ -141,9 +141,10 @@ const TRANSPORTS = ['udp', 'tcp', 'tls'] as const;
 
 /** The binding that a row stands for. */
 export function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
-  const { uri, callId, cseq, expiresAt, host, port, userAgent, instance, regId } = row;
+  const { uri: key, callId, cseq, expiresAt, host, port, userAgent, instance, regId } = row;
   return {
-    uri,
+    key,
+    uri: uriOfKey(key),
     callId,
     cseq,
     expiresAt,

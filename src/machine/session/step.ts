@@ -156,7 +156,9 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
     case 'leg.transfer':
       return hearTransfer(state, signal, now);
     case 'leg.transfer_requested': {
-      const asked = { event: 'session.transfer.requested', session_uuid, target: signal.target } as const;
+      const { target, toSessionUuid: to_session_uuid } = signal;
+      const named = to_session_uuid === undefined ? {} : { to_session_uuid };
+      const asked = { event: 'session.transfer.requested', session_uuid, target, ...named } as const;
       return { state, events: [asked], effects: [] };
     }
     case 'leg.alive':

@@ -1,5 +1,6 @@
 /** What a call tells its owner: its progress, the offers it receives, and its one end. */
 import type { Headers } from '../message/message.ts';
+import type { Replaces } from '../message/replaces.ts';
 import type { ReferOutcome } from './refer.ts';
 
 /** Why a call is over. */
@@ -75,8 +76,13 @@ export type CallEvent =
   | { readonly type: 'offer_refused'; readonly status: number }
   /** What came of our REFER. */
   | { readonly type: 'refer'; readonly outcome: ReferOutcome }
-  /** The far end asks to be transferred to a URI. It was answered 202; the owner does what it likes. */
-  | { readonly type: 'refer_requested'; readonly target: string }
+  /**
+   * The far end asks to be transferred to a URI, which may name a dialog to be replaced. It was answered 202; the owner
+   * does what it likes.
+   */
+  | { readonly type: 'refer_requested'; readonly target: string; readonly replaces?: Replaces }
+  /** The far end may have started anew: it has registered with another Call-ID. */
+  | { readonly type: 'doubted' }
   /** The far end answered our probe. */
   | { readonly type: 'alive' }
   /** The last event of a call, exactly once. */

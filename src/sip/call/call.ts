@@ -13,7 +13,8 @@ import { answerInfo } from '../info.ts';
 import { ALLOWED, allows, causeOf } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
-import { tagOf } from '../message/uri.ts';
+import type { Replaces } from '../message/replaces.ts';
+import { parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallContext } from './call-context.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
@@ -185,6 +186,17 @@ export class Call implements Timed {
     return this.#whileUp && replacing(this.#whileUp);
   }
 
+  /**
+   * Whether a Replaces names the dialog of this call. Some far ends write the two tags from where they stand
+   * themselves, so either order counts. A call of ours is not named before its answer: each of its forks has a dialog.
+   */
+  isNamedBy({ callId, toTag, fromTag, earlyOnly }: Replaces): boolean {
+    const dialog = this.#isOver ? undefined : this.#dialog;
+    if (dialog?.callId !== callId || (earlyOnly && this.#phase === 'up')) return false;
+    const { localTag, remoteTag } = dialog;
+    return (localTag === toTag && remoteTag === fromTag) || (localTag === fromTag && remoteTag === toTag);
+  }
+
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
   refuseOffer(status: number, now: number): void {
     this.#context.layer.now = now;
@@ -298,6 +310,13 @@ export class Call implements Timed {
     this.#uac?.moved(from, to);
     const dialog = this.#dialog;
     if (dialog?.peer.profile?.staysOnFlow !== undefined && isAt(dialog.peer, from)) dialog.peer = to;
+  }
+
+  /** The device user at a place has perhaps started anew. `doubted` follows where the call is with it. */
+  restarted(place: Place, username: string): void {
+    const dialog = this.#whileUp;
+    if (dialog === undefined || !isAt(dialog.peer, place)) return;
+    if (parseUri(parseNameAddress(dialog.remote)?.uri ?? '')?.user === username) this.#emit({ type: 'doubted' });
   }
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */

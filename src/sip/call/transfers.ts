@@ -1,6 +1,7 @@
 /** The transfers of one call: the REFER of ours that runs, and the one of the far end. */
 import { type AgentContext, domainFor } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
+import { replacesOf } from '../message/replaces.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallEvent } from './call-event.ts';
 import { type Dialog, localDomain } from './dialog.ts';
@@ -50,7 +51,8 @@ export class Transfers {
     else if (target === undefined) transaction.respond(400);
     else {
       this.#theirs = new IncomingRefer(this.#context, dialog, this.#owner.credentials, transaction);
-      this.#owner.emit({ type: 'refer_requested', target });
+      const replaces = replacesOf(target);
+      this.#owner.emit({ type: 'refer_requested', target, ...(replaces === undefined ? {} : { replaces }) });
     }
   }
 

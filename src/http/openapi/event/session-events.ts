@@ -138,9 +138,18 @@ const TRANSFERS_AND_MACHINES = {
     },
     { sip_status: { type: 'integer', description: 'The status that the transfer failed with, where there is one.' } },
   ),
-  SessionTransferRequestedEvent: toldOfSession('session.transfer.requested', 'The far end asks to be transferred.', {
-    target: { type: 'string', description: 'A URI, as it was sent.' },
-  }),
+  SessionTransferRequestedEvent: toldOfSession(
+    'session.transfer.requested',
+    'The far end asks to be transferred.',
+    { target: { type: 'string', description: 'A URI, as it was sent.' } },
+    {
+      to_session_uuid: {
+        type: 'string',
+        description:
+          'The live Session of your application that the far end wants to be connected with, where it has two calls with the platform (Replaces in `target`). Absent otherwise.',
+      },
+    },
+  ),
   SessionMachineDetectionCompletedEvent: toldOfSession(
     'session.machine_detection.completed',
     'Who answered a dial with `machine_detection`.',

@@ -1,0 +1,44 @@
+/** The last place of each contact: when calls follow a device, and when it has perhaps restarted. */
+import { expect, test } from 'bun:test';
+import { LastPlaces } from '../../src/carrier/device/last-places.ts';
+import type { Binding } from '../../src/sip/registrar.ts';
+
+const URI = 'sip:alice@192.168.1.10:5060';
+const FIRST: Binding = {
+  key: URI,
+  uri: URI,
+  callId: 'one',
+  cseq: 1,
+  expiresAt: 1_000,
+  transport: 'udp',
+  host: '203.0.113.5',
+  port: 40_000,
+  userAgent: '',
+  instance: '',
+  regId: 0,
+};
+const NAMED = { instance: '<urn:uuid:a>' };
+
+test.each<[string, Partial<Binding>, Partial<Binding>, boolean, boolean]>([
+  ['renews its registration', {}, { cseq: 2 }, false, false],
+  ['starts anew at its place', {}, { callId: 'two' }, false, true],
+  ['has another port of its NAT', {}, { port: 41_000 }, true, false],
+  ['starts anew behind its NAT', {}, { port: 41_000, callId: 'two' }, true, true],
+  ['has another address of its NAT', {}, { host: '192.0.2.9' }, true, false],
+  ['is perhaps another one with its Contact', {}, { host: '192.0.2.9', callId: 'two' }, false, false],
+  ['is another one with its Contact, bound beside it', {}, { key: `${URI};sidetone-contact=2`, port: 41_000 }, false, false],
+  [
+    'names itself, and starts anew elsewhere with another Contact',
+    NAMED,
+    { key: 'sip:alice@10.0.0.1', callId: 'two', host: '192.0.2.9' },
+    true,
+    true,
+  ],
+])('A device that %s', (_, about, change, moves, hasRestarted) => {
+  const places = new LastPlaces();
+  const before = { ...FIRST, ...about };
+  expect(places.learn('alice', before)).toEqual({ hasRestarted: false });
+  const learnt = places.learn('alice', { ...before, ...change });
+  expect([learnt.moved?.port, learnt.hasRestarted]).toEqual([moves ? FIRST.port : undefined, hasRestarted]);
+  expect(places.learn('bob', before)).toEqual({ hasRestarted: false });
+});
