@@ -1,23 +1,16 @@
 /** What befalls a receiver on its first day must not end the programs of docs/examples. They run without a platform. */
 import { expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../support/sipp.ts';
 import { ROOT } from './blocks.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs'));
 
-/** An address at which nobody listens. */
-async function nobody(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port was bound');
-  return `http://127.0.0.1:${address.port}`;
-}
+/** An address at which nobody listens, also not a moment later: the system hands none of these ports out. */
+const nobody = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
 
 /** Reads a stream until it has this text, and resolves with all of it; with what there was if it ends before. */
 function reader(stream: ReadableStream<Uint8Array>): (text: string) => Promise<string> {

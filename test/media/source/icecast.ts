@@ -1,9 +1,9 @@
 /** Debian's icecast2 on loopback, and ffmpeg as the source of its mounts. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../support/sipp.ts';
 
 const installed = (program: string, flag: string): boolean => spawnSync(program, [flag], { stdio: 'ignore' }).error === undefined;
 
@@ -11,15 +11,6 @@ const installed = (program: string, flag: string): boolean => spawnSync(program,
 export const icecastInstalled = installed('icecast2', '-v') && installed('ffmpeg', '-version');
 
 const PASSWORD = 'hackme';
-
-/** A port that is free now. Icecast cannot ask the system for one. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 export class Icecast implements AsyncDisposable {
   readonly #port: number;

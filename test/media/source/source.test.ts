@@ -12,6 +12,7 @@ import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import { OutboundError, type OutboundFailure } from '../../../src/outbound/outbound.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import type { SourceDetail } from '../../../src/problem.ts';
+import { freePort } from '../../support/sipp.ts';
 import { Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
 
@@ -90,10 +91,7 @@ describe('a source that is not admitted', () => {
   });
 
   test('because nobody listens is unreachable, and may be tried again', async () => {
-    const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
-    const { port } = probe;
-    probe.stop(true);
-    expect(await refusal(`http://127.0.0.1:${port}/`)).toEqual({ reason: 'unreachable', retryable: true });
+    expect(await refusal(`http://127.0.0.1:${await freePort()}/`)).toEqual({ reason: 'unreachable', retryable: true });
   });
 
   test('because it is at a private address is rejected', async () => {
