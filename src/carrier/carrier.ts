@@ -19,9 +19,9 @@ import { AgentDriver } from './agent-driver.ts';
 import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
+import { DevicePings } from './device/device-pings.ts';
 import { DEVICE_PROFILE, DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
-import { KeepAlive } from './device/keep-alive.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
@@ -81,7 +81,7 @@ class SipCarrier implements Carrier {
   readonly #refusalLimit = new RefusalLimit();
   readonly #devices: Devices;
   readonly #deviceDial: DeviceDial;
-  readonly #keepAlive: KeepAlive;
+  readonly #pings: DevicePings;
   readonly #loopback = new Loopback(systemEntropy().token());
   readonly #turns: Turns;
   readonly #targets: TrunkTargets;
@@ -109,13 +109,16 @@ class SipCarrier implements Carrier {
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = this.#makeAgent();
     this.#driver = this.#makeDriver(this.#agent);
-    this.#keepAlive = new KeepAlive(clock, (bytes, peer) => this.#sockets?.send(bytes, peer, () => {}));
+    this.#pings = new DevicePings(clock, (name, uri, peer) =>
+      this.#driver.run((now) => this.#agent.probe({ whom: 'device', name }, uri, peer, now)),
+    );
     this.#devices = this.#makeDevices(directory);
     this.#deviceDial = new DeviceDial({
       directory,
       now: () => clock.now(),
       localHost: (peer) => this.#localHost(peer),
       isConnected: (contact) => this.#isConnected(contact),
+      isSilent: (username, contact) => this.#pings.isSilent(username, contact.key),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor({
@@ -155,7 +158,8 @@ class SipCarrier implements Carrier {
       onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
       onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
       onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
-      onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
+      onProbed: ({ whom, name, status, tookMs }) =>
+        (whom === 'trunk' ? this.#monitor : this.#pings).onProbed(name, status, tookMs),
     });
   }
 
@@ -170,9 +174,9 @@ class SipCarrier implements Carrier {
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onRestarted: (place, username) => this.#driver.run(() => this.#agent.restarted(place, username)),
       onBound: (username, stored, removed) => {
-        for (const key of removed) this.#keepAlive.forget(username, key);
+        for (const key of removed) this.#pings.forget(username, key);
         for (const binding of stored) {
-          this.#keepAlive.keep(username, binding);
+          this.#pings.keep(username, binding);
           this.#sockets?.keep(peerOf(binding), binding.expiresAt);
         }
       },
@@ -249,12 +253,12 @@ class SipCarrier implements Carrier {
   devicesBound(bound: readonly { readonly username: string; readonly binding: Binding }[]): void {
     for (const { username, binding } of bound) {
       this.#devices.learn(username, binding);
-      this.#keepAlive.keep(username, binding);
+      this.#pings.keep(username, binding);
     }
   }
 
   devicesGone(usernames: readonly string[]): void {
-    for (const username of usernames) for (const key of this.#devices.forget(username)) this.#keepAlive.forget(username, key);
+    for (const username of usernames) for (const key of this.#devices.forget(username)) this.#pings.forget(username, key);
   }
 
   async dial(order: DialOptions): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {
@@ -342,7 +346,7 @@ class SipCarrier implements Carrier {
     this.#closed = true;
     this.drain();
     await this.#monitor.stop();
-    this.#keepAlive.close();
+    this.#pings.close();
     this.#driver.close();
     await this.#sockets?.close();
   }

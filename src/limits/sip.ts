@@ -243,10 +243,10 @@ export const DEVICE_SILENT_MS = 5_000;
  * knows its call.
  */
 export const DEVICE_RESTARTED_MS = 2_000;
-/** Milliseconds between two packets that keep the way to a device behind NAT open. */
-export const DEVICE_KEEPALIVE_MS = 25_000;
-/** Packets of that kind that are sent in one turn of the event loop. */
-export const DEVICE_KEEPALIVES_A_TURN = 100;
+/** Milliseconds between two pings of a device over UDP, which keep the way through its NAT open as well. */
+export const DEVICE_PING_MS = 25_000;
+/** Pings that are sent in one turn of the event loop: 2 ms. */
+export const DEVICE_PINGS_A_TURN = 40;
 /** The longest ban of an address by its datagrams, in seconds: the address may be forged. */
 export const SIP_BAN_UDP_MAX_SEC = 60;
 /** Addresses that are banned at once. Beyond it the ban that began longest ago is over. */

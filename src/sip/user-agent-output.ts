@@ -8,6 +8,12 @@ import type { Peer } from './flow.ts';
 import type { SipRequest } from './message/message.ts';
 import type { RegistrationState } from './registration.ts';
 
+/** Who is probed: a trunk, or the contact of a device. */
+export interface Probed {
+  readonly whom: 'trunk' | 'device';
+  readonly name: string;
+}
+
 export type UserAgentOutput =
   /** Bytes for a peer. `ticket` (unless `""`) is given to `sendFailed` when they cannot be delivered. */
   | { readonly type: 'send'; readonly bytes: Uint8Array; readonly peer: Peer; readonly ticket: string }
@@ -18,4 +24,4 @@ export type UserAgentOutput =
   | { readonly type: 'call'; readonly call: Call; readonly event: CallEvent }
   | { readonly type: 'registration'; readonly name: string; readonly state: RegistrationState; readonly status: number }
   /** The answer to `probe`. Status 0 means that none came. */
-  | { readonly type: 'probed'; readonly name: string; readonly status: number; readonly tookMs: number };
+  | ({ readonly type: 'probed'; readonly status: number; readonly tookMs: number } & Probed);

@@ -21,7 +21,7 @@ import { OutgoingRequest } from './outgoing-request.ts';
 import { Registration, type RegistrationOptions } from './registration.ts';
 import { TransactionLayer } from './transaction/layer.ts';
 import type { ServerTransaction } from './transaction/server.ts';
-import type { UserAgentOutput } from './user-agent-output.ts';
+import type { Probed, UserAgentOutput } from './user-agent-output.ts';
 import { WithoutTcp } from './without-tcp.ts';
 
 /**
@@ -246,7 +246,7 @@ export class UserAgent {
   }
 
   /** Sends OPTIONS (RFC 3261 §11), by way of `route` if there is one. The outcome comes as a `probed` output. */
-  probe(name: string, uri: string, peer: Peer, now: number, route?: string): void {
+  probe(probed: Probed, uri: string, peer: Peer, now: number, route?: string): void {
     this.#layer.now = now;
     const { entropy, product } = this.#options;
     const { host } = this.#options.local(peer);
@@ -263,7 +263,7 @@ export class UserAgent {
       .add('contact', contactFor(this.#context, peer))
       .add('accept', 'application/sdp')
       .add('user-agent', product);
-    const report = (status: number) => this.#outputs.push({ type: 'probed', name, status, tookMs: this.#layer.now - began });
+    const report = (status: number) => this.#outputs.push({ type: 'probed', ...probed, status, tookMs: this.#layer.now - began });
     const owner = {
       onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
       onFailure: () => report(0),

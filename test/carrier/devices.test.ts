@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
+import { DEVICE_PING_MS } from '../../src/limits.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
 import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -422,6 +423,28 @@ describe('a dial to a device', () => {
     await off.until(/^INVITE/);
     await clock.advance(33_000);
     expect(await endOf(unheard.signals)).toMatchObject({ cause: 'not_answered', description: 'The device did not respond' });
+  });
+
+  test('ends at once where the phone has stopped to answer pings, and rings it again once it is back', async () => {
+    const clock = new VirtualClock();
+    const { carrier } = await open(new Directory(), clock);
+    const phone = await registered(carrier, '127.0.0.8');
+    await clock.advance(DEVICE_PING_MS);
+    phone.respond(await phone.until(/^OPTIONS sip:alice@/), '481 Call/Transaction Does Not Exist');
+    // What comes behind it has been taken when this is answered.
+    await asUser(phone, 'REGISTER', 'alice', { contact: `<sip:alice@127.0.0.8:${phone.port}>` });
+    await clock.advance(DEVICE_PING_MS);
+    await phone.until(/^OPTIONS sip:alice@/);
+    await clock.advance(33_000);
+    const unheard = await dial(carrier);
+    if (typeof unheard === 'string') throw new Error(unheard);
+    expect(await endOf(unheard.signals)).toMatchObject({ cause: 'not_answered', description: 'The device did not respond' });
+    expect(phone.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    await asUser(phone, 'REGISTER', 'alice', { contact: `<sip:alice@127.0.0.8:${phone.port}>` });
+    const call = await dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    phone.respond(await phone.until(/^INVITE/), '486 Busy Here');
+    expect(await endOf(call.signals)).toMatchObject({ cause: 'busy' });
   });
 
   test('of another application, or of nobody, is unknown', async () => {

@@ -264,14 +264,14 @@ describe('a probe', () => {
     const bob = new Party('192.0.2.2', random);
     const network = new Network([alice, bob], CALM, random);
     const peer = { transport: 'udp', host: bob.host, port: 5060, flow: 1 } as const;
-    alice.agent.probe('up', 'sip:192.0.2.2', peer, network.now);
+    alice.agent.probe({ whom: 'trunk', name: 'up' }, 'sip:192.0.2.2', peer, network.now);
     network.run();
     network.eat = () => true;
-    alice.agent.probe('down', 'sip:192.0.2.2', peer, network.now);
+    alice.agent.probe({ whom: 'device', name: 'down' }, 'sip:192.0.2.2', peer, network.now);
     network.run();
     expect(alice.outputs.filter((output) => output.type === 'probed')).toEqual([
-      { type: 'probed', name: 'up', status: 200, tookMs: 2 },
-      { type: 'probed', name: 'down', status: 0, tookMs: 32_000 },
+      { type: 'probed', whom: 'trunk', name: 'up', status: 200, tookMs: 2 },
+      { type: 'probed', whom: 'device', name: 'down', status: 0, tookMs: 32_000 },
     ]);
   });
 });

@@ -13,6 +13,8 @@ interface DeviceDialOptions {
   localHost(peer: Peer): string;
   /** Whether a connection of this process to the place of a contact is up. */
   isConnected(contact: Binding): boolean;
+  /** Whether a contact of that user has answered pings, and does not any more. */
+  isSilent(username: string, contact: Binding): boolean;
   /** The terms of a call with a device at that address. `transport` carries its signalling. */
   legOptions(address: () => string, transport: Peer['transport'] | undefined): PhoneLegOptions;
 }
@@ -26,7 +28,7 @@ export class DeviceDial {
 
   /** The leg of a dial to `sip:` and a user name. Nothing is sent before its `start`. */
   dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
-    const { directory, now, localHost, isConnected, legOptions } = this.#options;
+    const { directory, now, localHost, isConnected, isSilent, legOptions } = this.#options;
     const username = order.to.slice('sip:'.length);
     if (directory.find(username)?.appUuid !== order.appUuid) return { unavailable: 'unknown_device' };
     const leg = new DeviceLeg(
@@ -43,6 +45,7 @@ export class DeviceDial {
         },
         peerOf: (contact) => (isConnected(contact) ? undefined : contactPeerOf(contact)) ?? peerOf(contact),
         localHost: (contact) => localHost(peerOf(contact)),
+        isSilent: (contact) => isSilent(username, contact),
       },
     );
     return { leg };

@@ -48,6 +48,8 @@ interface DeviceDial {
   peerOf(contact: Binding): Peer;
   /** Our host in From. */
   localHost(contact: Binding): string;
+  /** Whether the contact is known not to answer. */
+  isSilent(contact: Binding): boolean;
 }
 
 /** A contact that rings, and the description that it was offered. */
@@ -116,6 +118,10 @@ export class DeviceLeg extends DialledLeg {
     if (this.over) return;
     if (contacts.length === 0) {
       this.end(UNREGISTERED);
+      return;
+    }
+    if (contacts.every((contact) => this.#dial.isSilent(contact))) {
+      this.end(SILENT);
       return;
     }
     this.use(this.#dial.options(contacts));

@@ -244,7 +244,7 @@ export class TrunkMonitor {
     if (peer === undefined) return false;
     const { route } = routeOf(trunk);
     this.#options.driver.run((now) =>
-      this.#options.driver.agent.probe(trunk.name, `sip:${trunkDomain(address)}`, peer, now, route),
+      this.#options.driver.agent.probe({ whom: 'trunk', name: trunk.name }, `sip:${trunkDomain(address)}`, peer, now, route),
     );
     return true;
   }

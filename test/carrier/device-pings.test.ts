@@ -1,0 +1,100 @@
+/** Pings of devices over UDP, on a clock of the test's own. */
+import { expect, test } from 'bun:test';
+import { DevicePings } from '../../src/carrier/device/device-pings.ts';
+import { DEVICE_PING_MS, DEVICE_PINGS_A_TURN } from '../../src/limits.ts';
+import type { Binding } from '../../src/sip/registrar.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+function opened() {
+  const clock = new VirtualClock();
+  const asked: { readonly ping: string; readonly uri: string; readonly port: number }[] = [];
+  const pings = new DevicePings(clock, (ping, uri, { port }) => void asked.push({ ping, uri, port }));
+  const bound = (more: Partial<Binding> = {}): Binding => ({
+    key: 'sip:alice@192.168.1.4',
+    uri: 'sip:alice@192.168.1.4',
+    transport: 'udp',
+    host: '192.0.2.7',
+    port: 5060,
+    callId: 'call',
+    cseq: 1,
+    expiresAt: clock.now() + 3_600_000,
+    userAgent: '',
+    instance: '',
+    regId: 0,
+    ...more,
+  });
+  /** The ping that was sent last. */
+  const last = () => asked.at(-1)?.ping ?? '';
+  return { clock, pings, asked, bound, last };
+}
+const KEY = 'sip:alice@192.168.1.4';
+
+test('A device over UDP is pinged every 25 s at its place until its contact expires, and one over TLS is not', async () => {
+  const { clock, pings, asked, bound, last } = opened();
+  pings.keep('alice', bound({ expiresAt: clock.now() + 60_000 }));
+  pings.keep('bob', bound({ transport: 'tls' }));
+  for (let round = 0; round < 5; round++) {
+    await clock.advance(DEVICE_PING_MS);
+    pings.onProbed(last(), 200);
+  }
+  expect(asked.map(({ uri, port }) => [uri, port])).toEqual([
+    [KEY, 5060],
+    [KEY, 5060],
+  ]);
+});
+
+test('A device that answered and does not any more is silent until it answers or registers again', async () => {
+  const { clock, pings, asked, bound, last } = opened();
+  pings.keep('alice', bound());
+  const silent = () => pings.isSilent('alice', KEY);
+  const hear = async (isAnswered: boolean) => {
+    await clock.advance(DEVICE_PING_MS);
+    pings.onProbed(last(), isAnswered ? 481 : 0);
+    return silent();
+  };
+  // One that never answers a ping may be there all the same.
+  expect([await hear(false), await hear(true), await hear(false), await hear(true)]).toEqual([false, false, true, false]);
+  expect(await hear(false)).toBe(true);
+  pings.keep('alice', bound());
+  expect(silent()).toBe(false);
+  expect(await hear(false)).toBe(true);
+  pings.forget('alice', KEY);
+  expect(silent()).toBe(false);
+  await clock.advance(10 * DEVICE_PING_MS);
+  expect(asked).toHaveLength(6);
+});
+
+test('A ping that is lost says nothing about the place where the device has registered meanwhile', async () => {
+  const { clock, pings, asked, bound, last } = opened();
+  pings.keep('alice', bound());
+  await clock.advance(DEVICE_PING_MS);
+  pings.onProbed(last(), 200);
+  await clock.advance(DEVICE_PING_MS);
+  const lost = last();
+  pings.keep('alice', bound({ port: 40_000 }));
+  pings.onProbed(lost, 0);
+  expect(pings.isSilent('alice', KEY)).toBe(false);
+  await clock.advance(DEVICE_PING_MS);
+  expect(asked.at(-1)?.port).toBe(40_000);
+  // It is not asked twice at once.
+  await clock.advance(DEVICE_PING_MS);
+  expect(asked).toHaveLength(3);
+  pings.onProbed('1 somebody else', 0);
+  pings.onProbed(last(), 0);
+  expect(pings.isSilent('alice', KEY)).toBe(true);
+});
+
+test('Many devices are pinged a part at a time, and none after the end', async () => {
+  const { clock, pings, asked, bound } = opened();
+  const count = 2 * DEVICE_PINGS_A_TURN + 1;
+  for (let at = 0; at < count; at++) pings.keep(`user${at}`, bound());
+  await clock.advance(DEVICE_PING_MS);
+  expect(asked).toHaveLength(DEVICE_PINGS_A_TURN);
+  await clock.advance(1);
+  expect(asked).toHaveLength(2 * DEVICE_PINGS_A_TURN);
+  await clock.advance(1);
+  expect(asked).toHaveLength(count);
+  pings.close();
+  await clock.advance(10 * DEVICE_PING_MS);
+  expect(asked).toHaveLength(count);
+});
