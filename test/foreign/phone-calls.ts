@@ -135,7 +135,24 @@ export class PhoneCalls {
     return ended;
   }
 
-  /** What the operator may read of a call that has ended. */
+  /** The next report on how a call sounds, which its timeline has every ten seconds. */
+  async report(uuid: string): Promise<Readonly<Record<string, unknown>>> {
+    const reports = async () => {
+      const { entries }: { entries: readonly Readonly<Record<string, unknown>>[] } = JSON.parse(
+        await this.kept(uuid, 'timeline'),
+      );
+      return entries.filter(({ kind }) => kind === 'quality');
+    };
+    const before = (await reports()).length;
+    for (let looks = 0; looks < 300; looks++) {
+      const next = (await reports())[before];
+      if (next !== undefined) return next;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`no report on ${uuid}`);
+  }
+
+  /** What the operator may read of a call. */
   async kept(uuid: string, what: 'timeline' | 'sip.txt'): Promise<string> {
     const token = readFileSync(join(this.platform.dataDir, 'operator.token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };

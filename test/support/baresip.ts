@@ -19,6 +19,8 @@ export interface BaresipOptions {
   readonly codec?: 'PCMU' | 'opus';
   /** The tone that it says, in Hz. */
   readonly hz?: number;
+  /** The network namespace that it runs in, its address there, and the one at which it takes commands. */
+  readonly home?: { readonly namespace: string; readonly address: string; readonly control: string };
 }
 
 export interface BaresipEvent {
@@ -179,7 +181,11 @@ async function tryStart(options: BaresipOptions): Promise<Started> {
     `<sip:${address};transport=${transport}>;audio_codecs=${options.codec === 'opus' ? 'opus/48000/2' : 'PCMU'}${account}\n`,
   );
   writeFileSync(join(folder, 'contacts'), '');
-  const child = spawn('baresip', ['-f', folder, '-v'], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+  const [program = '', ...args] = [
+    ...(options.home === undefined ? [] : ['ip', 'netns', 'exec', options.home.namespace]),
+    ...['baresip', '-f', folder, '-v'],
+  ];
+  const child = spawn(program, args, { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
   const output = new Output(child);
   const { promise, resolve } = Promise.withResolvers<boolean>();
   output.more = () => {
@@ -189,7 +195,7 @@ async function tryStart(options: BaresipOptions): Promise<Started> {
   const timer = setTimeout(() => resolve(false), 10_000);
   const isUp = await promise.finally(() => clearTimeout(timer));
   if (isUp) {
-    const socket = connect(control, '127.0.0.1');
+    const socket = connect(control, options.home?.control ?? '127.0.0.1');
     await new Promise<void>((connected, failed) => socket.once('connect', connected).once('error', failed));
     return { child, control: socket, folder, port, output };
   }
@@ -202,8 +208,8 @@ function configOf(options: BaresipOptions, folder: string, port: number, control
   const modules = [options.codec === 'opus' ? 'opus' : 'g711', 'ausine', 'aubridge', 'sndfile', 'srtp'];
   return [
     'poll_method epoll',
-    `sip_listen 127.0.0.1:${port}`,
-    'net_interface 127.0.0.1',
+    `sip_listen ${options.home?.address ?? '127.0.0.1'}:${port}`,
+    `net_interface ${options.home === undefined ? '127.0.0.1' : 'eth0'}`,
     'call_max_calls 8',
     `audio_source ausine,${options.hz ?? 440}`,
     'audio_player aubridge,ear',
@@ -218,7 +224,7 @@ function configOf(options: BaresipOptions, folder: string, port: number, control
     'module_tmp account.so',
     'module_app ctrl_tcp.so',
     'module_app menu.so',
-    `ctrl_tcp_listen 127.0.0.1:${control}`,
+    `ctrl_tcp_listen ${options.home?.control ?? '127.0.0.1'}:${control}`,
     ...(options.config ?? []),
     '',
   ].join('\n');
