@@ -1,4 +1,4 @@
-/** baresip behind a real router that masquerades: registration, calls both ways, and a router that restarts in a call. */
+/** baresip behind a real router that masquerades: its registration, its calls both ways, and a router that restarts. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Baresip, baresipInstalled } from '../support/baresip.ts';
 import { Nat, natInstalled } from '../support/nat.ts';
@@ -9,7 +9,7 @@ const PASSWORD = 'open-sesame';
 describe.skipIf(!baresipInstalled || !natInstalled)('a telephone behind NAT', () => {
   let nat: Nat;
   let calls: PhoneCalls;
-  /** Where the telephone finds the platform. */
+  /** The address at which the telephone finds the platform. */
   const platform = () => `${nat.here}:${calls.platform.sipUdpPort}`;
 
   beforeAll(async () => {

@@ -66,7 +66,7 @@ export class Nat implements Disposable {
     return `${this.#net}.2`;
   }
 
-  /** Where the telephone lives, and the address at which it takes commands. */
+  /** The namespace of the telephone, its address there, and the one at which it takes commands. */
   get home(): { readonly namespace: string; readonly address: string; readonly control: string } {
     return { namespace: this.#phone, address: '192.168.1.10', control: `${this.#net}.6` };
   }
