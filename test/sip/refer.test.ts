@@ -178,6 +178,53 @@ describe('a REFER of ours', () => {
     expect(outcomes()).toEqual([{ phase: 'accepted' }, { phase: 'completed' }]);
   });
 
+  test('tells a device that we called our address as it reaches us, and others the domain of From (RFC 3261 §19.1.1)', () => {
+    const domain = (staysOnFlow: boolean) => {
+      const random = seeded(7);
+      const [alice, bob] = [new Party('192.0.2.1', random), new Party('192.0.2.2', random)];
+      const network = new Network([alice, bob], CALM, random);
+      bob.react = (each, event) => {
+        if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+      };
+      const peer = { ...peerOf(bob, 'tcp'), profile: { staysOnFlow } };
+      const ends = { uri: 'sip:b@192.0.2.2', from: '<sip:a@voice.example>', to: '<sip:b@192.0.2.2>' };
+      const call = alice.agent.invite({ peer, ...ends, body: bytes('v=0'), fields: [], credentials: undefined }, network.now);
+      network.run(100);
+      let told = '';
+      const referTo = (own: string) => {
+        told = own;
+        return TARGET;
+      };
+      call?.refer(referTo, network.now);
+      const mine = told;
+      // The device that was called knows us by the address that it was called from.
+      bob.invited[0]?.refer(referTo, network.now);
+      return [mine, told];
+    };
+    expect([domain(true), domain(false)]).toEqual([
+      ['192.0.2.1;transport=tcp', '192.0.2.2'],
+      ['voice.example', '192.0.2.2'],
+    ]);
+  });
+
+  test('that was never sent has no NOTIFY: 481, and 489 for another event', () => {
+    const { alice, bob, network, sent, run } = established();
+    const ok = sent(bob, 'SIP/2.0 200')[0]?.data ?? '';
+    const notify = (cseq: number, event: string) => {
+      const before = sent(alice, 'SIP/2.0').length;
+      const lines = [
+        `Via: SIP/2.0/UDP 192.0.2.2:5060;branch=z9hG4bKx${cseq}`,
+        `From: ${fieldOf(ok, 'To')}`,
+        `To: ${fieldOf(ok, 'From')}`,
+      ];
+      lines.push(`Call-ID: ${fieldOf(ok, 'Call-ID')}`, `CSeq: ${cseq} NOTIFY`, ...(event === '' ? [] : [`Event: ${event}`]));
+      alice.agent.receive(bytes(`NOTIFY sip:a@192.0.2.1 SIP/2.0\r\n${lines.join('\r\n')}\r\n\r\n`), peerOf(bob), network.now);
+      run();
+      return sent(alice, 'SIP/2.0')[before]?.line.slice(8, 11);
+    };
+    expect([notify(1, 'refer'), notify(2, ''), notify(3, 'talk')]).toEqual(['481', '481', '489']);
+  });
+
   test('goes nowhere where the call is over', () => {
     const { call, network, run, sent, alice } = established();
     call.hangUp(network.now);

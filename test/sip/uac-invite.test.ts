@@ -127,11 +127,12 @@ describe('a dialled call that is given up', () => {
   });
 
   test('after a challenge waits for a response to its second INVITE, and cancels that one', () => {
-    const { call, network, say, sent } = calling({ known: true });
+    const { call, network, run, say, sent } = calling({ known: true });
     say(180);
     say(401, { fields: ['WWW-Authenticate: Digest realm="r", nonce="n", algorithm=MD5'] });
     expect(sent('INVITE')).toHaveLength(2);
     call.hangUp(network.now);
+    run();
     expect(sent('CANCEL')).toEqual([]);
     say(100, { tag: '' });
     expect(sent('CANCEL').map((cancel) => fieldOf(cancel, 'CSeq'))).toEqual(['2 CANCEL']);
@@ -179,6 +180,17 @@ describe('a dialled call that is refused', () => {
 });
 
 describe('a provisional response', () => {
+  test('is told as the first sign of life once, whatever it is', () => {
+    const { alice, call, say } = calling();
+    const trying = () => (alice.events.get(call) ?? []).filter(({ type }) => type === 'trying').length;
+    expect(trying()).toBe(0);
+    say(100, { tag: '' });
+    expect(trying()).toBe(1);
+    say(180);
+    say(183, { tag: 'two' });
+    expect(trying()).toBe(1);
+  });
+
   test('without a To tag is told, and makes no dialog', () => {
     const { say, events, ask } = calling();
     say(180, { tag: '' });
