@@ -156,6 +156,10 @@ describe('an answer', () => {
     expect(to('h.example:5070;branch=z9hG4bKa;rport')).toBe(5099);
     expect(to('h.example:5070;branch=z9hG4bKa')).toBe(5070);
     expect(to('h.example;branch=z9hG4bKa')).toBe(5060);
+    expect(answered('h.example:5070;branch=z9hG4bKa;rport').via).toBe(
+      'h.example:5070;branch=z9hG4bKa;received=192.0.2.9;rport=5099',
+    );
+    expect(answered('192.0.2.9:5070;branch=z9hG4bKa').via).toBe('192.0.2.9:5070;branch=z9hG4bKa');
     // Over a connection it is that, and the port of the Via is for a new one.
     expect(to('h.example:5070;branch=z9hG4bKa;rport', { ...FAR, transport: 'tcp' })).toBe(5070);
     expect(to('h.example;branch=z9hG4bKa;rport', { ...FAR, transport: 'tls' })).toBe(5061);
