@@ -250,3 +250,17 @@ test('References are destroyed when their time is over, and every half a minute 
   await clock.advance(100_000);
   expect(swept).toHaveLength(6);
 });
+
+test('A sweep that is under way at the stop is the last one', async () => {
+  let answer = (_: undefined) => {};
+  let sweeps = 0;
+  const { clock, dispatcher } = desk({
+    expires: () => (++sweeps === 1 ? Promise.resolve(undefined) : new Promise((resolve) => (answer = resolve))),
+  });
+  await dispatcher.start();
+  await clock.advance(VAULT_SWEEP_MAX_MS);
+  await dispatcher.close();
+  answer(undefined);
+  await clock.advance(10 * VAULT_SWEEP_MAX_MS);
+  expect([sweeps, clock.armed]).toEqual([2, 0]);
+});
