@@ -35,6 +35,7 @@ test('The address is that of the stream, else that of the session; a usable one 
     ['IP4 0.0.0.0', '0.0.0.0'],
     ['IP4 223.255.255.255', '223.255.255.255'],
     ['IP4 224.0.0.1/127', ''],
+    ['IP4 224.0.0.1', ''],
     ['IP4 255.255.255.255', ''],
     ['IP4 203.0.113.256', ''],
     ['IP4 203.0.113', ''],
@@ -53,6 +54,8 @@ test('A name is kept to be resolved, and is no address until it is', () => {
     return [found?.hostName, found?.host];
   };
   expect(named()).toEqual(['Media-1.example.', '']);
+  expect(media('m=audio 4000 RTP/AVP 0\r\nc=IN IP4 own.example')?.hostName).toBe('own.example');
+  expect(media('m=audio 4000 RTP/AVP 0\r\nc=IN IP4 203.0.113.1', 'c=IN IP4 media.example')?.hostName).toBe('');
   expect(named(new Map([['Media-1.example.', '2001:db8::7']]))).toEqual(['Media-1.example.', '2001:db8::7']);
   expect(named(new Map([['other', '203.0.113.1']]))).toEqual(['Media-1.example.', '']);
 });

@@ -226,6 +226,40 @@ test('A registration that another one follows is let go without a word', () => {
   expect([requests.length, registration.state]).toEqual([1, 'unregistered']);
 });
 
+test('A registration that is let go does not take up what it was looking for, nor an answer that comes late', () => {
+  const found: ((peers: readonly Peer[], now: number) => void)[] = [];
+  const searching = started({ resolve: (tell) => void found.push(tell) });
+  searching.registration.letGo();
+  found[0]?.([PEER], START);
+  searching.look();
+  expect(searching.requests).toEqual([]);
+  const asked = started();
+  asked.registration.letGo();
+  asked.answer(200, 'Expires: 300');
+  asked.advance(1_000_000);
+  expect([asked.requests.length, asked.states, asked.party.agent.load().transactions]).toEqual([1, [], 0]);
+});
+
+test('Every REGISTER of a registration has the same From tag, and a redirection is a refusal', () => {
+  const { answer, advance, requests, states } = started();
+  answer(200, 'Expires: 300');
+  advance(270_000);
+  const tags = requests.map((each) => /\r\nFrom: <sip:gw@reg.example>;tag=([^\r;]+)\r/.exec(each)?.[1]);
+  expect([tags.length, new Set(tags).size, (tags[0] ?? '').length > 8]).toEqual([2, 1, true]);
+  answer(300);
+  expect(states).toEqual(['registered 200', 'refused 300']);
+});
+
+test('A registrar that was content may find the expiry too brief four times again', () => {
+  const { answer, requests, advance, now } = started();
+  for (let tries = 1; tries <= SIP_RETRIES_MAX; tries++) answer(423, `Min-Expires: ${tries * 1_000}`);
+  answer(200, 'Expires: 60');
+  advance(now() - START + 30_000);
+  const before = requests.length;
+  for (let tries = 1; tries <= SIP_RETRIES_MAX; tries++) answer(423, `Min-Expires: ${10_000 + tries}`);
+  expect(requests.length - before).toBe(SIP_RETRIES_MAX);
+});
+
 test('A REGISTER goes by way of the outbound proxy, and names the user that calls are to come in for', () => {
   const contact = ({ requests }: ReturnType<typeof started>) => /\r\nContact: (.*)\r/.exec(requests[0] ?? '')?.[1];
   const plain = started();
