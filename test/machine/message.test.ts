@@ -165,6 +165,18 @@ describe('a short message', () => {
     expect(names(out)).toEqual(['sent', 'undelivered']);
   });
 
+  test('whose first part is delivered before the second is taken has that part sent once, and ends with the second', () => {
+    const put = submitted(claim(queued(2), NOW).state, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], 0, NOW).state;
+    const early = received(put, 0, receipt('delivered'), NOW).state;
+    expect(early.parts).toEqual([
+      { smscId: 'id0', delivered: true },
+      { smscId: '', delivered: false },
+    ]);
+    const out = submitted(claim(early, NOW + 1_000).state, [accepted(1)], 1, NOW + 1_000);
+    expect([names(out), out.state.stage]).toEqual([['sent'], 'settled']);
+    expect(names(received(out.state, 1, receipt('delivered'), NOW + 2_000))).toEqual(['delivered']);
+  });
+
   test('only ever moves forward, and ends once, whatever comes in whatever order', () => {
     const rank = { queued: 0, sending: 1, sent: 2, delivered: 3, undelivered: 3, failed: 3 };
     const outcome: fc.Arbitrary<PartOutcome> = fc.oneof(
