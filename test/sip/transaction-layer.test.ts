@@ -198,6 +198,7 @@ describe('an answer', () => {
     expect(taken((message) => message.replace('z9hG4bKa', 'z9hG4bKb'))).toBe(0);
     expect(taken((message) => message.replace('1 OPTIONS', '1 INFO'))).toBe(0);
     expect(taken((message) => message.replace('\r\nfrom', '\r\nvia: SIP/2.0/UDP other.example;branch=z9hG4bKo\r\nfrom'))).toBe(0);
+    expect(taken((message) => message.replace('\r\nfrom', ', SIP/2.0/UDP other.example;branch=z9hG4bKo\r\nfrom'))).toBe(0);
   });
 });
 
