@@ -14,7 +14,7 @@ export function outcomeOf(text: string, order: Pick<ChargeOrder, 'last4' | 'inst
   if (answer.Status !== 'OK') return INVALID;
   // It speaks of another card than the one that was charged.
   const last = word(answer.LastNum);
-  if (last !== '' && !/^0*$/.test(last) && !order.last4.endsWith(last.slice(-4))) return INVALID;
+  if (!/^0*$/.test(last) && !order.last4.endsWith(last.slice(-4))) return INVALID;
   const installments = Number(word(answer.Tashloumim) || order.installments);
   return {
     status: 'succeeded',
@@ -76,17 +76,19 @@ function shown(value: unknown, known: ReadonlyMap<string, string>): string {
 
 /**
  * Reads a time that a clock in Israel shows, such as `20/11/2026 13:45:10` or `2026-11-20 13:45:10`. Undefined when it
- * is neither.
+ * is neither, or no day and time of any calendar, such as all zeros.
  */
 function israelTime(text: string): number | undefined {
   const local = /^(\d{1,2})\/(\d{1,2})\/(\d{4})[ T](\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
   const iso = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2}))?$/.exec(text);
-  const [year, month, day, hour, minute, second] = (
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (
     local !== null ? [local[3], local[2], local[1], local[4], local[5], local[6]] : iso !== null ? iso.slice(1) : []
   ).map((part) => Number(part ?? 0));
-  if (year === undefined || month === undefined || day === undefined) return undefined;
   const asUtc = Date.UTC(year, month - 1, day, hour, minute, second);
-  if (Number.isNaN(asUtc)) return undefined;
+  // Date.UTC carries what is too large over, and takes the year 0 for 1900.
+  const two = (part: number) => String(part).padStart(2, '0');
+  const written = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}.000Z`;
+  if (new Date(asUtc).toISOString() !== written) return undefined;
   // Twice, so that the hour around a change of the clocks is right as well.
   const guess = asUtc - offsetMs(asUtc);
   return asUtc - offsetMs(guess);

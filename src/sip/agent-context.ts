@@ -5,7 +5,7 @@
 import { defaultPort, type Entropy, type Peer } from './flow.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import type { SipResponse } from './message/message.ts';
-import { formatHostPort } from './message/uri.ts';
+import { escapeUser, formatHostPort } from './message/uri.ts';
 import type { TransactionLayer } from './transaction/layer.ts';
 import type { WithoutTcp } from './without-tcp.ts';
 
@@ -22,8 +22,9 @@ export interface AgentContext {
 }
 
 /** Our Contact towards a peer. */
-export function contactFor(context: AgentContext, peer: Peer, user = peer.profile?.contactUser ?? 'sidetone'): string {
+export function contactFor(context: AgentContext, peer: Peer, name = peer.profile?.contactUser ?? 'sidetone'): string {
   const { host, port } = context.local(peer);
+  const user = escapeUser(name);
   // `transport=tls` is not said in a sips: URI (RFC 5630 §3.1.3).
   if (peer.profile?.isSips === true && peer.transport === 'tls') return `<sips:${user}@${formatHostPort(host, port)}>`;
   const transport = peer.transport === 'udp' ? '' : `;transport=${peer.transport}`;

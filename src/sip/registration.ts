@@ -20,7 +20,7 @@ import type { Peer } from './flow.ts';
 import { ALLOWED } from './message/capability.ts';
 import type { Credentials } from './message/digest.ts';
 import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message/message.ts';
-import { escapeUser, isSameAddress, parseNameAddress, parseUri } from './message/uri.ts';
+import { isSameAddress, parseNameAddress, parseUri } from './message/uri.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
 
 export type RegistrationState = 'registered' | 'refused' | 'unreachable' | 'unregistered';
@@ -245,10 +245,7 @@ export class Registration implements RequestOwner, Timed {
       .add('to', `<${address}>`)
       .add('call-id', this.#callId)
       .add('cseq', `${++this.#number} REGISTER`)
-      .add(
-        'contact',
-        contactFor(this.#context, peer, escapeUser(peer.profile?.contactUser ?? parseUri(address)?.user ?? 'sidetone')),
-      )
+      .add('contact', contactFor(this.#context, peer, peer.profile?.contactUser ?? parseUri(address)?.user))
       .add('expires', String(expiresSec))
       .add('allow', ALLOWED)
       // A registrar may refuse a client whose proxy adds a Path, unless it knows of them (RFC 3327 §5.3).

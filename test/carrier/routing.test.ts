@@ -78,6 +78,14 @@ describe('a 302', () => {
     leg.hangup();
   });
 
+  test('is followed to a user of any letters, escaped as it came', async () => {
+    const { carrier, first } = await trunks({ follow_redirects: true });
+    const { leg } = await dial(carrier);
+    first.respond(await first.until(/^INVITE /), '302 Moved Temporarily', { fields: 'Contact: <sip:%F0%9F%93%9E@x>\r\n' });
+    await first.until(/^INVITE sip:%F0%9F%93%9E@/);
+    leg.hangup();
+  });
+
   test('is followed to the Contact with the highest q of several', async () => {
     const { carrier, first } = await trunks({ follow_redirects: true });
     const { leg } = await dial(carrier);

@@ -262,6 +262,36 @@ describe('idempotency', () => {
     const replayed = await call('PATCH', '/api/v1/app', { webhook_url: '' }, patch);
     expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.text]).toEqual([204, 'true', '']);
   });
+  test('compares lists as they are ordered, and fields of a body as they are named', async () => {
+    const path = `/v1/sessions/${platform.session(mine)}/dtmf/collect`;
+    const key = { 'idempotency-key': newUuid() };
+    expect((await call('POST', path, { terminators: ['#', '*'], max_digits: 4 }, key)).status).toBe(202);
+    const again = await call('POST', path, `{"max_digits": 4, "terminators": [ "#","*" ] }`, key);
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true']);
+    for (const body of [
+      { terminators: ['*', '#'], max_digits: 4 },
+      { terminators: ['#'], max_digits: 4 },
+      { terminators: ['#', '*'], min_digits: 4 },
+      { terminators: ['#', '*'] },
+    ])
+      refused(await call('POST', path, body, key), 422, 'invalid_request', /Idempotency-Key/);
+  });
+  test('is none of a request that changes nothing', async () => {
+    const key = { 'idempotency-key': newUuid() };
+    const replies = [await call('GET', '/api/v1/app', undefined, key), await call('GET', '/v1/sessions', undefined, key)];
+    expect(replies.map((each) => [each.status, each.headers.get('idempotent-replayed')])).toEqual([
+      [200, null],
+      [200, null],
+    ]);
+    expect((await call('GET', '/api/v1/app', undefined, { 'idempotency-key': 'x'.repeat(300) })).status).toBe(200);
+  });
+  test('takes a key of one to 255 characters, with blanks between them', async () => {
+    for (const key of ['k', 'two words', 'x'.repeat(255)]) {
+      const first = await call('POST', '/v1/sessions:dial', dial, { 'idempotency-key': key });
+      const again = await call('POST', '/v1/sessions:dial', dial, { 'idempotency-key': key });
+      expect([key, first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([key, 202, 202, 'true']);
+    }
+  });
   test('refuses a key that could not be kept', async () => {
     for (const key of ['é', 'x'.repeat(256)])
       refused(

@@ -60,6 +60,36 @@ describe('collect', () => {
     expect(enter('1#2', { terminators: [], maxDigits: 3 })).toMatchObject({ status: 'success', digits: '1#2' });
   });
 
+  test('ends at a terminator that is no valid digit', () => {
+    expect(enter('12#', { validDigits: '0123456789' })).toMatchObject({ status: 'success', digits: '12', terminator: '#' });
+  });
+
+  test('takes no fewer digits than min_digits, at a terminator and in silence', () => {
+    expect([enter('123', { minDigits: 3 }).status, enter('12', { minDigits: 3 }).status]).toEqual([
+      'success',
+      'partial_then_timeout',
+    ]);
+    expect([enter('123#', { minDigits: 3 }).status, enter('12#', { minDigits: 3 }).status]).toEqual(['success', 'failure']);
+  });
+
+  test('stops its prompt also with the key that ends it', () => {
+    const prompting = (terms: Partial<CollectTerms>) => beginCollect('op', { ...TERMS, ...terms }, true, 0);
+    expect(key(prompting({}), '#', 1)).toMatchObject({ stopPrompt: true, done: { status: 'failure', reason: 'too_few_digits' } });
+    expect(key(prompting({ maxDigits: 1 }), '7', 1)).toMatchObject({
+      stopPrompt: true,
+      done: { status: 'success', digits: '7' },
+    });
+    expect(key(prompting({}), '7', 1)).toMatchObject({ stopPrompt: true, collect: { digits: '7', phase: 'collecting' } });
+    expect(key(promptOver(prompting({}), 0), '7', 1)).not.toHaveProperty('stopPrompt');
+  });
+
+  test('without barge_in takes keys once the prompt is over', () => {
+    const prompting = beginCollect('op', { ...TERMS, bargeIn: false }, true, 0);
+    expect(key(prompting, '7', 1)).toEqual({ collect: prompting });
+    expect(key(prompting, '#', 1)).toEqual({ collect: prompting });
+    expect(key(promptOver(prompting, 2), '7', 3)).toMatchObject({ collect: { digits: '7' } });
+  });
+
   test('ignores keys that are not valid, which do not restart a clock', () => {
     expect(enter('1*A2', { validDigits: '0123456789', maxDigits: 2 })).toMatchObject({ digits: '12' });
     expect(enter('*', { validDigits: '12', terminators: [] }, 4900)).toMatchObject({ status: 'no_input', at: 5000 });

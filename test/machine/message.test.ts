@@ -2,7 +2,16 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { SMPP_RESPONSE_TIMEOUT_MS } from '../../src/limits.ts';
 import type { PartOutcome } from '../../src/machine/message/gateway.ts';
-import { claim, interrupted, type MessageState, QUEUED_MAX_MS, received, submitted } from '../../src/machine/message/message.ts';
+import {
+  claim,
+  interrupted,
+  type MessageState,
+  PUT_OFF_MAX_MS,
+  QUEUED_MAX_MS,
+  received,
+  submitted,
+  unclaimed,
+} from '../../src/machine/message/message.ts';
 import type { ReceiptState } from '../../src/machine/message/receipt.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
@@ -80,7 +89,65 @@ describe('a short message', () => {
     expect(interrupted(queued(), NOW).state.status).toBe('queued');
   });
 
+  test('that is put off waits 1, 2, 5, 10 and 30 s, and then a minute each time', () => {
+    let state = queued();
+    let now = NOW;
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 8; attempt++) {
+      state = submitted(claim(state, now).state, [{ part: 0, outcome: { outcome: 'later' } }], attempt, now).state;
+      waits.push(state.dueAt - now);
+      now = state.dueAt;
+    }
+    expect(waits).toEqual([1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 60_000, 60_000]);
+    expect(PUT_OFF_MAX_MS).toBe(60_000);
+  });
+
+  test('that was taken and never handed to the gateway waits as before, and tells nothing', () => {
+    const claimed = claim(queued(2), NOW).state;
+    const back = unclaimed(claimed, NOW + 10);
+    expect([back.events, back.state]).toEqual([[], { ...claimed, stage: 'waiting', dueAt: NOW + 10 }]);
+    expect(unclaimed(sent(), NOW).state).toEqual(sent());
+  });
+
+  test('that the gateway refuses is failed with the reason that it gave, and what came late changes nothing', () => {
+    const refused = submitted(
+      claim(queued(2), NOW).state,
+      [accepted(0), { part: 1, outcome: { outcome: 'refused', code: 'invalid_number', message: 'no' } }],
+      0,
+      NOW + 3,
+    );
+    expect(refused.state).toMatchObject({
+      status: 'failed',
+      errorCode: 'invalid_number',
+      errorMessage: 'no',
+      stage: 'settled',
+      updatedAt: NOW + 3,
+    });
+    expect(refused.events).toMatchObject([{ status: 'failed', error_code: 'invalid_number', error_message: 'no', segments: 2 }]);
+    for (const late of [
+      received(refused.state, 0, receipt('delivered'), NOW),
+      claim(refused.state, NOW),
+      submitted(refused.state, [accepted(1)], 0, NOW),
+    ])
+      expect(late).toEqual({ state: refused.state, events: [] });
+  });
+
+  test('that is delivered or not is so for good', () => {
+    const delivered = received(sent(), 0, receipt('delivered'), NOW).state;
+    expect(received(delivered, 0, receipt('rejected'), NOW + 1)).toEqual({ state: delivered, events: [] });
+    const rejected = received(sent(), 0, receipt('rejected'), NOW).state;
+    expect(rejected.errorMessage).toBe('The message was rejected by the carrier');
+    expect(received(rejected, 0, receipt('delivered'), NOW + 1)).toEqual({ state: rejected, events: [] });
+  });
+
+  test('that is with the gateway is not handed over again, and not given up for its age', () => {
+    const claimed = claim(queued(), NOW).state;
+    for (const now of [NOW, NOW + QUEUED_MAX_MS]) expect(claim(claimed, now)).toEqual({ state: claimed, events: [] });
+    expect(claim(queued(), NOW + QUEUED_MAX_MS - 1).state.status).toBe('sending');
+  });
+
   test('that waited for a day is given up', () => {
+    expect(QUEUED_MAX_MS).toBe(86_400_000);
     expect(claim(queued(), NOW + QUEUED_MAX_MS).state).toMatchObject({ status: 'failed', errorCode: 'expired' });
   });
 
@@ -96,6 +163,18 @@ describe('a short message', () => {
     expect(early.state.status).toBe('sending');
     const out = submitted(claim(early.state, NOW + 1000).state, [accepted(1)], 1, NOW + 1000);
     expect(names(out)).toEqual(['sent', 'undelivered']);
+  });
+
+  test('whose first part is delivered before the second is taken has that part sent once, and ends with the second', () => {
+    const put = submitted(claim(queued(2), NOW).state, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], 0, NOW).state;
+    const early = received(put, 0, receipt('delivered'), NOW).state;
+    expect(early.parts).toEqual([
+      { smscId: 'id0', delivered: true },
+      { smscId: '', delivered: false },
+    ]);
+    const out = submitted(claim(early, NOW + 1_000).state, [accepted(1)], 1, NOW + 1_000);
+    expect([names(out), out.state.stage]).toEqual([['sent'], 'settled']);
+    expect(names(received(out.state, 1, receipt('delivered'), NOW + 2_000))).toEqual(['delivered']);
   });
 
   test('only ever moves forward, and ends once, whatever comes in whatever order', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { lost, newWatch, read, suspects, type Watch } from '../../src/machine/node/watch.ts';
+import { forsaken, lost, newWatch, read, suspects, type Watch } from '../../src/machine/node/watch.ts';
 
 const BURIAL = 15_000;
 const ORPHAN = 120_000;
@@ -47,5 +47,28 @@ describe('a node that watches another', () => {
 
   test('forgets a peer that is not told of any more', () => {
     expect(suspects(read(alive, new Map(), 61_000), 99_000)).toEqual([]);
+  });
+
+  test('takes the calls of a suspect over only where it has itself watched without a gap for six seconds', () => {
+    const still = watched(alive, 61_000, 63_000, () => 60_000);
+    expect(
+      forsaken(
+        watched(alive, 61_000, 62_000, () => 60_000),
+        62_000,
+      ),
+    ).toEqual([]);
+    expect(forsaken(still, 63_000)).toEqual(['peer']);
+    // Its own last reading may be two and a half seconds old, and no older.
+    expect([forsaken(still, 65_500), forsaken(still, 65_501)]).toEqual([['peer'], []]);
+    expect(forsaken(newWatch(0), 99_000)).toEqual([]);
+    const back = (to: number) => watched(alive, 100_000, to, () => 60_000);
+    expect([forsaken(back(105_000), 105_999), forsaken(back(105_000), 106_000)]).toEqual([[], ['peer']]);
+  });
+
+  test('takes two readings that are two and a half seconds apart for unbroken, and no more', () => {
+    const after = (gap: number) => read(alive, new Map([['peer', 60_000]]), 60_000 + gap).unbrokenSince;
+    expect([after(2_500), after(2_501)]).toEqual([0, 62_501]);
+    const still = watched(alive, 61_000, 80_000, () => 60_000);
+    expect([lost(still, BURIAL, ORPHAN, 82_500).length, lost(still, BURIAL, ORPHAN, 82_501).length]).toEqual([1, 0]);
   });
 });

@@ -88,6 +88,36 @@ describe('secure collection', () => {
     expect(collectionTimeout(begin({ maxAttempts: 1 }), NOW + 10_000)).toEqual({ failed: 'no_input' });
   });
 
+  test('at a timeout judges what could be a whole number, a short one of Isracard too, and a CVV of three digits', () => {
+    const timedOut = (keys: string, more: Partial<CollectionTerms> = {}) =>
+      collectionTimeout(live(press(begin({ maxAttempts: 1, ...more }), keys)), NOW + 5_000);
+    for (const number of ['12345679', '012345679']) expect('staged' in timedOut(number)).toBe(true);
+    for (const number of ['1', '1234567', '1234567890', '12345678901'])
+      expect([number, timedOut(number)]).toEqual([number, { failed: 'incomplete_input' }]);
+    expect(timedOut('800000000000')).toEqual({ failed: 'luhn_check_failed' });
+    expect(timedOut('12', { kind: 'cvv' })).toEqual({ failed: 'incomplete_input' });
+    expect('staged' in timedOut('123', { kind: 'cvv' })).toBe(true);
+    expect(timedOut('123', { kind: 'cvv', cardBrand: 'amex' })).toEqual({ failed: 'invalid_length' });
+  });
+
+  test('stops its prompt at any key: a terminator, a star, one that is no digit', () => {
+    const prompting = begin({ hasPrompt: true, maxAttempts: 1 });
+    expect(collectKey(prompting, '#', NOW)).toEqual({ failed: 'no_input', stopPrompt: 'op/1' });
+    for (const key of ['*', 'A']) {
+      const step = collectKey(prompting, key, NOW);
+      expect([key, step.stopPrompt, live(step).phase, live(step).digits]).toEqual([key, 'op/1', 'collecting', []]);
+    }
+  });
+
+  test('is over after ten minutes while its prompt still plays, and after a number that was not finished', () => {
+    const prompting = begin({ hasPrompt: true });
+    expect(collectionDue(prompting)).toBe(NOW + PAYMENT_COLLECT_MAX_MS);
+    expect(collectionTimeout(prompting, NOW + PAYMENT_COLLECT_MAX_MS)).toEqual({ failed: 'no_input', stopPrompt: 'op/1' });
+    const late = NOW + PAYMENT_COLLECT_MAX_MS - 1;
+    const typing = live(press(begin({ firstDigitTimeoutMs: PAYMENT_COLLECT_MAX_MS }), '4111', late));
+    expect(collectionTimeout(typing, NOW + PAYMENT_COLLECT_MAX_MS)).toEqual({ failed: 'incomplete_input' });
+  });
+
   test('waits for the prompt’s end, and stops it at the first key', () => {
     const prompting = begin({ hasPrompt: true, retryUrls: ['u'] });
     expect(prompting.phase).toBe('prompting');

@@ -39,6 +39,23 @@ describe('a delivery receipt', () => {
     expect(receiptOf(fields('', { receiptedMessageId: '77', messageState: 3 }))?.state).toBe('expired');
   });
 
+  test('has the state of table 5-8 where it is a number; on its way is none', () => {
+    const states = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((messageState) => receiptOf(fields('id:1', { messageState }))?.state);
+    const none = undefined;
+    expect(states).toEqual([none, none, 'delivered', 'expired', 'deleted', 'undeliverable', none, 'unknown', 'rejected', none]);
+  });
+
+  test('without an id, or without a state, is none; an error of many letters is no code', () => {
+    expect(receiptOf(fields('sub:001 stat:DELIVRD'))).toBeUndefined();
+    expect(receiptOf(fields('id:1 sub:001'))).toBeUndefined();
+    expect(receiptOf(fields('id:1 stat:DELIVRD'))?.error).toBe('');
+    expect(['12345678', '123456789', '01-2'].map((err) => receiptOf(fields(`id:1 stat:UNDELIV err:${err}`))?.error)).toEqual([
+      '12345678',
+      '',
+      '',
+    ]);
+  });
+
   test.each([
     ['stat:UNDELIV err:011', 'undeliverable', '011'],
     ['stat:EXPIRED err:0', 'expired', ''],

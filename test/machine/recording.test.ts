@@ -125,6 +125,33 @@ describe('a recording', () => {
     for (const notice of [speech, silence]) expect(names(hearRecording(SESSION, stopping, notice))).toEqual([]);
   });
 
+  test('of a Room tells of no speech', () => {
+    const live = began(ROOM, spoken);
+    for (const notice of [
+      { type: 'speech.started', ...about, precedingSilenceMs: 1 },
+      { type: 'speech.ended', ...about },
+    ] as const)
+      expect(hearRecording(ROOM, live, notice)).toEqual({ recording: live, events: [], effects: [], records: [] });
+  });
+
+  test('goes on after speech and silence as it was', () => {
+    const live = began(SESSION, spoken);
+    for (const notice of [
+      { type: 'speech.started', ...about, precedingSilenceMs: 1 },
+      { type: 'speech.ended', ...about },
+    ] as const)
+      expect(left(hearRecording(SESSION, live, notice))).toBe(live);
+  });
+
+  test('whose file breaks off while it is being stopped ends at once, with what is in it', () => {
+    const stopping = left(stopRecording(SESSION, began()));
+    expect(hearRecording(SESSION, stopping, broke)).toMatchObject({
+      recording: undefined,
+      events: [{ event: 'recording.ended', duration: 3 }],
+      records: [{ record: 'ended', durationMs: 3_500 }],
+    });
+  });
+
   test('masks and unmasks once each', () => {
     const masked = maskRecording(began(), true);
     expect(masked.effects).toEqual([{ do: 'mask_recording', recordingUuid: 'rec_1', masked: true }]);

@@ -60,6 +60,67 @@ describe('a Session that collects securely', () => {
     expect(steps.at(-1)?.effects).toContainEqual({ do: 'secure', on: false });
   });
 
+  test('tells brand and last four of a card, and of a CVV nothing but its reference', () => {
+    expect(press(begun(), `${GOOD}#`).at(-1)?.events).toMatchObject([
+      {
+        ...{ event: 'payment.card.collected', status: 'collected', card_uuid: 'card_r', operation_uuid: 'op' },
+        payment_method_details: { card: { brand: 'visa', last4: '1111' } },
+      },
+    ]);
+    const cvv = { kind: 'cvv', reference: 'cvv_r', maxAttempts: 1 } as const;
+    expect(press(begun(cvv), '123#').at(-1)?.events).toEqual([
+      { event: 'payment.cvv.collected', session_uuid: 's', operation_uuid: 'op', status: 'collected', cvv_uuid: 'cvv_r' },
+    ]);
+    expect(press(begun(cvv), '#').at(-1)?.events).toEqual([
+      { event: 'payment.cvv.collected', session_uuid: 's', operation_uuid: 'op', status: 'failed', reason: 'no_input' },
+    ]);
+  });
+
+  test('ends what was playing: by its prompt, or by silence where there is none', () => {
+    const playback = { operationUuid: 'music', kind: 'files', urls: ['http://x/a.wav'], phase: 'playing' } as const;
+    const stopped = { event: 'playback.ended', operation_uuid: 'music', reason: 'stopped' } as const;
+    const silent = order({ ...answered, playback }, collect());
+    expect(silent.events).toMatchObject([stopped]);
+    expect(silent.effects).toEqual([
+      { do: 'secure', on: true },
+      { do: 'stop_playback', operationUuid: 'music' },
+    ]);
+    const prompted = order({ ...answered, playback }, collect({ hasPrompt: true }));
+    expect(prompted.events).toMatchObject([stopped]);
+    expect(prompted.effects).toEqual([
+      { do: 'secure', on: true },
+      { do: 'play', operationUuid: 'op/1', loop: 1, volume: 100 },
+    ]);
+    // The end of what was playing comes late, and is not that of the prompt.
+    const late: SessionInput = { type: 'leg.media', notice: { type: 'playback.stopped', operationUuid: 'music' } };
+    const { state, events } = step(prompted.state, late, NOW);
+    expect([state.collection?.phase, events]).toEqual(['prompting', []]);
+  });
+
+  test('silences its prompt at the first key, and at a DELETE, once', () => {
+    const prompting = begun({ hasPrompt: true });
+    const stop = { do: 'stop_playback', operationUuid: 'op/1' } as const;
+    const [first, second] = press(prompting, '41');
+    expect([first?.effects, second?.effects]).toEqual([[stop], []]);
+    const cancelled = (state: SessionState) => order(state, { type: 'cancel_payment', kind: 'card' }).effects;
+    expect(cancelled(prompting)).toEqual([stop, { do: 'secure', on: false }]);
+    expect(cancelled(first?.state ?? answered)).toEqual([{ do: 'secure', on: false }]);
+  });
+
+  test('does not count the time until its prompt is over, and goes on to hear the leg', () => {
+    const prompting = begun({ hasPrompt: true });
+    const heard = (notice: Extract<SessionInput, { type: 'leg.media' }>['notice']) =>
+      step(prompting, { type: 'leg.media', notice }, NOW + 100).state.collection;
+    expect(heard({ type: 'playback.started', operationUuid: 'op/1' })).toMatchObject({ phase: 'prompting', digitDue: undefined });
+    expect(heard({ type: 'media.started' })).toMatchObject({ phase: 'prompting', digitDue: undefined });
+    expect(heard({ type: 'playback.completed', operationUuid: 'op/1' })).toMatchObject({ digitDue: NOW + 10_100 });
+  });
+
+  test('can be hung up', () => {
+    expect(order(begun(), { type: 'hangup' })).toMatchObject({ effects: [{ do: 'hangup' }] });
+    expect(order(begun(), { type: 'hangup' }).refused).toBeUndefined();
+  });
+
   test('closes what taps the leg before anything is played, and keeps that it has begun', () => {
     const first = order(answered, collect({ hasPrompt: true }));
     expect(first.effects).toEqual([
@@ -76,6 +137,8 @@ describe('a Session that collects securely', () => {
       { type: 'collect', terms: { ...collectTerms }, promptUrls: [] },
       collect(),
       { type: 'member_join', roomId: 'r', room: 1, muted: false, voiceActivityEvents: false },
+      { type: 'play', urls: ['http://x/a.wav'], loop: 1, volume: 100 },
+      { type: 'play_silence' },
     ];
     for (const command of refused) expect([command.type, order(state, command).refused?.status]).toEqual([command.type, 409]);
     const membership = {
@@ -89,6 +152,9 @@ describe('a Session that collects securely', () => {
     expect(order({ ...answered, membership }, collect()).refused?.status).toBe(409);
     expect(order({ ...answered, phase: 'ringing' }, collect()).refused?.status).toBe(409);
     expect(order({ ...answered, hasLeg: false }, collect()).refused?.status).toBe(409);
+    expect(order({ ...answered, type: 'websocket' }, collect()).refused?.status).toBe(409);
+    const collectsDigits = order(answered, { type: 'collect', terms: { ...collectTerms }, promptUrls: [] }).state;
+    expect(order(collectsDigits, collect()).refused?.status).toBe(409);
   });
 
   test('is not told of a key that ends just after; later ones are ordinary again', () => {

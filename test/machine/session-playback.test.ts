@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { PlaybackControl } from '../../src/machine/playback/playback.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
-import { outbound, type SessionState } from '../../src/machine/session/session.ts';
+import { inbound, outbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
 
@@ -108,6 +108,51 @@ describe('an order for the playback', () => {
 });
 
 describe('a play', () => {
+  test('of a stream or a push is played once, at the volume that was asked for', () => {
+    expect(new Run().command(stream, 'play').effects).toEqual([{ do: 'play', operationUuid: 'play', loop: 1, volume: 50 }]);
+    expect(new Run().command(push, 'play').effects).toEqual([{ do: 'play', operationUuid: 'play', loop: 1, volume: 100 }]);
+  });
+
+  test('that is being stopped is stopped once, and a start that comes late does not bring it back', () => {
+    const run = new Run().command(files, 'play').command({ type: 'stop_playback' }, 'stop');
+    const ordered = run.effects.length;
+    run.notice({ type: 'playback.started', operationUuid: 'play' }).command({ type: 'stop_playback' }, 'again');
+    expect([run.effects.length, run.events, run.state.playback?.phase]).toEqual([ordered, [], 'stopping']);
+    run.notice({ type: 'playback.stopped', operationUuid: 'play' });
+    expect(run.events).toMatchObject([{ event: 'playback.ended', reason: 'stopped' }]);
+  });
+
+  test('of silence after silence orders nothing of the leg', () => {
+    const run = new Run().command(silence, 'one').command(silence, 'two');
+    expect(run.effects).toEqual([]);
+    expect(run.events).toMatchObject([{ event: 'playback.ended', operation_uuid: 'one', reason: 'stopped' }]);
+  });
+
+  test('names the source that failed, where one is known', () => {
+    const failed = (more: { sourceIndex?: number }) =>
+      new Run().command(files, 'play').notice({ type: 'playback.failed', operationUuid: 'play', reason: 'decode_error', ...more })
+        .events;
+    const event = {
+      event: 'playback.failed',
+      session_uuid: 's',
+      operation_uuid: 'play',
+      urls: ['http://a/1'],
+      reason: 'decode_error',
+    };
+    expect<unknown>([failed({}), failed({ sourceIndex: 0 })]).toEqual([[event], [{ ...event, source_index: 0 }]]);
+  });
+
+  test('before the answer of a call that comes in needs early media, also of silence; not once it is being answered', () => {
+    const ringing = inbound({ sessionUuid: 's', appUuid: 'a', callerId: '', did: '', orphanTimeoutMs: 120_000 }, START);
+    const effects = (state: SessionState, command: Command) =>
+      step(state, { type: 'command', command, operationUuid: 'o' }, START).effects;
+    for (const play of [files, silence]) {
+      expect(effects(ringing, play)[0]).toEqual({ do: 'early_media' });
+      const answering = step(ringing, { type: 'command', command: { type: 'answer' }, operationUuid: 'o' }, START).state;
+      expect(effects(answering, play)).not.toContainEqual({ do: 'early_media' });
+    }
+  });
+
   test('of a stream or a push is started and ended without urls, and its start is not an event', () => {
     for (const play of [stream, push]) {
       const run = new Run().command(play, 'play');

@@ -97,9 +97,50 @@ describe('the recordings of a Session', () => {
     expect(names(step(ended.state, { type: 'broken' }, NOW))).toEqual(['session.ended']);
   });
 
-  test('tell of no speech after a hangup was ordered', () => {
+  test('tell of speech to whom asked for it, and of none after a hangup was ordered', () => {
+    const voiceActivity = { sensitivity: 0.5, speechDurationMs: 100, silenceDurationMs: 500 };
+    const heard = order(answered, {
+      type: 'record',
+      terms: { recordingUuid: 'a', includeGaps: false, voiceActivity, livenessMs: 10_000 },
+    }).state;
+    const hanging = order(heard, { type: 'hangup' }).state;
+    const speech: readonly RecordingNotice[] = [
+      { type: 'speech.started', recordingUuid: 'a', precedingSilenceMs: undefined },
+      { type: 'speech.ended', recordingUuid: 'a' },
+    ];
+    const about = { session_uuid: 's', recording_uuid: 'a', operation_uuid: 'op of record' };
+    expect(speech.flatMap((notice) => hear(heard, notice).events)).toEqual([
+      { event: 'recording.speech.started', ...about },
+      { event: 'recording.speech.ended', ...about },
+    ]);
+    for (const notice of speech) expect(hear(hanging, notice).events).toEqual([]);
+    // Its end is told all the same.
+    expect(names(hear(hanging, over('a')))).toEqual(['recording.ended']);
+  });
+
+  test('are written down when they end, with the length and size of their file', () => {
+    expect(hear(recorded('a'), over('a')).recordings).toEqual([
+      { record: 'ended', recordingUuid: 'a', durationMs: 2_000, bytes: 1 },
+    ]);
+    const [begun] = order(answered, record('a')).recordings ?? [];
+    expect(begun).toMatchObject({ record: 'begun', recording: { recordingUuid: 'a', phase: 'active' } });
+  });
+
+  test('are neither begun nor masked once a hangup was ordered, but may be stopped', () => {
     const hanging = order(recorded('a'), { type: 'hangup' }).state;
-    expect(names(hear(hanging, { type: 'speech.ended', recordingUuid: 'a' }))).toEqual([]);
+    expect(order(hanging, record('b')).refused?.status).toBe(409);
+    for (const type of ['mask_recording', 'unmask_recording'] as const)
+      expect([type, order(hanging, { type, recordingUuid: 'a' }).refused?.status]).toEqual([type, 404]);
+    expect(order(hanging, { type: 'stop_recording', recordingUuid: 'a' }).refused).toBeUndefined();
+  });
+
+  test('are as many as may be, and fail each at its own time', () => {
+    const most = recorded(...Array.from({ length: RECORDINGS_PER_SESSION_MAX - 1 }, (_, at) => `r${at}`));
+    const last = order(most, record('last'), NOW + 4_000);
+    expect(last.refused).toBeUndefined();
+    const due = step(last.state, { type: 'deadline' }, NOW + 10_000);
+    expect(names(due)).toHaveLength(RECORDINGS_PER_SESSION_MAX - 1);
+    expect(nextDeadline(due.state)).toBe(NOW + 14_000);
   });
 
   test('are masked before the prompt of a secure collection, refused during it, and left masked after it', () => {

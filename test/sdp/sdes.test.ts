@@ -79,6 +79,24 @@ describe('a line with a key', () => {
     expect(usable(`${line(1)} WSH=128 -EXTRA=1`)).toEqual(['1 AES_CM_128_HMAC_SHA1_80']);
   });
 
+  test('may have the shortest and the longest lifetime, and is one of the first sixteen', () => {
+    const lifetimes = (...all: string[]) => usable(...all.map((each, at) => line(at + 1, undefined, 1, 30, `|${each}`))).length;
+    expect([lifetimes('1', '2^0', '2^48', '281474976710656'), lifetimes('0', '2^49', '281474976710657')]).toEqual([4, 0]);
+    const many = Array.from({ length: 20 }, (_, at) => line(at + 1));
+    expect(usable(...many)).toHaveLength(16);
+    expect(usable('a=crypto:', 'a=crypto:1', 'a=crypto:1 AES_CM_128_HMAC_SHA1_80', line(7))).toHaveLength(1);
+  });
+
+  test('that changes its key by one byte makes us change ours; the same key leaves ours', () => {
+    const exchange = new KeyExchange(terms('required'));
+    const of = (...bytes: number[]) => {
+      const key = new Uint8Array(30);
+      key.set(bytes);
+      return exchange.answer([{ tag: 1, suite: 'AES_CM_128_HMAC_SHA1_80', key }])?.keys.sendKey[0];
+    };
+    expect([of(1, 2), of(1, 2), of(1, 3), of(1, 3)]).toEqual([1, 1, 2, 2]);
+  });
+
   test('never throws, whatever it holds', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (one, two) => {

@@ -1,6 +1,19 @@
 import { expect, test } from 'bun:test';
-import { type Dialog, nextHop } from '../../src/sip/call/dialog.ts';
+import { SIP_ROUTES_MAX } from '../../src/limits.ts';
+import {
+  contactOf,
+  type Dialog,
+  dialogOfRequest,
+  dialogOfResponse,
+  dialogRequest,
+  localDomain,
+  mayComeFrom,
+  nextHop,
+  preferredContact,
+  replacing,
+} from '../../src/sip/call/dialog.ts';
 import type { Peer } from '../../src/sip/flow.ts';
+import { Headers, NO_BODY, type SipRequest, type SipResponse } from '../../src/sip/message/message.ts';
 
 const dialog = (peer: Peer, target: string, routes: readonly string[] = []): Dialog => ({
   callId: 'c',
@@ -54,4 +67,160 @@ test('The maddr of a Contact or a route is where requests go, in place of its ho
   const route = '<sip:edge.example;maddr=[2001:db8::1];transport=udp;lr>';
   expect(nextHop(dialog(tls(false), target, [route]))).toMatchObject({ transport: 'udp', host: '2001:db8::1', port: 5060 });
   expect(nextHop(dialog(tls(false), 'sip:b@carrier.example;maddr=a:b:c'))).toMatchObject({ host: 'carrier.example' });
+});
+
+const fields = (...pairs: readonly (readonly [string, string])[]) => {
+  const headers = new Headers();
+  for (const [name, value] of pairs) headers.add(name, value);
+  return headers;
+};
+const seen = (transport: Peer['transport'], profile: Peer['profile'] = {}): Peer => ({
+  ...{ transport, host: '203.0.113.1', port: transport === 'tls' ? 5061 : 5060, flow: 7, profile },
+});
+
+test('The first Contact is where a dialog leads, and one that is no SIP URI leads nowhere', () => {
+  const first = (...values: string[]) => contactOf(fields(...values.map((value) => ['contact', value] as const)));
+  expect(first('<sip:a@x>')).toBe('sip:a@x');
+  expect(first('"Doe, J" <sip:a@x>;expires=3, <sip:b@x>')).toBe('sip:a@x');
+  expect(first('sip:a@x', 'sip:b@x')).toBe('sip:a@x');
+  for (const bad of ['*', '<mailto:a@x>', '<>', '<sip:a b@x>']) expect([bad, first(bad)]).toEqual([bad, undefined]);
+  expect(first()).toBeUndefined();
+});
+
+test('A redirect is followed to the Contact with the highest q, the first of equals, and never to what is no SIP URI', () => {
+  const best = (value: string) => preferredContact(fields(['contact', value]));
+  expect(best('<sip:a@x>;q=0.5, <sip:b@x>;q=0.9, <sip:c@x>;q=0.9')).toBe('sip:b@x');
+  // A Contact without q has 1.
+  expect(best('<sip:a@x>;q=0.999, <sip:b@x>, <sip:c@x>;q=1.000')).toBe('sip:b@x');
+  expect(best('<sip:a@x>;q=0')).toBe('sip:a@x');
+  expect(best('<sip:a@x>;q=7, <sip:b@x>;q=0.1')).toBe('sip:b@x');
+  expect(best('<mailto:a@x>, <sip:b@x>;q=0.1')).toBe('sip:b@x');
+  expect(best('<mailto:a@x>')).toBeUndefined();
+});
+
+test('A dialog takes its route set in order as the callee and in reverse as the caller, unless it is too long', () => {
+  const routes = (count: number) => Array.from({ length: count }, (_, at) => `<sip:p${at}.example;lr>`);
+  const invite = (count: number, contact = '<sip:a@203.0.113.1>'): SipRequest => ({
+    ...{ kind: 'request', method: 'INVITE', uri: 'sip:b@x', body: NO_BODY },
+    headers: fields(
+      ...routes(count).map((route) => ['record-route', route] as const),
+      ...([
+        ['from', '<sip:a@x>;tag=f'],
+        ['to', '<sip:b@x>'],
+        ['call-id', 'c'],
+        ['cseq', '8 INVITE'],
+      ] as const),
+      ...(contact === '' ? [] : ([['contact', contact]] as const)),
+    ),
+  });
+  const ok = (count: number): SipResponse => ({
+    ...{ kind: 'response', status: 200, reason: 'OK', body: NO_BODY },
+    headers: fields(...routes(count).map((route) => ['record-route', route] as const), ['to', '<sip:b@x>;tag=t']),
+  });
+  const callee = dialogOfRequest(invite(3), 'l', seen('udp'));
+  expect(callee).toMatchObject({ callId: 'c', localTag: 'l', remoteTag: 'f', remoteNumber: 8, routes: routes(3) });
+  expect(callee).toMatchObject({ local: '<sip:b@x>;tag=l', remote: '<sip:a@x>;tag=f', target: 'sip:a@203.0.113.1' });
+  const caller = dialogOfResponse(invite(0), ok(3), seen('udp'));
+  expect(caller).toMatchObject({ callId: 'c', localTag: 'f', remoteTag: 't', localNumber: 8, remoteNumber: undefined });
+  // A 200 without a Contact leaves the Request-URI.
+  expect(caller).toMatchObject({ routes: routes(3).reverse(), target: 'sip:b@x' });
+  for (const [count, known] of [
+    [SIP_ROUTES_MAX, true],
+    [SIP_ROUTES_MAX + 1, false],
+  ] as const) {
+    expect(dialogOfRequest(invite(count), 'l', seen('udp')) !== undefined).toBe(known);
+    expect(dialogOfResponse(invite(0), ok(count), seen('udp')) !== undefined).toBe(known);
+  }
+  expect(dialogOfRequest(invite(0, ''), 'l', seen('udp'))).toBeUndefined();
+});
+
+test('A request of a dialog goes through its route set; a strict router ahead is its Request-URI (RFC 3261 §12.2.1.1)', () => {
+  const sent = (...routes: string[]) => {
+    const { uri, headers } = dialogRequest(dialog(seen('udp'), 'sip:b@203.0.113.2', routes), 'BYE');
+    return [uri, headers.fields('route'), headers.get('cseq')];
+  };
+  const target = 'sip:b@203.0.113.2';
+  expect(sent()).toEqual([target, [], '2 BYE']);
+  expect(sent('<sip:p1;lr>', '<sip:p2>')).toEqual([target, ['<sip:p1;lr>', '<sip:p2>'], '2 BYE']);
+  expect(sent('<sip:p1>', '<sip:p2;lr>')).toEqual(['sip:p1', ['<sip:p2;lr>', `<${target}>`], '2 BYE']);
+  expect(sent('<sip:p1>')).toEqual(['sip:p1', [`<${target}>`], '2 BYE']);
+});
+
+test('A request goes to the first route, or to the Contact, and back to where the far end was seen if that fails', () => {
+  const peer = { ...seen('tcp'), name: 'sip.example' };
+  const hop = (target: string, ...routes: string[]) => nextHop(dialog(peer, target, routes));
+  expect(hop('sip:b@198.51.100.2', '<sip:198.51.100.9:5070;lr>')).toMatchObject({ host: '198.51.100.9', port: 5070 });
+  // A route is where a request goes, however private: the proxy that wrote it is reached there.
+  expect(hop('sip:b@198.51.100.2', '<sip:10.0.0.9;lr>')).toMatchObject({ host: '10.0.0.9' });
+  expect(hop('sip:b@198.51.100.2')).toEqual({
+    ...{ transport: 'tcp', host: '198.51.100.2', port: 5060, flow: 7, profile: {}, fallback: peer },
+  });
+  // The certificate's name goes with the address that it was resolved to, and with no other.
+  expect(hop('sip:b@203.0.113.1:5060')).toEqual(peer);
+  expect(hop('sip:b@203.0.113.1:5070')).toEqual({ ...peer, port: 5070, fallback: peer });
+  for (const nowhere of ['tel:+15550100', 'sip:b@10.0.0.2', 'sip:b@0.0.0.0']) expect(hop(nowhere)).toEqual(peer);
+});
+
+test('The transport of a request is the one that its URI names, or that the far end was seen on', () => {
+  const by = (uri: string, transport: Peer['transport']) => {
+    const peer = nextHop(dialog(seen(transport), uri));
+    return [peer.transport, peer.port, peer.flow];
+  };
+  const host = 'b@198.51.100.2';
+  expect(by(`sip:${host}`, 'udp')).toEqual(['udp', 5060, 7]);
+  expect(by(`sip:${host}`, 'tls')).toEqual(['tls', 5061, 7]);
+  expect(by(`sip:${host};transport=UDP`, 'tcp')).toEqual(['udp', 5060, 0]);
+  expect(by(`sip:${host};transport=TCP`, 'udp')).toEqual(['tcp', 5060, 0]);
+  expect(by(`sip:${host};transport=tls`, 'udp')).toEqual(['tls', 5061, 0]);
+  expect(by(`sips:${host}`, 'udp')).toEqual(['tls', 5061, 0]);
+  // TCP is what TLS runs over, and no way out of it.
+  expect(by(`sips:${host};transport=tcp`, 'tls')).toEqual(['tls', 5061, 7]);
+  expect(by(`sip:${host};transport=tcp`, 'tls')).toEqual(['tls', 5061, 7]);
+});
+
+test('A device is reached on its flow: over its connection, or where its datagrams come from', () => {
+  const flow = { staysOnFlow: true };
+  const hop = (peer: Peer, target: string, ...routes: string[]) => nextHop(dialog(peer, target, routes));
+  for (const transport of ['tcp', 'tls'] as const) {
+    const peer = seen(transport, flow);
+    for (const target of ['sip:b@198.51.100.2', 'sip:b@10.0.0.2:5070', `sip:b@203.0.113.1:${peer.port}`])
+      expect(hop(peer, target)).toEqual(peer);
+  }
+  const udp = seen('udp', flow);
+  expect(hop(udp, 'sip:b@198.51.100.2')).toEqual(udp);
+  expect(hop(udp, 'sip:b@203.0.113.1;transport=tcp')).toEqual(udp);
+  // A phone without a NAT may listen on another port than it sends from.
+  expect(hop(udp, 'sip:b@203.0.113.1:5070')).toMatchObject({ transport: 'udp', port: 5070, fallback: udp });
+  const tcp = seen('tcp', flow);
+  expect(hop(tcp, 'sip:b@203.0.113.1:5070')).toMatchObject({ port: 5060, flow: 7, fallback: { port: 5070, flow: 0 } });
+  // A proxy of the device is reached as every proxy is.
+  expect(hop(tcp, 'sip:b@198.51.100.2', '<sip:198.51.100.9;lr>')).toMatchObject({ host: '198.51.100.9' });
+  expect(hop(seen('udp', { staysOnFlow: false }), 'sip:b@198.51.100.2')).toMatchObject({ host: '198.51.100.2' });
+});
+
+test('A request of a call may come from its far end, from the next hop towards it, or from the addresses of its trunk', () => {
+  const within = (host: string, ranges: readonly string[]) => host === '192.0.2.7' && ranges[0] === '192.0.2.0/24';
+  const peer = seen('udp', { ranges: ['192.0.2.0/24'] });
+  const up = dialog({ ...seen('udp'), host: '203.0.113.5' }, 'sip:b@203.0.113.6');
+  const may = (host: string, end: Parameters<typeof mayComeFrom>[1]) => mayComeFrom(host, end, within);
+  for (const host of ['203.0.113.1', '203.0.113.5', '203.0.113.6', '192.0.2.7'])
+    expect(may(host, { peer, dialog: up })).toBe(true);
+  for (const host of ['203.0.113.9', '192.0.2.8', '10.0.0.1']) expect(may(host, { peer, dialog: up })).toBe(false);
+  expect([may('203.0.113.5', { peer, dialog: undefined }), may('192.0.2.7', { peer, dialog: undefined })]).toEqual([false, true]);
+  expect(may('192.0.2.7', { peer: seen('udp'), dialog: up })).toBe(false);
+  expect(may('203.0.113.1', { peer: undefined, dialog: undefined })).toBe(false);
+});
+
+test('A Refer-To that puts one call in the place of another is an URI whose headers hold the tags of its far end', () => {
+  const to = (target: string) => replacing(dialog(seen('udp'), target));
+  const replaces = 'Replaces=c%3Bto-tag%3Dr%3Bfrom-tag%3Dl';
+  expect(to('sip:b@x')).toBe(`<sip:b@x?${replaces}>`);
+  expect(to('sip:b@x?Subject=y')).toBe(`<sip:b@x?Subject=y&${replaces}>`);
+});
+
+test('Our domain in a dialog is the host that the far end called, with its port', () => {
+  const domain = (local: string) => localDomain({ ...dialog(seen('udp'), 'sip:b@x'), local });
+  expect(domain('"We" <sip:a@voice.example:5070;transport=tcp>;tag=l')).toBe('voice.example:5070');
+  expect(domain('<sip:a@[2001:db8::1]>;tag=l')).toBe('[2001:db8::1]');
+  expect([domain('<tel:+15550100>;tag=l'), domain('<mailto:a@x>'), domain('"open')]).toEqual(['', '', '']);
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { hexHash } from '../../src/hash.ts';
-import { SIP_NONCE_LIFE_MS } from '../../src/limits.ts';
+import { SIP_NONCE_LIFE_MS, SIP_NONCES_MAX } from '../../src/limits.ts';
 import { authorization, challengesOf } from '../../src/sip/message/digest.ts';
 import { DigestServer, digestSecrets } from '../../src/sip/message/digest-server.ts';
 import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
@@ -93,6 +93,93 @@ describe('a digest answer', () => {
     expect(at.check(answered(at), 'alice', SECRETS, '203.0.113.6', NOW)).toBe('stale');
     const other = new DigestServer('sidetone', hexHash, () => 'another key', token);
     expect(at.check(answered(other), 'alice', SECRETS, HOST, NOW)).toBe('stale');
+  });
+
+  /** An answer written by hand: `fields` beside username, realm, uri and nonce, and the response of `middle`. */
+  const written = (nonce: string, middle: string, fields = '', response = (right: string) => right) => {
+    const h = (text: string) => hexHash('MD5', text);
+    const right = h(`${SECRETS.md5}:${nonce}${middle}:${h('REGISTER:sip:x')}`);
+    return request(
+      `Digest username="alice", realm="sidetone", uri="sip:x", nonce="${nonce}", response="${response(right)}"${fields}`,
+    );
+  };
+  const nonceOf = (at: DigestServer) => /nonce="([^"]*)"/.exec(at.challenges(HOST, false, NOW)[0]?.[1] ?? '')?.[1] ?? '';
+
+  test('without qop is that of RFC 2069, and good once under its nonce', () => {
+    const at = server();
+    const nonce = nonceOf(at);
+    const verdict = (made: SipRequest) => at.check(made, 'alice', SECRETS, HOST, NOW);
+    expect([verdict(written(nonce, '')), verdict(written(nonce, ''))]).toEqual(['right', 'stale']);
+    expect(verdict(written(nonceOf(at), '', ', algorithm=md5', (right) => right.toUpperCase()))).toBe('right');
+    expect(verdict(written(nonceOf(at), '', '', (right) => `${right.slice(0, -1)}${right.endsWith('0') ? '1' : '0'}`))).toBe(
+      'wrong',
+    );
+    // What is hashed in another way than we can tell is no answer of ours, and a guess all the same.
+    expect(verdict(written(nonceOf(at), '', ', algorithm=SHA-512-256'))).toBe('wrong');
+  });
+
+  test('has the quality of protection that was offered, and a count in hexadecimal', () => {
+    const at = server();
+    const verdict = (nonce: string, nc: string, qop = 'auth') =>
+      at.check(written(nonce, `:${nc}:c:auth`, `, qop=${qop}, nc=${nc}, cnonce="c"`), 'alice', SECRETS, HOST, NOW);
+    const nonce = nonceOf(at);
+    expect(['00000009', '0000000a', '00000010', '0000000F'].map((nc) => verdict(nonce, nc))).toEqual([
+      'right',
+      'right',
+      'right',
+      'stale',
+    ]);
+    expect([verdict(nonceOf(at), '00000001', 'AUTH'), verdict(nonceOf(at), '00000001', 'auth-int')]).toEqual(['right', 'wrong']);
+    for (const nc of ['', '00000000', '0000000g', '000000001']) expect([nc, verdict(nonceOf(at), nc)]).toEqual([nc, 'stale']);
+  });
+
+  test('is good for five minutes from its challenge', () => {
+    for (const [later, verdict] of [
+      [SIP_NONCE_LIFE_MS, 'right'],
+      [SIP_NONCE_LIFE_MS + 1, 'stale'],
+    ] as const) {
+      const at = server();
+      expect(at.check(answered(at), 'alice', SECRETS, HOST, NOW + later)).toBe(verdict);
+    }
+  });
+
+  test('may be one of several: those of other users and targets are left aside', () => {
+    const at = server();
+    const mine = answered(at).headers.get('authorization') ?? '';
+    const others = request(mine.replace('"alice"', '"bob"'));
+    others.headers.add('authorization', mine.replace('uri="sip:x"', 'uri="sip:y"'));
+    expect(at.check(others, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+    others.headers.add('authorization', mine);
+    expect(at.check(others, 'alice', SECRETS, HOST, NOW)).toBe('right');
+    // One of them answers a challenge of ours, the other one of nobody.
+    const mixed = request(mine.replace('"alice"', '"bob"'));
+    mixed.headers.add('authorization', mine.replace('"alice"', '"bob"').replace(/nonce="[^"]*"/, 'nonce="n"'));
+    expect(at.check(mixed, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+  });
+
+  test('is remembered while its nonce may be used, within bounds, those answered longest ago given up first', () => {
+    const at = server();
+    const first = written(nonceOf(at), '');
+    const second = written(nonceOf(at), '');
+    const verdict = (made: SipRequest) => at.check(made, 'alice', SECRETS, HOST, NOW);
+    expect([verdict(first), verdict(second)]).toEqual(['right', 'right']);
+    for (let count = 2; count < SIP_NONCES_MAX; count++) verdict(written(nonceOf(at), ''));
+    expect(verdict(first)).toBe('stale');
+    verdict(written(nonceOf(at), ''));
+    expect([verdict(second), verdict(first)]).toEqual(['stale', 'right']);
+  });
+
+  test('is asked for as stale where it was right, and by MD5 alone where a phone takes nothing else', () => {
+    const asked = (stale: boolean, userAgent?: string) =>
+      server()
+        .challenges(HOST, stale, NOW, userAgent)
+        .map(([, value]) => value);
+    expect(asked(true).every((value) => value.endsWith('qop="auth", stale=true'))).toBe(true);
+    expect(asked(false).every((value) => value.endsWith('qop="auth"'))).toBe(true);
+    for (const old of ['baresip v1.0.0 (x86_64/linux)', 'baresip v0.6.5', 'Phone libre/1.1.0', 'acme libre v0.5'])
+      expect([old, asked(false, old).map((value) => /algorithm=([^,]*)/.exec(value)?.[1])]).toEqual([old, ['MD5']]);
+    for (const able of ['', 'baresip v2.0.0', 'baresip v10.0', 'Linphone', 'freelibre/1', 'libre/2.1'])
+      expect([able, asked(false, able).length]).toEqual([able, 2]);
   });
 
   test('of any text is judged without an error, and never right', () => {

@@ -86,4 +86,85 @@ describe('digest', () => {
       challengesOf(asked(401, 'Basic realm="r"', 'Digest realm="r", nonce="1", qop="auth-conf"', 'Digest realm="open', 'Digest')),
     ).toEqual([]);
   });
+
+  test('of a session hashes its first part with both nonces, also where no quality of protection is offered', () => {
+    const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 255, cnonce: 'c', body: NO_BODY };
+    for (const [algorithm, hash] of [
+      ['MD5-sess', 'MD5'],
+      ['SHA-256-sess', 'SHA-256'],
+      ['sha-512-256-SESS', 'SHA-512-256'],
+    ] as const) {
+      const h = (text: string) => hexHash(hash, text);
+      const a1 = h(`${h('u:r:p')}:n:c`);
+      const a2 = h('INVITE:sip:a');
+      const answer = (more: string) =>
+        authorization(
+          hexHash,
+          only(asked(401, `Digest realm="r", nonce="n", algorithm=${algorithm}${more}`)),
+          { username: 'u', password: 'p' },
+          input,
+        );
+      const withQop = answer(', qop="auth"');
+      expect(withQop).toContain(`response="${h(`${a1}:n:000000ff:c:auth:${a2}`)}"`);
+      expect(withQop).toContain(`algorithm=${algorithm}, cnonce="c", qop=auth, nc=000000ff`);
+      const without = answer('');
+      expect(without).toContain(`response="${h(`${a1}:n:${a2}`)}"`);
+      expect(without).toEndWith(`algorithm=${algorithm}, cnonce="c"`);
+    }
+  });
+
+  test('repeats what was asked, and names no algorithm and no opaque where the challenge named none', () => {
+    const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 1, cnonce: 'c', body: NO_BODY };
+    const who = { username: 'the "boss"', password: 'p' };
+    const plain = authorization(hexHash, only(asked(401, 'Digest realm="r", nonce="n"')), who, input);
+    expect(plain).toMatch(/^Digest username="the \\"boss\\"", realm="r", nonce="n", uri="sip:a", response="[0-9a-f]{32}"$/);
+    const full = authorization(
+      hexHash,
+      only(asked(401, 'Digest realm="a \\"b\\"", nonce="n", opaque="", algorithm=MD5')),
+      who,
+      input,
+    );
+    expect(full).toContain('realm="a \\"b\\""');
+    expect(full).toEndWith('algorithm=MD5, opaque=""');
+  });
+
+  test('reads a challenge however it is spaced and spelled, and takes the first of what is given twice', () => {
+    const challenge = only(
+      asked(401, 'DIGEST\t Realm = "a, b=c" ,, NONCE="n" , nonce="m",algorithm = md5 , Qop=" Auth-Int , AUTH ", STALE=TRUE'),
+    );
+    expect(challenge).toMatchObject({ realm: 'a, b=c', nonce: 'n', hash: 'MD5', session: false, qop: 'auth', stale: true });
+    expect(only(asked(407, 'Digest realm="r",nonce="n",stale=false'))).toMatchObject({
+      header: 'proxy-authorization',
+      stale: false,
+    });
+    for (const bad of [
+      'Digest',
+      'Digestrealm="r", nonce="n"',
+      'Digest nonce="n"',
+      'Digest realm="r"',
+      'Digest realm="r", nonce="open',
+      'Digest realm="r", nonce',
+      'Digest ="r", realm="r", nonce="n"',
+      'Digest realm="r", nonce="n", algorithm=SHA-1',
+      'Digest realm="r", nonce="n" , a b="c"',
+    ])
+      expect([bad, challengesOf(asked(401, bad))]).toEqual([bad, []]);
+  });
+
+  test('answers each realm once, with SHA-512-256 before SHA-256 before MD5, and the first of equals', () => {
+    const of = (realm: string, nonce: string, algorithm: string) =>
+      `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}`;
+    const all = asked(
+      407,
+      of('a', '1', 'SHA-256'),
+      of('b', '2', 'MD5'),
+      of('a', '3', 'SHA-512-256'),
+      of('a', '4', 'MD5'),
+      of('b', '5', 'MD5'),
+    );
+    expect(challengesOf(all).map(({ realm, nonce }) => [realm, nonce])).toEqual([
+      ['a', '3'],
+      ['b', '2'],
+    ]);
+  });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES, SIP_HEADER_MAX_FIELDS } from '../../src/limits.ts';
 import { StreamFraming } from '../../src/sip/message/framing.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
 import { serialize } from '../../src/sip/message/serializer.ts';
@@ -95,6 +96,99 @@ describe('parsing', () => {
   ];
   for (const [name, message, expected] of torture)
     test(`answers ${name} with ${expected}`, () => expect(outcome(message)).toBe(expected));
+
+  const read = (message: Uint8Array) => {
+    const parsed = parseMessage(message);
+    if (!parsed.ok) throw new Error(parsed.why);
+    return parsed.message;
+  };
+
+  test('leaves out what follows the body, and the line ends that precede a datagram', () => {
+    const withBody = text(INVITE).replace('Content-Length: 0', 'Content-Length: 5');
+    expect(text(read(bytes(`${withBody}v=0\r\ntrailing`)).body)).toBe('v=0\r\n');
+    expect(text(read(bytes(`${withBody.replace('Content-Length: 5\r\n', '')}v=0 and all`)).body)).toBe('v=0 and all');
+    for (const ends of ['\r\n', '\r\n\r\n\r\n']) expect(read(bytes(`${ends}${text(INVITE)}`)).kind).toBe('request');
+    for (const noise of ['\r', '\n', '\r\r\n', ' \r\n'])
+      expect([noise, outcome(bytes(`${noise}${text(INVITE)}`))]).toEqual([noise, 'drop']);
+  });
+
+  test('takes a body and a head up to their limits', () => {
+    const body = (length: number) => bytes(`${text(INVITE).replace(/Content-Length.*\r\n/, '')}${'x'.repeat(length)}`);
+    expect([outcome(body(SIP_BODY_MAX_BYTES)), outcome(body(SIP_BODY_MAX_BYTES + 1))]).toEqual(['ok', 'drop']);
+    const sized = (length: number) =>
+      bytes(`${text(INVITE).replace('Content-Length: 0', `Content-Length: ${length}`)}${'x'.repeat(SIP_BODY_MAX_BYTES)}`);
+    expect([outcome(sized(SIP_BODY_MAX_BYTES)), outcome(sized(SIP_BODY_MAX_BYTES + 1))]).toEqual(['ok', 400]);
+    const head = (length: number) =>
+      altered('Max-Forwards: 70', `X: ${'y'.repeat(length - INVITE.length + 'Max-Forwards: 70'.length - 'X: '.length)}`);
+    expect(head(SIP_HEAD_MAX_BYTES)).toHaveLength(SIP_HEAD_MAX_BYTES);
+    expect([outcome(head(SIP_HEAD_MAX_BYTES)), outcome(head(SIP_HEAD_MAX_BYTES + 1))]).toEqual(['ok', 'drop']);
+    const fields = (count: number) => altered('Max-Forwards: 70', Array.from({ length: count - 7 }, () => 'X: y').join('\r\n'));
+    expect([outcome(fields(SIP_HEADER_MAX_FIELDS)), outcome(fields(SIP_HEADER_MAX_FIELDS + 1))]).toEqual(['ok', 400]);
+  });
+
+  test('keeps the spelling of X- fields, and takes every other name in any case', () => {
+    const { headers } = read(altered('Max-Forwards: 70', 'MAX-FORWARDS: 7\r\nX-Order-ID: 9\r\nx-plain: 1\r\nOther-Field: z'));
+    expect([headers.get('max-forwards'), headers.get('x-order-id'), headers.get('other-field')]).toEqual(['7', '9', 'z']);
+    expect(['x-order-id', 'x-plain', 'other-field'].map((name) => headers.spelling(name))).toEqual([
+      'X-Order-ID',
+      'x-plain',
+      'other-field',
+    ]);
+  });
+
+  test('reads a status line with and without a reason', () => {
+    const reason = (line: string) => {
+      const message = read(bytes(text(INVITE).replace(/^.*/, line)));
+      return message.kind === 'response' ? [message.status, message.reason] : [];
+    };
+    expect([
+      reason('SIP/2.0 200 OK'),
+      reason('SIP/2.0 699 Not at all, ever'),
+      reason('SIP/2.0 486 '),
+      reason('sip/2.0 100'),
+    ]).toEqual([
+      ...[
+        [200, 'OK'],
+        [699, 'Not at all, ever'],
+        [486, ''],
+        [100, ''],
+      ],
+    ]);
+    for (const line of ['SIP/2.0 700 X', 'SIP/2.0 099 X', 'SIP/2.0 20 X', 'SIP/2.0 2000 X', 'SIP/2.0  200 X', 'SIP/3.0 200 OK'])
+      expect([line, outcome(bytes(text(INVITE).replace(/^.*/, line)))]).toEqual([line, 'drop']);
+    // A response that is malformed is nobody's to answer.
+    expect(
+      outcome(
+        bytes(
+          text(INVITE)
+            .replace(/^.*/, 'SIP/2.0 200 OK')
+            .replace(/To:.*\r\n/, ''),
+        ),
+      ),
+    ).toBe('drop');
+  });
+
+  test.each<[string, Uint8Array, number | 'ok' | 'drop']>([
+    ['Max-Forwards of 255', altered('Max-Forwards: 70', 'Max-Forwards: 255'), 'ok'],
+    ['Max-Forwards of 256', altered('Max-Forwards: 70', 'Max-Forwards: 256'), 400],
+    ['no Max-Forwards', altered('Max-Forwards: 70\r\n', ''), 'ok'],
+    ['an empty Call-ID', altered(/Call-ID: .*\r\n/, 'Call-ID:\r\n'), 400],
+    ['a blank in Call-ID', altered(/Call-ID: .*\r\n/, 'Call-ID: a b\r\n'), 400],
+    ['folding before any header field', bytes(text(INVITE).replace('\r\nVia', '\r\n  x\r\nVia')), 400],
+    ['a bare line end in a field', altered('Max-Forwards: 70', 'Max-Forwards: 70\nX: y'), 400],
+    ['a field without a name', altered('Max-Forwards: 70', ': 70'), 400],
+    ['a method that is no token', altered(/INVITE/g, 'IN@VITE'), 'drop'],
+    ['a request line of one word', bytes(text(INVITE).replace(/^.*/, 'INVITE')), 'drop'],
+    ['a request line of two words', bytes(text(INVITE).replace(/^.*/, 'INVITE SIP/2.0')), 'drop'],
+    ['a request line without a URI', bytes(text(INVITE).replace(/^.*/, 'INVITE  SIP/2.0')), 400],
+    ['a protocol in lower case', bytes(text(INVITE).replace(/^(.*) SIP/, '$1 sip')), 'ok'],
+    ['no protocol of ours', bytes(text(INVITE).replace(/^(.*) SIP.*/, '$1 XMPP/2.0')), 'drop'],
+    [
+      'an ACK with a fault',
+      bytes(text(INVITE).replaceAll('INVITE', 'ACK').replace('Max-Forwards: 70', 'Max-Forwards: x')),
+      'drop',
+    ],
+  ])('answers %s', (_name, message, expected) => expect(outcome(message)).toBe(expected));
 
   test('never throws and never hangs on random bytes', () => {
     fc.assert(
@@ -202,6 +296,52 @@ describe('framing a stream', () => {
     expect(broken(altered('Content-Length: 0', 'Content-Length: 999999'))).toBe('broken');
     expect(broken(altered('Content-Length: 0', 'Content-Length: one'))).toBe('broken');
     expect(broken(bytes(text(INVITE).replace('Content-Length: 0', 'Content-Length: 0\r\nl: 7')))).toBe('broken');
+  });
+
+  test('tells nothing more once it is broken, and lets go of what it holds', () => {
+    const framing = new StreamFraming();
+    framing.push(altered('Content-Length: 0', 'Content-Length: one'));
+    expect(framing.next()).toEqual({ type: 'broken', why: 'bad Content-Length' });
+    framing.push(INVITE);
+    expect(framing.next()).toBeUndefined();
+  });
+
+  test('answers a keepalive once for those in a row, a lone line end not at all, and waits for half of one', () => {
+    const kinds = (...pieces: string[]) => frames(pieces.map(bytes)).map(({ type }) => type);
+    expect(kinds('\r\n\r\n')).toEqual(['ping']);
+    expect(kinds('\r\n\r\n\r\n\r\n')).toEqual(['ping']);
+    expect(kinds('\r\n\r\n', '\r\n\r\n')).toEqual(['ping', 'ping']);
+    expect(kinds('\r', '\n', '\r')).toEqual([]);
+    expect(kinds('\r', '\n', '\r', '\n')).toEqual(['ping']);
+    expect(kinds(`\r\n${text(INVITE)}`)).toEqual(['message']);
+    expect(kinds(`${text(INVITE)}\r\n\r\n${text(INVITE)}\r\n`)).toEqual(['message', 'ping', 'message']);
+  });
+
+  test('takes a head and a body up to their limits, in one piece or in many', () => {
+    const sized = (length: number) =>
+      bytes(`${text(INVITE).replace('Content-Length: 0', `Content-Length: ${length}`)}${'x'.repeat(length)}`);
+    expect(frames([sized(SIP_BODY_MAX_BYTES)]).map(({ type }) => type)).toEqual(['message']);
+    expect(frames([sized(SIP_BODY_MAX_BYTES + 1)]).map(({ type }) => type)).toEqual(['broken']);
+    const head = (length: number) =>
+      altered('Max-Forwards: 70', `X: ${'y'.repeat(length - INVITE.length + 'Max-Forwards: 70'.length - 'X: '.length)}`);
+    for (const [length, type] of [
+      [SIP_HEAD_MAX_BYTES, 'message'],
+      [SIP_HEAD_MAX_BYTES + 1, 'broken'],
+    ] as const) {
+      const message = head(length);
+      expect([length, frames([message]).map((frame) => frame.type)]).toEqual([length, [type]]);
+      const halves = [message.slice(0, 100), message.slice(100, length - 2), message.slice(length - 2)];
+      expect([length, frames(halves).at(-1)?.type]).toEqual([length, type]);
+    }
+  });
+
+  test('takes two lengths that are alike, and a message without one for one without a body', () => {
+    const kinds = (message: string) =>
+      frames([bytes(message)]).map((frame) => (frame.type === 'message' ? frame.bytes.length : frame.type));
+    const twice = text(INVITE).replace('Content-Length: 0', 'Content-Length: 0\r\nL : 0');
+    expect(kinds(twice)).toEqual([twice.length]);
+    const none = text(INVITE).replace('Content-Length: 0\r\n', '');
+    expect(kinds(`${none}${none}`)).toEqual([none.length, none.length]);
   });
 
   test('never throws on random bytes in random pieces', () => {

@@ -1,7 +1,7 @@
 /** What a REGISTER does to the contacts of a user (RFC 3261 §10.3). */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
+import { DEVICE_CONTACTS_MAX, DEVICE_INSTANCE_MAX_CHARS, DEVICE_URI_MAX_CHARS } from '../../src/limits.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
 import { type Binding, contactFields, register } from '../../src/sip/registrar.ts';
@@ -60,6 +60,11 @@ describe('a REGISTER', () => {
 
   test('of less than a minute is too brief, and one that is malformed is refused', () => {
     expect(register(request(['<sip:a@h>;expires=59']), [], SOURCE, NOW).status).toBe(423);
+    expect(register(request(['<sip:a@h>;expires=1']), [], SOURCE, NOW).status).toBe(423);
+    expect(register(request(['<sip:a@h>;expires=60']), [], SOURCE, NOW).status).toBe(200);
+    const numberless = request(['<sip:a@h>']);
+    numberless.headers.set('cseq', 'one REGISTER');
+    expect(register(numberless, [], SOURCE, NOW).status).toBe(400);
     expect(register(request(['nonsense']), [], SOURCE, NOW).status).toBe(400);
     expect(register(request(['*'], { expires: '60' }), [], SOURCE, NOW).status).toBe(400);
     expect(register(request(['*', '<sip:a@h>'], { expires: '0' }), [], SOURCE, NOW).status).toBe(400);
@@ -72,6 +77,44 @@ describe('a REGISTER', () => {
     expect(after(two, ['*'], { cseq: 3, expires: '0' })).toEqual([]);
     expect(after(two, [])).toEqual(two);
     expect(fieldsOf(two)).toEqual(['<sip:a@h>;expires=3600', '<sip:b@h>;expires=3600']);
+  });
+
+  test('with a star that was overtaken by a later one of its Call-ID is 500, whatever other devices have bound', () => {
+    const two = after(after([], ['<sip:a@h>'], { cseq: 5 }), ['<sip:b@h>'], { callId: 'two', cseq: 1 });
+    const star = (cseq: number) => register(request(['*'], { expires: '0', cseq }), two, SOURCE, NOW).status;
+    expect([star(4), star(5), star(6)]).toEqual([500, 500, 200]);
+  });
+
+  test('is taken within bounds: of its URI, its instance and its user agent', () => {
+    const uri = (length: number) => `sip:${'a'.repeat(length - 'sip:@h'.length)}@h`;
+    expect(after([], [`<${uri(DEVICE_URI_MAX_CHARS)}>`])).toHaveLength(1);
+    expect(register(request([`<${uri(DEVICE_URI_MAX_CHARS + 1)}>`]), [], SOURCE, NOW).status).toBe(400);
+    const instance = (length: number, regId = '1') =>
+      after([], [`<sip:a@h>;+sip.instance="${'i'.repeat(length)}";reg-id=${regId}`]).map(
+        ({ instance: { length: kept }, regId: id }) => [kept, id],
+      )[0];
+    expect([instance(DEVICE_INSTANCE_MAX_CHARS), instance(DEVICE_INSTANCE_MAX_CHARS + 1)]).toEqual([
+      [DEVICE_INSTANCE_MAX_CHARS, 1],
+      [0, 0],
+    ]);
+    expect(['2147483647', '2147483648', 'x'].map((regId) => instance(3, regId))).toEqual([
+      [3, 2_147_483_647],
+      [3, 0],
+      [3, 0],
+    ]);
+    const long = request(['<sip:a@h>']);
+    long.headers.set('user-agent', `a\tb${'x'.repeat(300)}`);
+    const outcome = register(long, [], SOURCE, NOW);
+    expect(outcome.status === 200 && outcome.bound[0]?.userAgent).toBe(`a b${'x'.repeat(125)}`);
+  });
+
+  test('tells what is bound with what is left of its time, rounded up, and what the device calls itself', () => {
+    const [bound] = after([], ['<sip:a@h>;expires=120;+sip.instance="<urn:x>";reg-id=2']);
+    if (bound === undefined) throw new Error('nothing is bound');
+    const field = (more: Partial<Binding>, ms: number) => contactField({ ...bound, ...more }, NOW + ms)[1];
+    expect(field({}, 500)).toBe('<sip:a@h>;expires=120;+sip.instance="<urn:x>";reg-id=2');
+    expect(field({ regId: 0 }, 119_001)).toBe('<sip:a@h>;expires=1;+sip.instance="<urn:x>"');
+    expect(field({ instance: '' }, 130_000)).toBe('<sip:a@h>;expires=0');
   });
 
   test('that gives a contact twice binds it once: the last counts', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { blocker } from '../../src/webhook/endpoint.ts';
-import { isPastDay, RETRY_DELAYS_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
+import { isPastDay, nextAttemptAt, RETRY_DELAYS_MS, RETRY_SPAN_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
 
 const HOUR = 3_600_000;
 
@@ -58,9 +58,27 @@ describe('the retry schedule', () => {
       ),
     );
   });
+  test('is made at once for the first time, and again at its time, or after its pause where another clock set that', () => {
+    expect([nextAttemptAt(undefined, 1_000), nextAttemptAt({ at: 900, retry_at: null }, 1_000)]).toEqual([0, 0]);
+    expect(nextAttemptAt({ at: 900, retry_at: 1_900 }, 1_000)).toBe(1_900);
+    expect(nextAttemptAt({ at: 900, retry_at: 1_900 }, 5_000)).toBe(1_900);
+    // The clock of the attempt was an hour ahead: its pause of a second is kept.
+    expect(nextAttemptAt({ at: HOUR, retry_at: HOUR + 1_000 }, 1_000)).toBe(2_000);
+  });
+  test('spans all of its delays, and is cut short where the day is over only if it was prolonged', () => {
+    expect(RETRY_SPAN_MS).toBe(RETRY_DELAYS_MS.reduce((sum, delay) => sum + delay, 0));
+    // One failure, whose receiver asked for an hour, at a day less an hour and at a moment more.
+    expect([isPastDay(1, 23 * HOUR, HOUR, 0, 1), isPastDay(1, 23 * HOUR + 1, HOUR, 0, 1)]).toEqual([false, true]);
+    expect([isPastDay(1, 2.3 * HOUR, 0.1 * HOUR, 0, 0.1), isPastDay(1, 2.3 * HOUR, 0.11 * HOUR, 0, 0.1)]).toEqual([false, true]);
+    // What took no longer than was planned is not cut short: here every attempt took all of its time.
+    expect([isPastDay(2, 24 * HOUR, HOUR, 12 * HOUR, 1), isPastDay(2, 24 * HOUR + 1_101, HOUR, 12 * HOUR, 1)]).toEqual([
+      false,
+      true,
+    ]);
+  });
   test('reads Retry-After as seconds or as a date, and nothing else', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
-    expect(retryAfterMs('120', now)).toBe(120_000);
+    expect([retryAfterMs('120', now), retryAfterMs(' 120 ', now)]).toEqual([120_000, 120_000]);
     expect(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
     for (const each of [null, '', '-5', '1e9', 'soon', 'Wed, 31 Dec 2025 00:00:00 GMT', '2026-01-02'])
       expect(retryAfterMs(each, now)).toBe(0);

@@ -39,7 +39,8 @@ export class ChargeDispatcher implements Charges {
   readonly provider: string | undefined;
   readonly #options: ChargeDeskOptions;
   readonly #inFlight = new Map<string, Promise<void>>();
-  #admitting = 0;
+  /** Charges that the database is asked to take. */
+  readonly #admissions = new Set<Promise<Answer | Problem>>();
   /** When the stop was asked for, in ms since the epoch. */
   #closedAt: number | undefined;
   #cancelSweep: (() => void) | undefined;
@@ -77,7 +78,7 @@ export class ChargeDispatcher implements Charges {
   }
 
   async charge(sessionUuid: string, request: ChargeRequest, context: CommandContext): Promise<Answer | Problem> {
-    const { gateway, store, clock } = this.#options;
+    const { gateway, clock } = this.#options;
     if (gateway === undefined) return problems.notConfigured('Payment');
     const { appUuid, operationUuid } = context;
     const { terminalNumber, amount, currency } = request;
@@ -86,7 +87,7 @@ export class ChargeDispatcher implements Charges {
     if (!gateway.serves(terminalNumber)) return problems.notConfigured('The payment terminal');
     const session = this.#options.connected(sessionUuid);
     if (session === undefined) return problems.conflict('Session is not connected');
-    if (this.#closedAt !== undefined || this.#inFlight.size + this.#admitting >= CHARGES_IN_FLIGHT_MAX)
+    if (this.#closedAt !== undefined || this.#inFlight.size + this.#admissions.size >= CHARGES_IN_FLIGHT_MAX)
       return problems.unavailable('Too many charges are under way. See Retry-After header.', BUSY_RETRY_SEC);
     const charge: ChargeRow = {
       chargeUuid: newUuid(),
@@ -101,32 +102,45 @@ export class ChargeDispatcher implements Charges {
       traceparent: context.traceparent,
       createdAt: clock.now(),
     };
-    const answer = accepted(operationUuid);
-    const references = { card: request.cardUuid, cvv: request.cvvUuid };
-    this.#admitting++;
+    const admission = this.#admit(gateway, charge, request, context);
+    this.#admissions.add(admission);
     try {
-      const consumed = await store.admit(charge, references, storedAnswer(context, answer)).catch((error: unknown) => {
-        if (error instanceof StoreUnavailable) this.#endInDoubt(charge, references);
-        throw error;
-      });
-      if (consumed === 'unknown') return problems.notFound('Payment reference');
-      if (consumed === 'used') return problems.conflict('Payment reference has already been used');
-      if (consumed === 'expired') return problems.conflict('Payment reference has expired');
-      this.#attempt(gateway, charge, request, consumed);
-      return answer;
+      return await admission;
     } finally {
-      this.#admitting--;
+      this.#admissions.delete(admission);
     }
   }
 
+  /** Stores the charge, which destroys its references, and attempts it. */
+  async #admit(
+    gateway: ChargeGateway,
+    charge: ChargeRow,
+    request: ChargeRequest,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const answer = accepted(charge.operationUuid);
+    const references = { card: request.cardUuid, cvv: request.cvvUuid };
+    const { store } = this.#options;
+    const consumed = await store.admit(charge, references, storedAnswer(context, answer)).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) this.#endInDoubt(charge, references);
+      throw error;
+    });
+    if (consumed === 'unknown') return problems.notFound('Payment reference');
+    if (consumed === 'used') return problems.conflict('Payment reference has already been used');
+    if (consumed === 'expired') return problems.conflict('Payment reference has expired');
+    this.#attempt(gateway, charge, request, consumed);
+    return answer;
+  }
+
   /**
-   * Takes no more charges, and waits for those with the provider. Its timeout bounds that, and a database that is away
-   * is waited for no longer than `STORE_LAST_OUTCOME_MS`.
+   * Takes no more charges, and waits for those with the provider, and for those that the database is just taking. The
+   * provider's timeout bounds that, and a database that is away is waited for no longer than `STORE_LAST_OUTCOME_MS`.
    */
   async close(): Promise<void> {
     this.#closedAt ??= this.#options.clock.now();
     this.#cancelSweep?.();
-    await Promise.all(this.#inFlight.values());
+    while (this.#admissions.size + this.#inFlight.size > 0)
+      await Promise.allSettled([...this.#admissions, ...this.#inFlight.values()]);
   }
 
   #attempt(gateway: ChargeGateway, charge: ChargeRow, request: ChargeRequest, consumed: Consumed): void {

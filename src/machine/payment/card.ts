@@ -43,8 +43,9 @@ const RANGES: readonly Range[] = [
 ];
 const ISRACARD_LENGTHS = [8, 9];
 
+/** The first digits as one number. A number with fewer digits is below every range of that length. */
 const prefixOf = (digits: readonly number[], length: number): number =>
-  digits.length < length ? -1 : digits.slice(0, length).reduce((value, digit) => value * 10 + digit, 0);
+  digits.slice(0, length).reduce((value, digit) => value * 10 + digit, 0);
 
 const rangeOf = (digits: readonly number[]): Range | undefined =>
   RANGES.find(({ from, to }) => {

@@ -2,7 +2,7 @@
  * Our request that keeps or changes a session: an UPDATE without a description where that is enough (RFC 4028 §7.4),
  * else a re-INVITE with our description (RFC 3261 §14.1).
  */
-import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
+import { SIP_MIN_SE_SEC, SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
 import { ALLOWED, supportedBy } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
@@ -33,6 +33,7 @@ export class Refresh implements RequestOwner {
   readonly #dialog: Dialog;
   readonly #options: RefreshOptions;
   readonly #outgoing: OutgoingRequest;
+  readonly #refresher: 'refresher=uac' | 'refresher=uas';
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
 
@@ -44,7 +45,10 @@ export class Refresh implements RequestOwner {
     const peer = nextHop(dialog);
     const base = dialogRequest(dialog, options.update ? 'UPDATE' : 'INVITE');
     base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', supportedBy(peer));
-    if (timer !== undefined) base.headers.add('session-expires', `${timer.intervalSec};refresher=uac`).add('min-se', '90');
+    // The one that refreshes goes on to do so, whoever changes the session (RFC 4028 §7.4).
+    this.#refresher = timer?.ours === false ? 'refresher=uas' : 'refresher=uac';
+    if (timer !== undefined)
+      base.headers.add('session-expires', `${timer.intervalSec};${this.#refresher}`).add('min-se', String(SIP_MIN_SE_SEC));
     const repeats = !options.update && options.description.length > 0;
     if (repeats) base.headers.add('content-type', 'application/sdp');
     const request = repeats ? { ...base, body: options.description } : base;
@@ -76,7 +80,7 @@ export class Refresh implements RequestOwner {
       const least = parseDeltaSeconds(response.headers.get('min-se'));
       if (least !== undefined && least <= 86_400) {
         this.#outgoing.sendWith((headers) =>
-          headers.set('session-expires', `${least};refresher=uac`).set('min-se', String(least)),
+          headers.set('session-expires', `${least};${this.#refresher}`).set('min-se', String(least)),
         );
         return;
       }

@@ -197,7 +197,7 @@ export class UacInvite implements RequestOwner, Timed {
 
   /** Sends PRACK (RFC 3262 §4); false when the response is a repetition or came ahead of one that is missing. */
   #acknowledgeProvisional(response: SipResponse, fork: Fork): boolean {
-    const number = parseDecimal(response.headers.get('rseq') ?? '', 0x7fff_ffff);
+    const number = parseDecimal(response.headers.get('rseq') ?? '', 0xffff_ffff);
     if (number === undefined || (fork.lastReliable !== undefined && number !== fork.lastReliable + 1)) return false;
     fork.lastReliable = number;
     if (response.body.length > 0) fork.answered = true;
@@ -227,11 +227,10 @@ export class UacInvite implements RequestOwner, Timed {
     sendAcknowledgement(this.#context, ack);
     if (this.#cancelled || this.state === 'answered' || this.state === 'over') {
       this.#hangUp(dialog);
-      if (this.state !== 'answered') this.#over({ why: 'local' });
+      this.#over({ why: 'local' });
       return;
     }
     this.state = 'answered';
-    this.#context.layer.deadlines.set(this, Infinity);
     const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
     this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
     const bye = this.#forks.get(tag)?.bye;

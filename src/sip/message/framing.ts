@@ -68,8 +68,6 @@ export class StreamFraming {
     if (this.#skipKeepalives()) return { type: 'ping' };
     const held = this.#held;
     const from = this.#at;
-    // One to three bytes of line ends: a keepalive may still follow.
-    if (from === held.length || (held[from] === 0x0d && held.length - from < 4)) return undefined;
     const end = headEnd(held, Math.max(from, this.#searched));
     const headBytes = (end < 0 ? held.length : end) - from;
     if (headBytes > SIP_HEAD_MAX_BYTES) return this.#break('head too large');

@@ -57,7 +57,8 @@ export function parseMessage(bytes: Uint8Array): Parsed {
   }
   if (body.length > SIP_BODY_MAX_BYTES) return drop('body too large');
   problem ??= checkHeaders(headers);
-  return startLine.startsWith('SIP/') ? response(startLine, headers, body, problem) : request(startLine, headers, body, problem);
+  // SIP-Version is compared without case (§7.1).
+  return /^SIP\//i.test(startLine) ? response(startLine, headers, body, problem) : request(startLine, headers, body, problem);
 }
 
 function readHeaders(head: string, from: number, headers: Headers): string | undefined {

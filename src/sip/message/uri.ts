@@ -219,11 +219,12 @@ export function tagOf(value: string | undefined): string | undefined {
   return tag === '' ? undefined : tag;
 }
 
-/** The user part of a URI, with what RFC 3261 §25.1 does not allow there percent-escaped. */
+/**
+ * The user part of a URI, with what RFC 3261 §25.1 does not allow there percent-escaped: any text. Half a surrogate
+ * pair, which has no UTF-8, becomes U+FFFD.
+ */
 export const escapeUser = (user: string): string =>
-  user.replace(/[^A-Za-z0-9\-_.!~*'()&=+$,;?/]/g, (c) =>
-    encodeURIComponent(c).replace(/^(?!%)/, () => `%${c.charCodeAt(0).toString(16)}`),
-  );
+  user.toWellFormed().replace(/[^A-Za-z0-9\-_.!~*'()&=+$,;?/]/gu, encodeURIComponent);
 
 /**
  * Whether two URIs name the same user at the same host and port (RFC 3261 §19.1.4, parameters aside). False where one

@@ -78,7 +78,7 @@ export function stampVia(value: string, via: Via, source: { readonly host: strin
   const comma = value.includes('"') ? -1 : value.indexOf(',');
   const first = comma < 0 ? value : value.slice(0, comma);
   const rest = comma < 0 ? '' : value.slice(comma);
-  const bare = first.replace(/;[ \t]*(rport|received)[ \t]*(=[^;]*)?/gi, '').trimEnd();
+  const bare = first.replace(/;[ \t]*(rport|received)[ \t]*(=[^;]*)?(?=;|$)/gi, '').trimEnd();
   // The zone of a link-local address means nothing to anybody else, and is none of the grammar.
   const [host] = source.host.split('%', 1);
   return `${bare};received=${host}${asked ? `;rport=${source.port}` : ''}${rest}`;

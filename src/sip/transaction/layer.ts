@@ -128,7 +128,7 @@ export class TransactionLayer {
     // §8.1.3.3: more than one Via is a response that was not for us.
     const { headers } = response;
     const value = headers.get('via');
-    if (value === undefined || headers.count('via') > 1) return;
+    if (value === undefined || headers.list('via').length > 1) return;
     const via = parseVia(value);
     const cseq = parseCSeq(headers.get('cseq'));
     if (via === undefined || cseq === undefined) return;

@@ -96,11 +96,11 @@ export function hearRecordingNotice(state: SessionState, notice: RecordingNotice
   );
 }
 
-/** Takes the deadlines of recordings that are due at `now`. */
+/** Takes the deadlines of recordings that are due at `now`; nothing happens to the others. */
 export const recordingsDue = (state: SessionState, now: number): Step =>
   ofAll(
     state,
-    ({ confirmBy }) => confirmBy !== undefined && confirmBy <= now,
+    () => true,
     (each) => recordingDeadline(ownerOf(state), each, now),
   );
 
