@@ -51,6 +51,10 @@ export interface RtpParameters {
 export interface LegCounters {
   readonly packetsReceived: number;
   readonly packetsSent: number;
+  /**
+   * At least 0. RFC 3550 §6.4.1 counts from the first packet that came, so that its loss, which RTCP tells, is -1 where
+   * the one before it was overtaken.
+   */
   readonly packetsLost: number;
   /** Came, but after they were due to be heard. */
   readonly packetsLate: number;

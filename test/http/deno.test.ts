@@ -171,7 +171,7 @@ describe.skipIf(missing)('src/http with the store, under Deno', () => {
         const authorization = isOperator ? `Bearer ${OPERATOR_TOKEN}` : `Bearer ${app.appUuid}:${app.apiKey}`;
         const verb = method.toUpperCase();
         const response = await call(verb, path, verb === 'GET' || verb === 'DELETE' ? undefined : {}, { authorization });
-        const found = check.fault(verb, path, response.status, response.headers.get('content-type'), await response.text());
+        const found = check.fault(verb, path, response, await response.text());
         if (found !== undefined || response.status === 500) wrong.push(found ?? `${verb} ${path}: 500`);
       }
     }

@@ -155,7 +155,15 @@ test('what the stream of events and the signed URLs of recordings answer and rea
     const { get, head } = paths[`/v1/media/{recording_uuid}/${kind}`] ?? {};
     for (const operation of [get, head])
       expect(operation).toMatchObject({ responses: { 405: expect.anything(), 500: expect.anything() } });
+    expect(get).toMatchObject({ responses: { 200: { headers: { 'Accept-Ranges': expect.anything() } } } });
     // An answer to HEAD has no body.
     expect(Object.values(head?.responses ?? {}).filter(({ content }) => content !== undefined)).toEqual([]);
   }
+});
+
+test('the header fields of a finished recording are in the document', () => {
+  const { paths }: OpenApiDocument = JSON.parse(text);
+  const named = (status: number) => Object.keys(paths['/v1/media/{recording_uuid}/pull']?.get?.responses[status]?.headers ?? {});
+  for (const status of [200, 206, 304]) expect(named(status)).toContain('ETag');
+  for (const status of [206, 416]) expect(named(status)).toContain('Content-Range');
 });

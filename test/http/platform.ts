@@ -95,7 +95,7 @@ export async function openPlatform(
   const raw: Platform['raw'] = async (path, init) => {
     const response = await app.fetch(new Request(`http://127.0.0.1${path}`, init));
     const text = await response.text();
-    const wrong = check.fault(init?.method ?? 'GET', path, response.status, response.headers.get('content-type'), text);
+    const wrong = check.fault(init?.method ?? 'GET', path, response, text);
     if (wrong !== undefined && !(isPlayed && response.ok)) throw new Error(wrong);
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return {

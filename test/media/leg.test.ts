@@ -243,6 +243,17 @@ describe('a leg', () => {
     expect(peer.heard.every((packet) => packet.payload.length === 160)).toBe(true);
   });
 
+  test('has lost nothing where the first packet is overtaken by the second', async () => {
+    const { peer, leg } = await harness.call();
+    leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
+    for (const sequence of [101, 100, 102, 103]) peer.send(leg, 0, sequence * 160, audio, { sequence });
+    await peer.until(() => peer.heard.length > 3);
+    const counters = await leg.close();
+    expect(counters.packetsReceived).toBe(4);
+    expect(counters.packetsLost).toBe(0);
+  });
+
   test('keeps its counters, reports them by RTCP, and says BYE when it closes', async () => {
     const call = await harness.call();
     const { peer, leg } = call;

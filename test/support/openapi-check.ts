@@ -1,11 +1,15 @@
 /**
  * Holds an answer of the platform against its own OpenAPI document: the status has to be one of the operation's, the
- * media type one of the status's, the body of its schema.
+ * media type and the telling header fields among the status's, the body of its schema.
  */
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
+/** Header fields that say something of the answer: where an answer has one, the document names it. */
+const TELLING = ['allow', 'content-disposition', 'content-range', 'etag', 'idempotent-replayed', 'location', 'retry-after'];
+
 interface Described {
+  readonly headers?: Readonly<Record<string, object>>;
   readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
   readonly $ref?: string;
 }
@@ -60,7 +64,12 @@ export class OpenApiCheck {
   }
 
   /** What is wrong with an answer, or undefined. Paths that the document does not have are not judged. */
-  fault(method: string, path: string, status: number, mediaType: string | null, body: string): string | undefined {
+  fault(
+    method: string,
+    path: string,
+    { status, headers }: Pick<Response, 'status' | 'headers'>,
+    body: string,
+  ): string | undefined {
     const { pathname } = new URL(path, 'http://platform');
     const found = this.#paths.find(({ pattern }) => pattern.test(pathname));
     const operation = found?.operations[method.toLowerCase()];
@@ -69,6 +78,10 @@ export class OpenApiCheck {
     this.seen.add(name);
     const described = this.#resolved(operation.responses[String(status)]);
     if (described === undefined) return `${name}: the status is not documented (${body.slice(0, 200)})`;
+    const told = Object.keys(described.headers ?? {}).map((each) => each.toLowerCase());
+    const untold = TELLING.find((each) => headers.has(each) && !told.includes(each));
+    if (untold !== undefined) return `${name}: has a field ${untold} that is not documented`;
+    const mediaType = headers.get('content-type');
     const types = Object.keys(described.content ?? {});
     if (types.length === 0) return body === '' ? undefined : `${name}: has a body that is not documented`;
     const type = types.find((each) => mediaType?.startsWith(each) === true);

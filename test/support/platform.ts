@@ -227,8 +227,7 @@ export class Platform {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    const type = response.headers.get('content-type');
-    const wrong = (await this.#openapi()).fault(method, path, response.status, type, text);
+    const wrong = (await this.#openapi()).fault(method, path, response, text);
     if (wrong !== undefined) throw new Error(`not as the OpenAPI document says: ${wrong}`);
     return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
   }

@@ -57,7 +57,12 @@ const HEADERS: Readonly<Record<string, object>> = {
     schema: { enum: ['true'] },
   },
   'WWW-Authenticate': { schema: { type: 'string' } },
+  ETag: { description: 'Changes with the content.', schema: { type: 'string' } },
+  'Accept-Ranges': { description: '`bytes`; `none` while it is recorded.', schema: { enum: ['bytes', 'none'] } },
+  'Content-Range': { description: 'RFC 9110 §14.4.', schema: { type: 'string' } },
+  'Content-Disposition': { description: 'The name of the file.', schema: { type: 'string' } },
 };
+const headers = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, header(name)]));
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
@@ -237,6 +242,8 @@ function problemOf(status: number): object {
       ...(hasRetry ? { 'Retry-After': header('Retry-After') } : {}),
       ...(status === 405 ? { Allow: header('Allow') } : {}),
       ...(status === 401 ? { 'WWW-Authenticate': header('WWW-Authenticate') } : {}),
+      // The key keeps a refusal of the shape or the policy (contract §10).
+      ...(status === 403 || status === 422 ? { 'Idempotent-Replayed': header('Idempotent-Replayed') } : {}),
     },
     content: { 'application/json': { schema: ref('Problem'), example: PROBLEM_EXAMPLES[status] } },
   };
@@ -250,7 +257,7 @@ const MEDIA_IDS = {
 /** A signed URL needs no key: it is one. HEAD answers as GET does, without a body and without ranges. */
 function mediaOperation(kind: 'pull' | 'live', method: 'GET' | 'HEAD'): object {
   const isGet = method === 'GET';
-  const wav = isGet ? { content: { 'audio/wav': { schema: { type: 'string', format: 'binary' } } } } : {};
+  const audio = isGet ? { content: { 'audio/wav': { schema: { type: 'string', format: 'binary' } } } } : {};
   const problem = (description: string, headers: Readonly<Record<string, object>> = {}) => ({
     description,
     headers: { traceparent: header('traceparent'), ...headers },
@@ -263,6 +270,9 @@ function mediaOperation(kind: 'pull' | 'live', method: 'GET' | 'HEAD'): object {
     schema: { type: 'string' },
   });
   const finite = kind === 'pull';
+  const fileHeaders = headers('traceparent', 'Accept-Ranges', 'Content-Disposition', ...(finite ? ['ETag'] : []));
+  const wav = { headers: fileHeaders, ...audio };
+  const part = { headers: { ...fileHeaders, ...headers('Content-Range') }, ...audio };
   const fields = isGet ? ['Range', 'If-Range', 'If-Match', 'If-None-Match'] : ['If-Match', 'If-None-Match'];
   const summary = finite ? 'A recording from its beginning' : 'A recording from where it is now';
   return {
@@ -278,14 +288,14 @@ function mediaOperation(kind: 'pull' | 'live', method: 'GET' | 'HEAD'): object {
     ],
     responses: {
       200: { description: finite ? 'WAV; without an end while it is recorded' : 'WAV without an end', ...wav },
-      ...(finite && isGet ? { 206: { description: 'A range of a finished recording', ...wav } } : {}),
-      ...(finite ? { 304: { description: 'Not modified' } } : {}),
+      ...(finite && isGet ? { 206: { description: 'A range of a finished recording', ...part } } : {}),
+      ...(finite ? { 304: { description: 'Not modified', headers: fileHeaders } } : {}),
       403: problem('The URL was altered, or has expired'),
       404: problem(finite ? 'Recording not found' : 'Recording not found, or not live'),
       405: problem('Another method than GET and HEAD', { Allow: header('Allow') }),
       410: problem('Removed after its retention'),
       ...(finite ? { 412: problem('If-Match does not name the recording') } : {}),
-      ...(finite && isGet ? { 416: problem('The range is beyond the end') } : {}),
+      ...(finite && isGet ? { 416: problem('The range is beyond the end', headers('Content-Range')) } : {}),
       500: problem('A bug; the log has it under `support_id`'),
       503: problem('Temporarily unavailable; see Retry-After', { 'Retry-After': header('Retry-After') }),
     },

@@ -12,10 +12,10 @@ const OFFER = 'application/sdp';
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 const COMMON = {
   401: { ...problem('No token, or one that is unknown, expired or revoked'), ...headers('WWW-Authenticate') },
-  405: problem('Another method'),
-  429: problem('Too many requests with the token, or guesses; see Retry-After'),
+  405: { ...problem('Another method'), ...headers('Allow') },
+  429: { ...problem('Too many requests with the token, or guesses; see Retry-After'), ...headers('Retry-After') },
   500: problem('A bug'),
-  503: problem('WebRTC is not there (without Retry-After), or not now (with it)'),
+  503: { ...problem('WebRTC is not there (without Retry-After), or not now (with it)'), ...headers('Retry-After') },
 };
 const ONE = [{ name: 'session_uuid', in: 'path', required: true, schema: { type: 'string' } }];
 const facts = { tags: ['Browsers'], security: [{ browser: [] }] };

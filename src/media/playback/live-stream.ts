@@ -129,7 +129,7 @@ export class OpenStream extends Playable {
   async #open(url: string, within: readonly string[], attempt: Attempt): Promise<Connection> {
     const target = { outbound: this.#options.outbound, url, signal: attempt.signal };
     const download = await Download.open({ ...target, maxBytes: Infinity }, {});
-    const { framing, headers } = download.response;
+    const { framing, headers, status } = download.response;
     const interval = icyInterval(headers);
     const stripper = interval === undefined ? undefined : new IcyStripper(interval);
     const body: Body = {
@@ -147,7 +147,7 @@ export class OpenStream extends Playable {
       return isFree;
     };
     try {
-      const found = await recognise(body.next, reserve).finally(() => held.give(reserved));
+      const found = await recognise(body.next, reserve, status).finally(() => held.give(reserved));
       if (found.kind !== 'playlist') return { ...found, kind: found.kind, framing, body };
       const text = await readText(found.ended ? { ...body, next: async () => undefined } : body, found.head);
       return await this.#follow(

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { SOURCE_FIRST_BYTE_MS, SOURCE_LEAST_BYTES, SOURCE_LEAST_MS, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
-import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
+import { type AudioOutbound, Refusal, refusalOf, requestAudio } from './opening.ts';
 
 export interface DownloadTarget {
   readonly outbound: AudioOutbound;
@@ -133,9 +133,9 @@ export class Download {
     const step = this.#coded.subarray(0, INFLATE_STEP_BYTES);
     this.#coded = this.#coded.subarray(step.length);
     const bytes = await this.#inflater.push(step).catch(() => undefined);
-    if (this.#closed) throw new Refusal('unreachable', true, 200);
+    if (this.#closed) throw new Refusal('unreachable', true, this.response.status);
     this.#unpacked += bytes?.length ?? 0;
-    if (this.#unpacked > this.#maxBytes) throw new Refusal('rejected', false, 200);
+    if (this.#unpacked > this.#maxBytes) throw new Refusal('rejected', false, this.response.status);
     return bytes;
   }
 
@@ -149,7 +149,7 @@ export class Download {
       try {
         const late = () => {
           body.close();
-          throw new Refusal('timeout', true, 200);
+          throw new Refusal('timeout', true, this.response.status);
         };
         value = await withTimeLimit<Uint8Array | undefined>(
           body.read(),
@@ -158,7 +158,7 @@ export class Download {
           clock,
         );
       } catch (error) {
-        if (!(await this.#resume())) throw error;
+        if (!(await this.#resume())) throw refusalOf(error, this.response.status);
         continue;
       }
       if (value === undefined) {
@@ -166,7 +166,7 @@ export class Download {
         return undefined;
       }
       this.#read += value.length;
-      if (this.#read > this.#maxBytes) throw new Refusal('rejected', false, 200);
+      if (this.#read > this.#maxBytes) throw new Refusal('rejected', false, this.response.status);
       this.#judge(clock.now() - began, value.length);
       return value;
     }
@@ -179,7 +179,7 @@ export class Download {
     if (this.#waitedMs < SOURCE_LEAST_MS) return;
     if (this.#cameBytes < SOURCE_LEAST_BYTES) {
       this.#body.close();
-      throw new Refusal('timeout', true, 200);
+      throw new Refusal('timeout', true, this.response.status);
     }
     this.#waitedMs = 0;
     this.#cameBytes = 0;

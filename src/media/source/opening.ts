@@ -25,6 +25,14 @@ const FAILURE: Readonly<Record<OutboundFailure, readonly [SourceReason, boolean]
   invalid_response: ['invalid_response', false],
 };
 
+/**
+ * The refusal that a failed connection stands for; anything else as it is. `status` is that of the answer whose body
+ * failed, undefined where none came.
+ */
+export function refusalOf(error: unknown, status?: number): unknown {
+  return error instanceof OutboundError ? new Refusal(...FAILURE[error.failure], error.status ?? status) : error;
+}
+
 /** Contract §3, `detail.reason`, for an answer that is not 200. */
 function refusalOfStatus(status: number): Refusal {
   if (status === 404 || status === 410) return new Refusal('not_found', false, status);
@@ -51,8 +59,7 @@ export async function requestAudio(
       signal,
     })
     .catch((error: unknown) => {
-      if (error instanceof OutboundError) throw new Refusal(...FAILURE[error.failure], error.status);
-      throw error;
+      throw refusalOf(error);
     });
   if (isAnswer(response, headers)) return response;
   response.body.close();

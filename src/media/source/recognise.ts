@@ -62,29 +62,30 @@ const isDecoded = (kind: SourceKind | 'more'): boolean => (kind !== 'aac' && kin
 
 /**
  * Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. `reserve` is asked for
- * the memory of a head that grows large; false refuses the source.
+ * the memory of a head that grows large; false refuses the source. `status` is that of the answer that is read.
  */
 export async function recognise(
   next: () => Promise<Uint8Array | undefined>,
   reserve: (bytes: number) => boolean = () => true,
+  status = 200,
 ): Promise<Recognised> {
   const head = new Head(reserve);
   let lookAt = 0;
   for (;;) {
     const chunk = await next().catch((error: unknown) => {
-      throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
+      throw error instanceof Refusal ? error : new Refusal('unreachable', true, status);
     });
     if (chunk !== undefined) {
       head.add(chunk);
       if (head.bytes.length < lookAt) continue;
     }
     const sniffed = sniff(head.bytes, chunk === undefined);
-    if (sniffed.found === 'unsupported' || !isDecoded(sniffed.found)) throw new Refusal('unsupported', false, 200);
+    if (sniffed.found === 'unsupported' || !isDecoded(sniffed.found)) throw new Refusal('unsupported', false, status);
     head.drop(sniffed.from);
     if (sniffed.found !== 'more')
       return { kind: sniffed.found, lead: head.lead, head: head.bytes.slice(), ended: chunk === undefined };
     if (head.bytes.length > SOURCE_HEAD_MAX_BYTES || head.lead > SOURCE_TAGS_MAX_BYTES)
-      throw new Refusal('unsupported', false, 200);
+      throw new Refusal('unsupported', false, status);
     lookAt = head.bytes.length * 1.25; // A head that comes in crumbs is not looked through for each of them.
   }
 }

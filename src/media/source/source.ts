@@ -201,7 +201,9 @@ export class Source implements AudioSource {
       if (isFree) reserved += bytes;
       return isFree;
     };
-    const { kind, lead, head, ended } = await recognise(() => download.next(), reserve).finally(() => this.#held.give(reserved));
+    const { status } = download.response;
+    const found = await recognise(() => download.next(), reserve, status).finally(() => this.#held.give(reserved));
+    const { kind, lead, head, ended } = found;
     if (kind === 'playlist') {
       const text = await readText(ended ? { next: async () => undefined, close: () => download.close() } : download, head);
       this.release();

@@ -37,7 +37,7 @@ function countersNow(): LegCounters {
   return {
     packetsReceived: received,
     packetsSent: sent,
-    packetsLost: lost | 0,
+    packetsLost: Math.max(0, lost | 0),
     packetsLate: late,
     jitterMs: jitterUs / 1000,
     delayMs: delayUs / 1000,

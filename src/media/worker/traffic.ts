@@ -21,7 +21,7 @@ export class Traffic {
   add(leg: LegCounters): void {
     this.packetsReceived += leg.packetsReceived;
     this.packetsSent += leg.packetsSent;
-    this.packetsLost += Math.max(0, leg.packetsLost);
+    this.packetsLost += leg.packetsLost;
     this.packetsLate += leg.packetsLate;
     this.srtpForged += leg.srtpForged;
     this.srtpReplayed += leg.srtpReplayed;

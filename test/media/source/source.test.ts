@@ -250,6 +250,21 @@ describe('a source of bad manners', () => {
         { reason: 'unreachable', retryable: true, upstream_status: 200 },
       ],
       [
+        'a chunk without a length',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nRIFF',
+        { reason: 'invalid_response', retryable: false, upstream_status: 200 },
+      ],
+      [
+        'a playlist cut short',
+        'HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n#EXTM3U\nhttp://127.0.0.1/a.wav\n',
+        { reason: 'unreachable', retryable: true, upstream_status: 200 },
+      ],
+      [
+        'a part of a page',
+        'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-5/6\r\nContent-Length: 6\r\n\r\n<html>',
+        { reason: 'unsupported', retryable: false, upstream_status: 206 },
+      ],
+      [
         'an answer to another question',
         'HTTP/1.1 304 Not Modified\r\n\r\n',
         { reason: 'invalid_response', retryable: false, upstream_status: 304 },
