@@ -15,6 +15,7 @@ class VoiceActivity {
     float sensitivity = 0.5f;  // 0 to 1; higher hears more
     uint32_t onset_ms = 100;
     uint32_t release_ms = 500;
+    uint32_t unheard_ms = 0;  // time without any audio that ends speech; 0: no audio is silence
   };
   enum class Change : uint8_t { none, began, ended };
 
@@ -24,6 +25,7 @@ class VoiceActivity {
   /** Takes the level of one frame (dBov); `heard` is false where no audio came at all. */
   Change frame(float dbov, bool heard) {
     clock_ms_ += frame_ms;
+    if (heard) unheard_ms_ = 0;
     if (loud(dbov, heard)) {
       if (run_ms_ == 0) gap_ms_ = clock_ms_ - frame_ms - last_sound_ms_;
       run_ms_ += frame_ms;
@@ -42,8 +44,10 @@ class VoiceActivity {
       run_ms_ = run_ms_ > frame_ms ? run_ms_ - frame_ms : 0;
       return Change::none;
     }
-    quiet_ms_ += frame_ms;
-    if (quiet_ms_ < rule_.release_ms) return Change::none;
+    const bool missed = !heard && rule_.unheard_ms > 0;
+    if (missed) unheard_ms_ += frame_ms;
+    else quiet_ms_ += frame_ms;
+    if (missed ? unheard_ms_ < rule_.unheard_ms : quiet_ms_ < rule_.release_ms) return Change::none;
     (void)stop();
     return Change::ended;
   }
@@ -54,6 +58,7 @@ class VoiceActivity {
     talking_ = false;
     run_ms_ = 0;
     quiet_ms_ = 0;
+    unheard_ms_ = 0;
     return was;
   }
 
@@ -105,6 +110,7 @@ class VoiceActivity {
   bool talking_ = false;
   uint32_t run_ms_ = 0;
   uint32_t quiet_ms_ = 0;
+  uint32_t unheard_ms_ = 0;
   uint64_t clock_ms_ = 0;
   uint64_t last_sound_ms_ = 0;
   uint64_t gap_ms_ = 0;

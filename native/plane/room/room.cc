@@ -11,8 +11,8 @@
 namespace sidetone {
 namespace {
 
-/** A voice is told within 100 ms of its onset; the jitter buffer takes 20 to 40 of them. */
-constexpr VoiceActivity::Rule voice_rule{0.5f, 60, 500};
+/** 100 ms of sound are a voice. It is over after 500 ms of silence, or 1 s without any audio (contract §4). */
+constexpr VoiceActivity::Rule voice_rule{0.5f, 100, 500, 1000};
 
 }  // namespace
 

@@ -71,3 +71,25 @@ TEST("a quiet voice after a loud noise is heard again once the noise is gone") {
   (void)listener.hear(-66, 1);
   CHECK(listener.words(-50, -66, 4) >= 3700);
 }
+
+TEST(
+    "without any audio speech goes on for its own time where there is one, and ends as by silence where there is "
+    "none") {
+  for (const uint32_t unheard_ms : {0u, 1000u}) {
+    VoiceActivity voice({0.5f, 100, 500, unheard_ms});
+    const auto lasts = [&](bool heard) {
+      for (int i = 0; i < 5; i++) (void)voice.frame(-20, true);
+      uint32_t ms = VoiceActivity::frame_ms;
+      while (voice.frame(silence_dbov, heard) == VoiceActivity::Change::none) ms += VoiceActivity::frame_ms;
+      return ms;
+    };
+    CHECK(lasts(true) == 500);
+    CHECK(lasts(false) == (unheard_ms == 0 ? 500 : 1000));
+    // A packet in between begins the time without audio anew, and its silence is counted.
+    for (int i = 0; i < 5; i++) (void)voice.frame(-20, true);
+    for (int i = 0; i < 40 && unheard_ms > 0; i++)
+      CHECK(voice.frame(silence_dbov, false) == VoiceActivity::Change::none);
+    CHECK(voice.frame(silence_dbov, true) == VoiceActivity::Change::none);
+    CHECK(lasts(true) == 500);
+  }
+}

@@ -454,31 +454,3 @@ TEST("a participant moves to another plane with its socket and its state, and go
   CHECK(told.size() == 1 && told[0].kind == NoticeKind::moved && told[0].leg == 1);
   CHECK(here.plane->open_room(1));
 }
-
-TEST("voices are told at their onset and after their release; muted members and those that leave have none") {
-  Bench bench;
-  CHECK(bench.plane->open_room(100));
-  Singer singer{bench.open(), Codec::pcmu, 440};
-  CHECK(bench.plane->join(1, 100, false, 100, 100));
-  CHECK(bench.plane->detect_voices(100, true));
-  std::vector<std::pair<int, uint32_t>> told;
-  for (int tick = 0; tick < 400; tick++) {
-    const bool sounds = (tick >= 50 && tick < 150) || tick >= 250;
-    if (sounds) singer.sing();
-    else singer.far->say(std::vector<uint8_t>(frame_units, tick % 2 == 0 ? 0xff : 0xfe));
-    if (tick == 300) CHECK(bench.plane->mute(1, true));
-    if (tick == 340) CHECK(bench.plane->mute(1, false));
-    if (tick == 380) CHECK(bench.plane->leave(1));
-    bench.tick();
-    for (const Notice& notice : bench.notices()) {
-      if (notice.kind == NoticeKind::voice) told.emplace_back(tick, notice.a);
-    }
-  }
-  CHECK(told.size() == 6);
-  const int expected[] = {50, 150, 250, 300, 340, 380};
-  for (size_t i = 0; i < 6; i++) {
-    CHECK(told[i].second == (i % 2 == 0 ? 1u : 0u));
-    const int late = told[i].first - expected[i];
-    CHECK(late >= 0 && late <= (i == 1 ? 30 : 5));
-  }
-}
