@@ -8,7 +8,7 @@ import type { Peer } from './flow.ts';
 import type { SipRequest } from './message/message.ts';
 import type { RegistrationState } from './registration.ts';
 
-/** Who is probed: a trunk, or the contact of a device. */
+/** The target of a probe: a trunk, or the contact of a device. */
 export interface Probed {
   readonly whom: 'trunk' | 'device';
   readonly name: string;

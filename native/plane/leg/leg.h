@@ -181,8 +181,8 @@ class Leg final : public Participant, public RtpEndpoint {
   void send_event(const KeySender::Step& step);
   void send_report(const Now& now, bool bye);
   /**
-   * Where reports go: to the address in SDP, or, where the audio comes from another one (NAT), to where the far end's
-   * own reports come from (symmetric RTCP, RFC 4961 §4).
+   * The address that reports go to: the one in SDP, or, while the audio comes from another one (NAT), the one that the
+   * far end's own reports come from (symmetric RTCP, RFC 4961 §4).
    */
   const Address& report_destination() const;
 
