@@ -5,6 +5,7 @@
 import { keysWav } from './keypad.ts';
 import { type Credentials, Platform } from './platform.ts';
 import { Receiver } from './receiver.ts';
+import { toneWav } from './rtp-peer.ts';
 
 export const CALLER = '+15550001';
 export const CALLED = '+15550002';
@@ -19,8 +20,8 @@ export class LoopbackCalls {
     port: 0,
     hostname: '127.0.0.1',
     fetch: (request) => {
-      const keys = /keys-(\d+)\.wav$/.exec(request.url)?.[1] ?? '';
-      return new Response(keysWav(keys), { headers: { 'content-type': 'audio/wav' } });
+      const keys = /keys-(\d+)\.wav$/.exec(request.url)?.[1];
+      return new Response(keys === undefined ? toneWav(700, 0.5) : keysWav(keys), { headers: { 'content-type': 'audio/wav' } });
     },
   });
 
@@ -53,6 +54,11 @@ export class LoopbackCalls {
   /** The URL of a file that holds these keys, as tones. */
   keys(digits: string): string {
     return `http://127.0.0.1:${this.#files.port}/keys-${digits}.wav`;
+  }
+
+  /** The URL of half a second of a tone that is no key: a voice, to a Room. */
+  get voice(): string {
+    return `http://127.0.0.1:${this.#files.port}/voice.wav`;
   }
 
   /** Presses keys on the caller's side. */

@@ -50,9 +50,9 @@ test('conference.mjs brings two callers together, tells who talks, and mutes by 
   await example.prints(/room\.member\.joined[\s\S]*room\.member\.joined/);
   await platform.api(caller, 'POST', `/v1/sessions/${first}/playback/play`, {
     type: 'files',
-    urls: [calls.keys('2')],
+    urls: [calls.keys('2'), calls.voice],
   });
-  // The other one hears the tone, through the Room.
+  // The other one hears the tones, through the Room.
   expect((await receiver.event('dtmf.received', second)).body.digit).toBe('2');
   await example.prints(/\+15550001 talks[\s\S]*\+15550001 is silent/);
   await send(second, '*');
