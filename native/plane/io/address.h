@@ -53,6 +53,13 @@ struct Address {
     return out;
   }
   uint16_t port() const { return ntohs(any.sa_family == AF_INET6 ? v6.sin6_port : v4.sin_port); }
+  /** The same host at another port. */
+  Address with_port(uint16_t port) const {
+    Address out = *this;
+    if (any.sa_family == AF_INET6) out.v6.sin6_port = htons(port);
+    else out.v4.sin_port = htons(port);
+    return out;
+  }
 
   bool operator==(const Address& other) const {
     if (any.sa_family != other.any.sa_family || length == 0 || other.length == 0) return false;

@@ -230,7 +230,9 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
     if (link_) link_->hear(datagram.source, now.us);
     bytes = clear;
   }
-  if (rtcp_.take(bytes, count, ssrc_, source_, wall_us, now)) reports_from_ = datagram.source.plain();
+  const Address source = datagram.source.plain();
+  if (rtcp_.take(bytes, count, ssrc_, source_, wall_us, now) && source.same_host(latch_.remote()))
+    reports_port_ = source.port();
 }
 
 void Leg::take(const Now& now, Notices& notices) {

@@ -184,7 +184,7 @@ class Leg final : public Participant, public RtpEndpoint {
    * The address that reports go to: the one in SDP, or, while the audio comes from another one (NAT), the one that the
    * far end's own reports come from (symmetric RTCP, RFC 4961 §4).
    */
-  const Address& report_destination() const;
+  Address report_destination() const;
 
   /** A far end without a packet for so long has nothing to record. A shorter pause is loss, heard as such. */
   static constexpr int64_t interrupted_us = 500'000;
@@ -229,14 +229,14 @@ class Leg final : public Participant, public RtpEndpoint {
   Relay relay_;
   uint32_t ssrc_;
   uint16_t sequence_;
-  uint32_t timestamp_;  // of the first unit in `pending_`
+  uint16_t reports_port_ = 0;  // of the far end's last RTCP, where it came from the host of its audio; 0: none
+  uint32_t timestamp_;         // of the first unit in `pending_`
   bool marker_ = true;
   bool speaking_ = false;
   size_t pending_ = 0;
   uint32_t sent_ = 0;
   uint32_t sent_octets_ = 0;
   RtcpSession rtcp_;
-  Address reports_from_;  // where the last RTCP of the source that is heard came from
 
   InbandKeys inband_;
   KeyRate key_rate_;

@@ -216,12 +216,15 @@ void Leg::send_report(const Now& now, bool bye) {
   if (count == 0) return;
   const bool shared = link_ || agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
   if (shared) (void)send(out, count);
-  else (void)send_datagram(ports_.rtcp(), &report_destination(), out, count);
+  else {
+    const Address to = report_destination();
+    (void)send_datagram(ports_.rtcp(), &to, out, count);
+  }
 }
 
-const Address& Leg::report_destination() const {
+Address Leg::report_destination() const {
   const bool is_moved = latch_.remote() != agreed_.rtp.plain();
-  return is_moved && reports_from_.same_host(latch_.remote()) ? reports_from_ : agreed_.rtcp;
+  return is_moved && reports_port_ != 0 ? latch_.remote().with_port(reports_port_) : agreed_.rtcp;
 }
 
 void Leg::bye(const Now& now) {
