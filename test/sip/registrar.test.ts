@@ -45,6 +45,7 @@ describe('a REGISTER', () => {
       userAgent: 'phone/1.0',
       instance: '',
       regId: 0,
+      path: '',
     });
     expect(after([], ['<sip:a@h>'], { expires: '90' })[0]?.expiresAt).toBe(NOW + 90_000);
     expect(after([], ['<sip:a@h>'])[0]?.expiresAt).toBe(NOW + 3_600_000);
@@ -111,7 +112,8 @@ describe('a REGISTER', () => {
   test('tells what is bound with what is left of its time, rounded up, and what the device calls itself', () => {
     const [bound] = after([], ['<sip:a@h>;expires=120;+sip.instance="<urn:x>";reg-id=2']);
     if (bound === undefined) throw new Error('nothing is bound');
-    const field = (more: Partial<Binding>, ms: number) => contactField({ ...bound, ...more }, NOW + ms)[1];
+    const field = (more: Partial<Binding>, ms: number) =>
+      contactFields({ bound: [{ ...bound, ...more }], stored: [], removed: [] }, NOW + ms)[0]?.[1];
     expect(field({}, 500)).toBe('<sip:a@h>;expires=120;+sip.instance="<urn:x>";reg-id=2');
     expect(field({ regId: 0 }, 119_001)).toBe('<sip:a@h>;expires=1;+sip.instance="<urn:x>"');
     expect(field({ instance: '' }, 130_000)).toBe('<sip:a@h>;expires=0');

@@ -20,6 +20,7 @@ import { DialledLeg } from '../leg/dialled-leg.ts';
 import { displayForm } from '../leg/identity.ts';
 import { extraFields } from '../leg/outbound-leg.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
+import { routeTo } from './device-trunk.ts';
 
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
 const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
@@ -168,7 +169,7 @@ export class DeviceLeg extends DialledLeg {
           body: negotiation.offer(),
           credentials: undefined,
           callId,
-          fields: extraFields(order.sipHeaders ?? {}),
+          fields: [...routeTo(contact), ...extraFields(order.sipHeaders ?? {})],
         },
         now,
       );
