@@ -5,6 +5,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
 import { createServer, type Socket } from 'node:net';
+import { contactPeerOf } from '../../src/carrier/device/device-trunk.ts';
 import { DEVICE_PING_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { SeveralUsers } from './device-directory.ts';
@@ -248,6 +249,18 @@ describe('phones behind one proxy', () => {
     one.respond(invite, '487 Request Terminated');
     await carrier.idle();
   });
+});
+
+test('A proxy over TLS is connected to by the name in its Path, where that names TLS', () => {
+  const bound = (path: string) => ({
+    ...{ uri: TARGET, callId: 'c', cseq: 1, expiresAt: 0, transport: 'tls' as const, host: EDGE, port: 40_000, path },
+    ...{ userAgent: '', instance: '', regId: 0 },
+  });
+  expect(contactPeerOf(bound('<sip:t@edge.example;transport=tls;lr>'))).toMatchObject({
+    ...{ transport: 'tls', host: EDGE, port: 5061, name: 'edge.example', profile: { staysOnFlow: false } },
+  });
+  expect(contactPeerOf(bound('<sip:t@edge.example:5060;lr>'))).toBeUndefined();
+  expect(contactPeerOf(bound(''))).toBeUndefined();
 });
 
 describe('a proxy over TCP', () => {

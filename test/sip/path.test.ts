@@ -44,8 +44,11 @@ describe('a Path', () => {
   });
 
   test('begins with the proxy before us, and tells where the phone was seen', () => {
-    expect(edgeOf('<sip:t@[2001:DB8:0::1]:5070;lr>, <sip:b>', 'udp')).toEqual({ host: '2001:db8::1', port: 5070 });
-    expect(edgeOf('<sip:edge.example;lr>', 'tls')).toEqual({ host: 'edge.example', port: 5061 });
+    expect(edgeOf('<sip:t@[2001:DB8:0::1]:5070;lr>, <sip:b>', 'udp')).toEqual({
+      ...{ host: '2001:db8::1', port: 5070, isTls: false },
+    });
+    expect(edgeOf('<sip:edge.example;lr;transport=TLS>', 'tls')).toEqual({ host: 'edge.example', port: 5061, isTls: true });
+    expect(edgeOf('<sips:edge.example;lr>', 'tls')?.isTls).toBe(true);
     expect(edgeOf('', 'udp')).toBeUndefined();
     expect(receivedFrom(`<sip:b;received=sip:[2001:db8::9]:5060>, ${KAMAILIO}, <sip:c>`)).toEqual(['2001:db8::9', '203.0.113.4']);
     expect(receivedFrom('<sip:b;received=x>')).toEqual([]);

@@ -44,7 +44,8 @@ export const routeTo = ({ path }: Pick<Binding, 'path'>): readonly (readonly [st
 /**
  * The peer of a contact over a connection that is gone, where a new one may be opened. Undefined where none may.
  *
- *   behind a proxy  its address, and the port of the first URI of Path
+ *   behind a proxy  its address, and the port of the first URI of Path. None over TLS where that URI names no TLS: it
+ *                   may be that of the socket towards the phone
  *   else            over TCP: a phone without NAT before it takes connections at its Contact (RFC 3261 §18.1.1). None
  *                   where the Contact is another host, or the port that the phone used for the connection; and none
  *                   over TLS, as phones have no certificate for that
@@ -53,6 +54,7 @@ export function contactPeerOf({ uri, transport, host, port: used, path }: Omit<B
   const edge = edgeOf(path, transport);
   const contact = parseUri(uri);
   if (transport === 'udp' || contact === undefined) return undefined;
+  if (edge !== undefined && transport === 'tls' && !edge.isTls) return undefined;
   if (edge === undefined && (transport !== 'tcp' || plainHost(contact.host) !== host)) return undefined;
   const port = edge?.port ?? contact.port ?? defaultPort(transport);
   const name = edge === undefined ? {} : { name: edge.host };

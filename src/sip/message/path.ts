@@ -33,6 +33,8 @@ const hostOf = (value: string): string | undefined => {
 export interface EdgeProxy {
   readonly host: string;
   readonly port: number;
+  /** Whether it takes TLS there. */
+  readonly isTls: boolean;
 }
 
 /**
@@ -41,8 +43,10 @@ export interface EdgeProxy {
  */
 export function edgeOf(path: string, transport: TransportName): EdgeProxy | undefined {
   const [first = ''] = splitList(path);
-  const host = hostOf(first);
-  return host === undefined ? undefined : { host, port: uriOf(first)?.port ?? defaultPort(transport) };
+  const [uri, host] = [uriOf(first), hostOf(first)];
+  if (uri === undefined || host === undefined) return undefined;
+  const isTls = uri.scheme === 'sips' || uri.parameters.get('transport')?.toLowerCase() === 'tls';
+  return { host, port: uri.port ?? defaultPort(transport), isTls };
 }
 
 /** The addresses that the proxies saw the phone at, as they wrote them into `received`. */
