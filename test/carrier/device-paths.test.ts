@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
 import { createServer, type Socket } from 'node:net';
 import { contactPeerOf } from '../../src/carrier/device/device-trunk.ts';
-import { DEVICE_PING_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_PING_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { SeveralUsers } from './device-directory.ts';
 import { answerTo, asUser } from './device-peer.ts';
@@ -153,6 +153,32 @@ describe('a device behind a proxy', () => {
     expect([bye.split(' ')[1], routesIn(bye)]).toEqual([TARGET, routes.join(', ')]);
     edge.respond(bye, '200 OK');
     await carrier.idle();
+  });
+});
+
+describe('a call to two phones behind a proxy', () => {
+  test('ends as busy where one is, and of the other the proxy alone has said something', async () => {
+    const clock = new VirtualClock();
+    const { carrier, proxy } = await open({ clock });
+    const edge = await proxy();
+    for (const token of ['one', 'two']) await register(edge, 'alice', `Path: <sip:${token}@${edge.place};lr>\r\n`);
+    const { signals } = await carrier.dial({ to: 'sip:alice' });
+    const [first, second] = [await edge.until(/^INVITE/), await edge.until(/^INVITE/)];
+    edge.respond(second, '100 Trying');
+    edge.respond(first, '486 Busy Here');
+    await edge.until(/^ACK/);
+    await clock.advance(DEVICE_SILENT_MS);
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy' });
+    edge.respond(await edge.until(/^CANCEL/), '200 OK');
+  });
+
+  test.each([430, 477])('is not answered where the connections of both are gone, as the proxy says by %i', async (status) => {
+    const { carrier, proxy } = await open();
+    const edge = await proxy();
+    await register(edge, 'alice', `Path: <sip:token@${edge.place};lr;ob>\r\n`);
+    const { signals } = await carrier.dial({ to: 'sip:alice' });
+    edge.respond(await edge.until(/^INVITE/), `${status} Flow Failed`);
+    expect(await endOf(signals)).toMatchObject({ cause: 'not_answered', by: 'callee' });
   });
 });
 

@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts';
 import { DEVICE_PING_MS, DEVICE_PINGS_A_TURN } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
 import type { Binding } from '../../sip/registrar.ts';
-import { peerOf } from './device-trunk.ts';
+import { FLOW_FAILED, peerOf } from './device-trunk.ts';
 
 interface Pinged {
   readonly uri: string;
@@ -23,11 +23,8 @@ interface Pinged {
   underway: string | undefined;
 }
 
-/**
- * How a proxy says that the phone behind it does not answer, or that its connection is gone: Request Timeout, Flow
- * Failed (RFC 5626 §11.4), and Kamailio's own word for that.
- */
-const OF_PROXIES: ReadonlySet<number> = new Set([408, 430, 477]);
+/** How a proxy says that the phone behind it does not answer: by Request Timeout, or because its connection is gone. */
+const OF_PROXIES: ReadonlySet<number> = new Set([408, ...FLOW_FAILED]);
 
 /** Sends an OPTIONS to a contact. What comes of it is told to `DevicePings.onProbed`, by the same `ping`. */
 type Ask = (ping: string, uri: string, peer: Peer, route: string | undefined) => void;

@@ -37,6 +37,12 @@ export const peerOf = ({ uri, transport, host, port }: Binding): Peer => ({
   profile: uri.startsWith('sips:') ? { ...DEVICE_PROFILE, isSips: true } : DEVICE_PROFILE,
 });
 
+/**
+ * How a proxy says that the connection or the NAT binding of the phone behind it is gone: Flow Failed (RFC 5626 §11.4),
+ * and Kamailio's own status for that.
+ */
+export const FLOW_FAILED: ReadonlySet<number> = new Set([430, 477]);
+
 /** The Route of what is sent to a contact out of dialogs. */
 export const routeTo = ({ path }: Pick<Binding, 'path'>): readonly (readonly [string, string])[] =>
   path === '' ? [] : [['route', path]];
