@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
 import { createServer, type Socket } from 'node:net';
 import { contactPeerOf } from '../../src/carrier/device/device-trunk.ts';
-import { DEVICE_PING_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_CONTACTS_MAX, DEVICE_PING_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { SeveralUsers } from './device-directory.ts';
 import { answerTo, asUser } from './device-peer.ts';
@@ -100,13 +100,15 @@ describe('a device behind a proxy', () => {
   test('is spoken to in its call by the Record-Route of the answer, and no more by its Path', async () => {
     const { carrier, proxy } = await open();
     const [edge, core] = [await proxy(), await proxy(EDGE)];
-    await register(edge, 'alice', `Path: <sip:token@${edge.place};lr>\r\n`);
+    await register(edge, 'alice', `Path: <sip:token@${edge.place};lr;received=sip:203.0.113.4:5060>\r\n`);
     const { leg, signals } = await carrier.dial({ to: 'sip:alice' });
     const inner = '<sip:in@10.1.1.1;lr;r2=on>';
     const outer = `<sip:out@${core.place};lr;r2=on>`;
     const fields = `Contact: ${CONTACT}\r\nRecord-Route: ${inner},${outer}\r\n`;
     edge.respond(await edge.until(/^INVITE/), '200 OK', { body: sdp(), fields });
     await signals.until('leg.answered');
+    // The proxy did not relay its audio: it may come from the address that the proxy saw.
+    expect(carrier.media.negotiated.at(-1)?.learnFrom).toEqual([EDGE, '203.0.113.4']);
     for (const method of ['ACK', 'BYE']) {
       if (method === 'BYE') leg.hangup();
       const request = await core.until(new RegExp(`^${method}`));
@@ -146,7 +148,6 @@ describe('a device behind a proxy', () => {
     expect(field(response, 'Record-Route')).toBe(routes.join());
     edge.send(edge.request('ACK', { ...parts, cseq: 2, to: field(response, 'To') }));
     await carrier.incoming[0]?.signals.until('leg.answered');
-    // The proxy did not relay its audio: it may come from the address that the proxy saw.
     expect(carrier.media.negotiated.at(-1)?.learnFrom).toEqual([EDGE, '203.0.113.4']);
     carrier.incoming[0]?.call.leg.hangup();
     const bye = await edge.until(/^BYE/);
@@ -344,6 +345,20 @@ describe('a proxy over TCP', () => {
     expect(await until(/^BYE/)).toStartWith(`BYE ${TARGET} `);
     await carrier.dial({ to: 'sip:alice' });
     expect(routesIn(await until(/^INVITE/))).toBe(path);
+  });
+
+  test('whose connection is gone loses none of ten phones to another one', async () => {
+    const { users, proxy } = await open();
+    const edge = await proxy(EDGE, 'tcp');
+    const path = (token: number) => `Path: <sip:${token}@${EDGE}:5070;transport=tcp;lr>\r\n`;
+    for (let token = 0; token < DEVICE_CONTACTS_MAX; token++)
+      await register(edge, 'alice', path(token), `<sip:phone${token}@192.168.1.10>`);
+    edge.close();
+    const other = await proxy(OTHER_EDGE);
+    await register(other, 'bob', '');
+    const { response } = await asUser(other, 'REGISTER', 'alice', { contact: '<sip:one@192.168.1.11>', id: 'eleventh' });
+    expect(response).toMatch(/^SIP\/2.0 403/);
+    expect(users.bound.get('alice')).toHaveLength(DEVICE_CONTACTS_MAX);
   });
 
   test('keeps its connection while a phone behind it says nothing to a BYE, and not while itself says nothing to an INVITE', async () => {

@@ -109,6 +109,12 @@ describe('a REGISTER through a proxy', () => {
     expect(paths(after(first, A, { contact: CONTACT + two, callId: 'two' }))).toEqual([A]);
   });
 
+  test('is of another phone where two that name themselves are behind one address of a carrier', () => {
+    const named = (name: string) => `${CONTACT};+sip.instance="<urn:uuid:${name}>"`;
+    const first = after([], A, { contact: named('1') });
+    expect(after(first, A.replace(':5060>', ':61234>'), { contact: named('2'), callId: 'two' })).toHaveLength(2);
+  });
+
   test('takes the place of the one before where the phone starts anew behind another port of its NAT', () => {
     const moved = A.replace(':5060>', ':61234>');
     expect(paths(after(after([], A), moved, { callId: 'two' }))).toEqual([moved]);
