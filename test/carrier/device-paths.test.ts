@@ -243,6 +243,24 @@ describe('phones behind one proxy', () => {
     expect(carrier.carrier.bans().total).toBe(0);
   });
 
+  test('are told apart in the list of refusals, where each has a wrong password', async () => {
+    const { carrier, proxy } = await open();
+    const edge = await proxy();
+    for (const [username, password] of [
+      ['alice', 'guess'],
+      ['bob', 'guess'],
+      ['alice', 'guess again'],
+    ] as const)
+      await asUser(edge, 'REGISTER', username, { contact: CONTACT, password });
+    await asUser(edge, 'REGISTER', 'nobody', { contact: CONTACT });
+    await asUser(edge, 'REGISTER', 'nobody else', { contact: CONTACT, from: '<sip:else@x>;tag=e', to: '<sip:else@x>' });
+    expect(carrier.carrier.refusals().map(({ to, count }) => [to, count])).toEqual([
+      ['sip:else@x', 2],
+      ['sip:alice@x', 2],
+      ['sip:bob@x', 1],
+    ]);
+  });
+
   test('are asked again where the proxy answers a challenge from its other address, which is no guess', async () => {
     const { carrier, proxy } = await open();
     const [one, two] = [await proxy(), await proxy(OTHER_EDGE)];

@@ -250,7 +250,7 @@ export class Devices {
       ? await directory.change(device, (bound) => register(request, bound, source, now(), isLost))
       : register(request, await directory.bindings(username), source, now());
     if (outcome.status !== 200) {
-      this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], this.#options.now());
+      this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], now(), username);
       const response = transaction.make(outcome.status);
       if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));
       respond(() => transaction.send(response));
@@ -271,7 +271,7 @@ export class Devices {
     const now = this.#options.now();
     const isAnswer = request.headers.has('authorization');
     if (isAnswer && this.#isGuessing(source.host, device, now)) {
-      refusals.record(request, source, 401, GUESSING, now);
+      refusals.record(request, source, 401, GUESSING, now, device?.username);
       return 'ignore';
     }
     const verdict = this.#digest.check(request, username, device?.secrets ?? NOBODY, source.host, now);
@@ -279,7 +279,7 @@ export class Devices {
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);
       this.#guessesOf.count(pairOf(source.host, device), now);
-      refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now);
+      refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now, device?.username);
     }
     const challenges = device === undefined ? this.#challengesOfNobody : this.#challenges;
     if (!challenges.allow(source.host, now, device?.username)) return 'ignore';
