@@ -157,6 +157,29 @@ describe('a device behind a proxy', () => {
   });
 });
 
+test('The session of a device behind a proxy is refreshed through that', async () => {
+  const clock = new VirtualClock();
+  const { carrier, proxy } = await open({ clock });
+  const edge = await proxy();
+  carrier.onIncoming = ({ call }) => call.leg.answer();
+  const route = `<sip:out@${edge.place};lr>`;
+  const fields = `Record-Route: ${route}\r\nSupported: timer\r\nSession-Expires: 90;refresher=uas\r\n`;
+  const { response, parts } = await asUser(edge, 'INVITE', 'alice', { contact: CONTACT, fields, body: sdp() });
+  edge.send(edge.request('ACK', { ...parts, cseq: 2, to: field(response, 'To') }));
+  await carrier.incoming[0]?.signals.until('leg.answered');
+  // What comes behind the ACK has been taken when this is answered.
+  await register(edge, 'bob', '');
+  await clock.advance(45_000);
+  const refresh = await edge.until(/^(?:INVITE|UPDATE)/);
+  expect([refresh.split(' ')[1], routesIn(refresh), field(refresh, 'Session-Expires')]).toEqual([
+    TARGET,
+    route,
+    '90;refresher=uac',
+  ]);
+  edge.respond(refresh, '200 OK', { body: sdp(), fields: `Contact: ${CONTACT}\r\nSession-Expires: 90;refresher=uac\r\n` });
+  carrier.incoming[0]?.call.leg.hangup();
+});
+
 describe('a call to two phones behind a proxy', () => {
   test('ends as busy where one is, and of the other the proxy alone has said something', async () => {
     const clock = new VirtualClock();
