@@ -170,6 +170,7 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
+      isProxy: (address) => isWithin(address, this.#options.deviceProxies ?? []),
       isConnected: (place) => this.#isConnected(place),
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onRestarted: (place, username) => this.#driver.run(() => this.#agent.restarted(place, username)),

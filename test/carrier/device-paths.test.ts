@@ -266,6 +266,25 @@ describe('phones behind one proxy', () => {
     expect(carrier.carrier.bans().total).toBe(0);
   });
 
+  test('can register however many wrong passwords come through a proxy that the operator has named', async () => {
+    const { carrier, proxy } = await open({ ban: { after: 5, sec: 600 }, deviceProxies: [`${EDGE}/32`] });
+    const edge = await proxy();
+    const names = { from: '<sip:scanner@x>;tag=g', to: '<sip:scanner@x>' };
+    edge.send(edge.request('REGISTER', { id: 'first', ...names }));
+    const challenge = await edge.until(/^SIP\/2.0 401/);
+    for (let number = 0; number < 40; number++) {
+      const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'scanner', `guess ${number}`);
+      edge.send(edge.request('REGISTER', { id: `scan${number}`, ...names, fields }));
+    }
+    const right = await proxy();
+    await register(right, 'alice', `Path: <sip:${edge.place};lr>\r\n`);
+    expect(carrier.carrier.bans().total).toBe(0);
+    expect(carrier.carrier.refusals()[0]).toMatchObject({ reason: expect.stringContaining('Too many wrong passwords') });
+    // What asks whether the platform is there, as a dispatcher does, is answered.
+    edge.send(edge.request('OPTIONS', { id: 'there' }));
+    await edge.until(/^SIP\/2.0 200[\s\S]*OPTIONS/);
+  });
+
   test('are told apart in the list of refusals, where each has a wrong password', async () => {
     const { carrier, proxy } = await open();
     const edge = await proxy();

@@ -29,6 +29,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled).each(['udp', 'tcp', 'tl
       for (const name of ['kamailio', 'platform']) certificate(folder, name);
       calls = await PhoneCalls.open({
         SIP_LISTEN: ['udp', 'tcp', 'tls'].map((each) => `${each}:${PLATFORM}:0`).join(),
+        SIP_DEVICE_PROXIES: '127.0.0.1',
         SIP_TLS_CERT: join(folder, 'platform.crt'),
         SIP_TLS_KEY: join(folder, 'platform.key'),
       });

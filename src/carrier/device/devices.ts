@@ -82,6 +82,8 @@ interface DevicesOptions {
   /** A message authentication code of a text, under a key of this process. */
   code(text: string): string;
   now(): number;
+  /** Whether the operator has named an address as that of a proxy before devices. */
+  isProxy(address: string): boolean;
   /** Whether a connection of this process to the place of a contact is up. */
   isConnected(place: Place): boolean;
   /** A contact that was reached at one place is reached at another one. */
@@ -117,9 +119,9 @@ export class Devices {
     return this.#options.directory.find(userOf(request, 'from'));
   }
 
-  /** Whether a device is registered from that address. */
+  /** Whether a device is registered from that address, or it is that of a proxy which the operator has named. */
   isAt(address: string): boolean {
-    return this.#known.has(address, this.#options.now());
+    return this.#options.isProxy(address) || this.#known.has(address, this.#options.now());
   }
 
   /** A contact is bound: its address counts as known meanwhile. */
