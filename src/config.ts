@@ -94,6 +94,8 @@ export interface Config {
   readonly sipTrace: 'headers' | 'full' | 'off';
   /** Names of `X-` header fields that are never kept, in lower case. */
   readonly sipTraceHide: readonly string[];
+  /** CIDRs of the SIP proxies that devices register through. */
+  readonly sipDeviceProxies: readonly string[];
   /** Refused requests a minute after which an address is banned (0: never), and for how many seconds. */
   readonly sipBan: { readonly after: number; readonly sec: number };
   /** A second operator token that may only read. Undefined when there is none. */

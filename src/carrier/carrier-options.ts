@@ -44,6 +44,8 @@ export interface CarrierOptions {
   readonly log: Log;
   /** When addresses of nobody that we know are banned. Absent: never. */
   readonly ban?: BanTerms;
+  /** CIDRs of the proxies that devices register through. */
+  readonly deviceProxies?: readonly string[];
   /** The device users. Absent where none may register. */
   readonly devices?: DeviceDirectory;
   /** The trunks at this moment. After a change, call `trunksChanged`. */

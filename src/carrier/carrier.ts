@@ -8,7 +8,7 @@ import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../
 import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
-import type { Peer } from '../sip/flow.ts';
+import type { Peer, Place } from '../sip/flow.ts';
 import type { Credentials } from '../sip/message/digest.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { RefusalLimit } from '../sip/refusal-limit.ts';
@@ -20,7 +20,7 @@ import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
 import { DevicePings } from './device/device-pings.ts';
-import { DEVICE_PROFILE, DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
+import { DEVICE_PROFILE, DEVICE_TRUNK } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
@@ -109,8 +109,8 @@ class SipCarrier implements Carrier {
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = this.#makeAgent();
     this.#driver = this.#makeDriver(this.#agent);
-    this.#pings = new DevicePings(clock, (name, uri, peer) =>
-      this.#driver.run((now) => this.#agent.probe({ whom: 'device', name }, uri, peer, now)),
+    this.#pings = new DevicePings(clock, (name, uri, peer, route) =>
+      this.#driver.run((now) => this.#agent.probe({ whom: 'device', name }, uri, peer, now, route)),
     );
     this.#devices = this.#makeDevices(directory);
     this.#deviceDial = new DeviceDial({
@@ -170,14 +170,15 @@ class SipCarrier implements Carrier {
       refusals: this.#refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
-      isConnected: (binding) => this.#isConnected(binding),
+      isProxy: (address) => isWithin(address, this.#options.deviceProxies ?? []),
+      isConnected: (place) => this.#isConnected(place),
       onMoved: (from, to) => this.#driver.run(() => this.#agent.moved(from, to)),
       onRestarted: (place, username) => this.#driver.run(() => this.#agent.restarted(place, username)),
       onBound: (username, stored, removed) => {
         for (const key of removed) this.#pings.forget(username, key);
         for (const binding of stored) {
           this.#pings.keep(username, binding);
-          this.#sockets?.keep(peerOf(binding), binding.expiresAt);
+          this.#sockets?.keep(binding, binding.expiresAt, binding.path !== '');
         }
       },
     });
@@ -382,8 +383,8 @@ class SipCarrier implements Carrier {
     this.#monitor.probeNow(name);
   }
 
-  #isConnected(contact: Binding): boolean {
-    return this.#sockets?.isConnected(peerOf(contact)) ?? false;
+  #isConnected(place: Place): boolean {
+    return this.#sockets?.isConnected(place) ?? false;
   }
 
   /** The source of a message, with the profile of its trunk. Whoever is heard and is no trunk is a device. */

@@ -2,6 +2,7 @@
  * Decides about a call from a carrier: whether its source is a trunk of ours, and which application its number belongs
  * to.
  */
+import { isIP } from 'node:net';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
@@ -12,6 +13,7 @@ import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { parseUri } from '../sip/message/uri.ts';
+import { seenByProxies } from '../sip/message/via.ts';
 import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
@@ -116,7 +118,10 @@ async function admitDevice(options: InboundOptions, invite: Invite, device: Devi
     refuse(503, NO_CHANNEL);
     return;
   }
-  await handOver(options, invite, leg, (codec) => ({
+  // Where a proxy before the device does not relay its audio, that comes from where the proxy saw the device.
+  const seen = seenByProxies(request.headers.list('via')).filter((host) => isIP(host) !== 0);
+  const terms = { ...leg, rtpSources: () => [...leg.rtpSources(), ...seen] };
+  await handOver(options, invite, terms, (codec) => ({
     type: 'sip',
     trunk: '',
     appUuid: device.appUuid,

@@ -21,24 +21,25 @@ export class Refusals {
     this.#onRefused = onRefused;
   }
 
-  record(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
-    this.#note(request, source, status, why, now);
+  /** `device` is the user name of the device that it was about, where it was about one: each has rows of its own. */
+  record(request: SipRequest, source: Peer, status: number, why: Why, now: number, device = ''): void {
+    this.#note(request, source, status, why, now, device);
     this.#onRefused(request, source);
   }
 
   /** Records a refusal of someone who has proved who it is, which leads to no ban. */
-  ofKnown(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
-    this.#note(request, source, status, why, now);
+  ofKnown(request: SipRequest, source: Peer, status: number, why: Why, now: number, device: string): void {
+    this.#note(request, source, status, why, now, device);
   }
 
   /** Records that a source is banned, with the request that was one too many. */
   banned(request: SipRequest, source: Peer, sec: number, now: number): void {
-    this.#note(request, source, 0, bannedFor(sec, source.host), now);
+    this.#note(request, source, 0, bannedFor(sec, source.host), now, '');
   }
 
-  #note(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
+  #note(request: SipRequest, source: Peer, status: number, why: Why, now: number, device: string): void {
     const method = detached(request.method.slice(0, 32));
-    const key = `${source.host} ${source.transport} ${method} ${status} ${why.reason}`;
+    const key = `${source.host} ${source.transport} ${method} ${status} ${why.reason} ${device}`;
     const before = this.#rows.get(key);
     this.#rows.delete(key);
     this.#rows.set(key, {

@@ -232,6 +232,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     log,
     trunks: () => trunks,
     devices,
+    deviceProxies: settings.sipDeviceProxies,
     ban: settings.sipBan,
     onInvite: (call) => sessions.incoming(call),
     numberOwner: store.numbers.owner,

@@ -177,6 +177,8 @@ export const deviceContacts = pgTable(
     /** What the device calls itself, and its way to us (RFC 5626); "" and 0 where it named none. */
     instance: text('instance').notNull().default(''),
     regId: integer('reg_id').notNull().default(0),
+    /** The Path of its REGISTER (RFC 3327), which is the Route of what is sent to it; "" where it had none. */
+    path: text('path').notNull().default(''),
   },
   (table) => [primaryKey({ columns: [table.username, table.uri] })],
 );

@@ -219,6 +219,9 @@ export const DEVICE_PASSWORD_MAX_CHARS = 128;
 export const DEVICE_URI_MAX_CHARS = 512;
 /** The longest `+sip.instance` of a device. A urn:uuid has 47 characters with its brackets. */
 export const DEVICE_INSTANCE_MAX_CHARS = 128;
+/** Values of a device's Path, the proxies before it, and the characters of all. More are refused with 400. */
+export const DEVICE_PATHS_MAX = 8;
+export const DEVICE_PATH_MAX_CHARS = 1_024;
 /** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
 export const DEVICE_ADDRESSES_MAX = 100_000;
 /** Registrations that are worked on at once. A further one is answered 503. */

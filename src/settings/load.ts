@@ -74,6 +74,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     callHistoryDays: whole(env, 'CALL_HISTORY_DAYS', 30, 0, 3_650),
     sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
     sipTraceHide: hiddenHeaders(env),
+    sipDeviceProxies: cidrs(env, 'SIP_DEVICE_PROXIES'),
     sipBan: { after: whole(env, 'SIP_BAN_AFTER', 30, 0, 1_000_000), sec: whole(env, 'SIP_BAN_SEC', 600, 0, DAY_SEC) },
     operatorReadToken: operatorReadToken(env, operator),
     mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
@@ -110,7 +111,7 @@ export function originAt(httpHost: string, port: number): string {
 function outboundAllow(env: Environment, httpHost: string): readonly string[] {
   const given = (text(env, 'OUTBOUND_ALLOW') ?? '').split(',').map((each) => each.trim());
   const named = given.filter((each) => each !== NO_LOOPBACK).join(',');
-  const allow = cidrs({ OUTBOUND_ALLOW: named }, 'OUTBOUND_ALLOW');
+  const allow = cidrs({ OUTBOUND_ALLOW: named }, 'OUTBOUND_ALLOW', ', and of the word no-loopback');
   return isLoopback(httpHost) && !given.includes(NO_LOOPBACK) ? [...allow, ...LOOPBACK] : allow;
 }
 

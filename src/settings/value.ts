@@ -139,14 +139,16 @@ export function sipListen(env: Environment, variable: string, fallback: string):
   });
 }
 
-/** A comma list of CIDRs; a bare address is a network of one. Written back in one spelling, `address/length`. */
-export function cidrs(env: Environment, variable: string): string[] {
+/**
+ * A comma list of CIDRs; a bare address is a network of one. Written back in one spelling, `address/length`.
+ * `more` says what else the variable may be, for the error.
+ */
+export function cidrs(env: Environment, variable: string, more = ''): string[] {
   const given = text(env, variable);
   if (given === undefined) return [];
   return given.split(',').map((part) => {
     const cidr = normalCidr(part.trim());
-    if (cidr === undefined)
-      throw new SettingError(variable, 'a comma list of CIDRs, as 10.0.0.0/8,fd00::/8, and of the word no-loopback');
+    if (cidr === undefined) throw new SettingError(variable, `a comma list of CIDRs, as 10.0.0.0/8,fd00::/8${more}`);
     return cidr;
   });
 }

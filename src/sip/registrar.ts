@@ -4,11 +4,13 @@
  *
  *   both name themselves    the device with that `+sip.instance` and `reg-id`, whatever its Contact is (RFC 5626 §6),
  *                           so that a phone that restarts with another port takes its old binding's place
- *   else                    the device with that Contact, in the same boot (Call-ID, §10.2) or at the same address
+ *   else                    the device with that Contact, in the same boot (Call-ID, §10.2) or at the same address,
+ *                           where the same Path leads to it (RFC 3327)
  *
  * Phones in two homes may have one private address and so one Contact, `sip:alice@192.168.1.10:5060`. They are told
  * apart by the address that their packets come from, and each has a binding. A phone whose public address changes while
  * it is up keeps its Call-ID and so its binding; one that starts anew elsewhere leaves its old one until that expires.
+ * All phones behind one proxy come from its address, and are told apart by the Path that it has written for each.
  */
 import {
   DEVICE_CONTACTS_MAX,
@@ -20,6 +22,7 @@ import {
 } from '../limits.ts';
 import { isReliable, type Peer } from './flow.ts';
 import { parseCSeq, parseDeltaSeconds, type SipRequest } from './message/message.ts';
+import { isSamePlace, pathOf } from './message/path.ts';
 import { type Parameters, parseNameAddress, parseUri, plainHost, requestUri } from './message/uri.ts';
 import type { TransportName } from './message/via.ts';
 
@@ -44,6 +47,8 @@ export interface Binding extends DeviceName {
   readonly transport: TransportName;
   readonly host: string;
   readonly port: number;
+  /** The Route of what is sent to the contact: the Path of its REGISTER (RFC 3327), and `""` where it had none. */
+  readonly path: string;
   readonly userAgent: string;
 }
 
@@ -88,7 +93,8 @@ export function register<Bound extends Binding>(
   const callId = headers.get('call-id') ?? '';
   const cseq = parseCSeq(headers.get('cseq'))?.number;
   const contacts = headers.list('contact');
-  if (cseq === undefined) return { status: 400 };
+  const path = pathOf(headers);
+  if (cseq === undefined || path === undefined) return { status: 400 };
   const live = bindings.filter(({ expiresAt }) => expiresAt > now);
   // §10.3 step 7: a request that was overtaken by a later one of its Call-ID changes nothing.
   const isOvertaken = (binding: Binding) => binding.callId === callId && binding.cseq >= cseq;
@@ -103,19 +109,20 @@ export function register<Bound extends Binding>(
   for (const value of contacts) {
     const contact = readContact(value, headers.get('expires'));
     if (contact === undefined) return { status: 400 };
-    if (live.some((binding) => isOf({ ...contact, callId, source }, binding) && isOvertaken(binding))) return { status: 500 };
+    const sent = { ...contact, callId, source, path };
+    if (live.some((binding) => isOf(sent, binding) && isOvertaken(binding))) return { status: 500 };
     if (contact.seconds > 0 && contact.seconds < SIP_REGISTER_MIN_SEC) return { status: 423 };
     asked.push(contact);
   }
   const { transport, host, port } = source;
   const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
-  const replaced = live.filter((binding) => asked.some((contact) => isOf({ ...contact, callId, source }, binding)));
+  const replaced = live.filter((binding) => asked.some((contact) => isOf({ ...contact, callId, source, path }, binding)));
   const kept = live.filter((binding) => !replaced.includes(binding));
   const stored: Binding[] = lastOfEach(asked).map(({ seconds, ...contact }) => {
     const most = isReliable(transport) ? SIP_REGISTER_STREAM_MAX_SEC : SIP_REGISTER_MAX_SEC;
     const expiresAt = Math.floor(now) + Math.min(seconds, most) * 1000;
     const key = keyOf(contact.uri, replaced, kept);
-    return { key, ...contact, callId, cseq, expiresAt, transport, host, port, userAgent };
+    return { key, ...contact, callId, cseq, expiresAt, transport, host, port, path, userAgent };
   });
   const removed = new Set(replaced.map(({ key }) => key).filter((key) => !stored.some((each) => each.key === key)));
   const mayGo = kept.filter((binding) => isLost(binding) || stored.some(({ uri }) => uri === binding.uri));
@@ -145,15 +152,17 @@ function nameOf(parameters: Parameters): DeviceName {
 interface Sent extends Asked {
   readonly callId: string;
   readonly source: Peer;
+  readonly path: string;
 }
 
 /** Whether a Contact stands for a binding, because the same device has made that. */
-function isOf({ source, callId, ...contact }: Sent, binding: Binding): boolean {
+function isOf({ source, callId, path, ...contact }: Sent, binding: Binding): boolean {
   if (isSameDevice(contact, binding)) return true;
   if (contact.uri !== binding.uri) return false;
-  const isThere = source.host === binding.host;
+  const isThere = source.host === binding.host && isSamePlace(path, binding.path);
   if (contact.instance === '' || binding.instance === '') return callId === binding.callId || isThere;
   // Two devices, or two ways to one, unless they are called at one place: then the device names itself anew.
+  if (path !== '' || binding.path !== '') return isThere && path === binding.path;
   const isBehindNat = plainHost(parseUri(contact.uri)?.host ?? '') !== source.host;
   return isThere && (!isBehindNat || (source.port === binding.port && source.transport === binding.transport));
 }

@@ -18,3 +18,25 @@ export class Alice implements DeviceDirectory {
     return outcome;
   };
 }
+
+/** A directory in memory of several users of the application `app`. */
+export class SeveralUsers implements DeviceDirectory {
+  readonly bound = new Map<string, readonly Binding[]>();
+  readonly #names: ReadonlySet<string>;
+  constructor(...names: readonly string[]) {
+    this.#names = new Set(names);
+  }
+  get size() {
+    return this.#names.size;
+  }
+  find(username: string) {
+    const secrets = digestSecrets(hexHash, username, 'sidetone', `${username}'s secret`);
+    return this.#names.has(username) ? { username, appUuid: 'app', secrets } : undefined;
+  }
+  bindings = async (username: string) => this.bound.get(username) ?? [];
+  change = async ({ username }: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) => {
+    const outcome = decide((await this.bindings(username)).map((each) => ({ ...each, holder: 'here' })));
+    if (outcome.status === 200) this.bound.set(username, outcome.bound);
+    return outcome;
+  };
+}

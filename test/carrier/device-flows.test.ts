@@ -325,7 +325,20 @@ describe('a contact whose connection is gone with the process that had it', () =
     const { carrier, devices } = await open();
     const expiresAt = Date.now() + 60_000;
     devices.bound = [
-      { key: uri, uri, callId: 'x', cseq: 1, expiresAt, transport, host: HOST, port, userAgent: '', instance: '', regId: 0 },
+      {
+        key: uri,
+        uri,
+        callId: 'x',
+        cseq: 1,
+        expiresAt,
+        transport,
+        host: HOST,
+        port,
+        userAgent: '',
+        instance: '',
+        regId: 0,
+        path: '',
+      },
     ];
     return (await carrier.dial({ to: 'sip:alice' })).signals;
   }

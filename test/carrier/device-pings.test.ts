@@ -21,6 +21,7 @@ function opened() {
     userAgent: '',
     instance: '',
     regId: 0,
+    path: '',
     ...more,
   });
   /** The ping that was sent last. */
@@ -97,4 +98,25 @@ test('Many devices are pinged a part at a time, and none after the end', async (
   pings.close();
   await clock.advance(10 * DEVICE_PING_MS);
   expect(asked).toHaveLength(count);
+});
+
+test('A proxy that says that the phone behind it is not there answers for no phone', async () => {
+  const { clock, pings, bound, last } = opened();
+  pings.keep('alice', bound({ path: '<sip:192.0.2.7;lr>' }));
+  pings.keep('bob', bound());
+  const hear = async (status: number) => {
+    await clock.advance(DEVICE_PING_MS);
+    const ping = last();
+    pings.onProbed(ping, status);
+    pings.onProbed(
+      ping.replace(/^[0-9]+ bob/, (name) => `${Number.parseInt(name, 10) - 1} alice`),
+      status,
+    );
+    return [pings.isSilent('alice', KEY), pings.isSilent('bob', KEY)];
+  };
+  expect(await hear(200)).toEqual([false, false]);
+  for (const status of [408, 430, 477]) {
+    expect(await hear(status)).toEqual([true, false]);
+    expect(await hear(404)).toEqual([false, false]);
+  }
 });

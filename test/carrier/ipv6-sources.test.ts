@@ -36,6 +36,7 @@ function devicesOf(usernames: readonly string[]): Devices {
     refusals: new Refusals(),
     code: (text) => hexHash('SHA-256', text),
     now: () => (now += 1_000),
+    isProxy: () => false,
     isConnected: () => false,
     onMoved: () => {},
     onRestarted: () => {},

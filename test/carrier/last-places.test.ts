@@ -16,6 +16,7 @@ const FIRST: Binding = {
   userAgent: '',
   instance: '',
   regId: 0,
+  path: '',
 };
 const NAMED = { instance: '<urn:uuid:a>' };
 
@@ -37,8 +38,21 @@ test.each<[string, Partial<Binding>, Partial<Binding>, boolean, boolean]>([
 ])('A device that %s', (_, about, change, moves, hasRestarted) => {
   const places = new LastPlaces();
   const before = { ...FIRST, ...about };
-  expect(places.learn('alice', before)).toEqual({ hasRestarted: false });
+  expect(places.learn('alice', before)).toEqual({ isShared: false, hasRestarted: false });
   const learnt = places.learn('alice', { ...before, ...change });
   expect([learnt.moved?.port, learnt.hasRestarted]).toEqual([moves ? FIRST.port : undefined, hasRestarted]);
-  expect(places.learn('bob', before)).toEqual({ hasRestarted: false });
+  expect(places.learn('bob', before)).toEqual({ isShared: false, hasRestarted: false });
+});
+
+test('A device that was behind a proxy, or is, shares that place with others', () => {
+  const behind = { ...FIRST, path: '<sip:203.0.113.9;lr>' };
+  for (const [one, two] of [
+    [behind, FIRST],
+    [FIRST, behind],
+    [behind, behind],
+  ] as const) {
+    const places = new LastPlaces();
+    places.learn('alice', one);
+    expect(places.learn('alice', { ...two, port: 41_000 })).toMatchObject({ moved: { port: FIRST.port }, isShared: true });
+  }
 });

@@ -57,6 +57,7 @@ describe('The contacts of a device', () => {
     userAgent: '',
     instance: `<urn:uuid:${number}>`,
     regId: number,
+    path: `<sip:token${number}@edge.example;lr;ob>, <sip:[2001:db8::1];lr>`,
   });
   /** Stores contacts, however many are bound. */
   const store = (where: Store, stored: readonly Binding[]) =>

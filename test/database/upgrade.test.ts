@@ -22,27 +22,26 @@ afterAll(async () => {
 async function undoLast(): Promise<void> {
   const all = readMigrationFiles({ migrationsFolder: 'drizzle' });
   const changes = all.findLastIndex(({ sql }) => sql.some((each) => each.includes('ALTER TABLE')));
-  expect(all[changes]?.sql).toEqual([expect.stringContaining('ALTER TABLE "recordings" ADD COLUMN "bytes"')]);
-  await caller.unsafe('ALTER TABLE recordings DROP COLUMN bytes');
-  await caller.unsafe('DROP INDEX recordings_of_app, recordings_of_session, recordings_of_room');
+  expect(all[changes]?.sql).toEqual([expect.stringContaining('ALTER TABLE "device_contacts" ADD COLUMN "path"')]);
+  await caller.unsafe('ALTER TABLE device_contacts DROP COLUMN path');
   for (const { hash } of all.slice(changes)) await caller.unsafe('DELETE FROM sidetone_migrations WHERE hash = $1', [hash]);
 }
 
 const isWaitedFor = async (): Promise<boolean> =>
-  (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'recordings'::regclass AND NOT granted")).length > 0;
+  (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'device_contacts'::regclass AND NOT granted")).length > 0;
 
 test('An upgrade during a backup holds up nobody who works, and is over when the backup is', async () => {
   await undoLast();
   let store: ReturnType<typeof openSecondStore> | undefined;
   // pg_dump locks every table in this way until it is done.
   await backup.begin(async (dump) => {
-    await dump.unsafe('LOCK TABLE recordings IN ACCESS SHARE MODE');
+    await dump.unsafe('LOCK TABLE device_contacts IN ACCESS SHARE MODE');
     store = openSecondStore(first);
     while (!(await isWaitedFor()));
     // It comes behind the migration, which gives up its place.
-    expect(await caller.unsafe('SELECT app_uuid FROM recordings')).toHaveLength(0);
+    expect(await caller.unsafe('SELECT username FROM device_contacts')).toHaveLength(0);
   });
   const second = await store;
-  expect(await caller.unsafe('SELECT bytes FROM recordings')).toHaveLength(0);
+  expect(await caller.unsafe('SELECT path FROM device_contacts')).toHaveLength(0);
   await second?.close();
 }, 20_000);

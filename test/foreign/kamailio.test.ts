@@ -30,7 +30,12 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
       MEDIA_TIMEOUT_SEC: '120',
     });
     phone = await calls.phone({ account: ';mediaenc=srtp-mand;answermode=auto' });
-    kamailio = await Kamailio.open({ folder, phonePort: phone.port, expires: 20 });
+    kamailio = await Kamailio.open({
+      folder,
+      config: 'kamailio.cfg',
+      // A registration lasts 20 s at most.
+      values: { phonePort: String(phone.port), expires: '20' },
+    });
     settings = {
       username: 'platform',
       password: 'secret',

@@ -231,6 +231,7 @@ describe('the operator API', () => {
       port: 5070,
       instance: '',
       regId: 0,
+      path: '',
     } as const;
     const expiresAt = Date.now() + 60_000;
     const stored = [{ ...binding, userAgent: 'phone/1', expiresAt }];

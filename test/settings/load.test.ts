@@ -108,7 +108,9 @@ describe('settings', () => {
       S3_SECRET_ACCESS_KEY: 'secret',
       SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775?rate=20',
       OUTBOUND_ALLOW: '192.168.1.7,fd00::/8',
+      SIP_DEVICE_PROXIES: '203.0.113.4, 2001:db8::/64',
     });
+    expect(config.sipDeviceProxies).toEqual(['203.0.113.4/32', '2001:db8::/64']);
     expect(originAt(config.http.host, 8080)).toBe('http://[::1]:8080');
     expect(originAt('127.0.0.1', 80)).toBe('http://127.0.0.1:80');
     expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
@@ -167,6 +169,7 @@ describe('settings', () => {
     ['SIP_TRACE_HIDE', 'X-One,Authorization'],
     ['MASTER_KEY', 'c2hvcnQ='],
     ['MASTER_KEY_BEFORE', 'c2hvcnQ='],
+    ['SIP_DEVICE_PROXIES', 'edge.example'],
     ['OUTBOUND_ALLOW', '10.0.0.0/33'],
     ['OUTBOUND_ALLOW', '10/8'],
     ['RECORDINGS', 'ftp://x'],

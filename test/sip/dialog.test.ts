@@ -224,3 +224,12 @@ test('Our domain in a dialog is the host that the far end called, with its port'
   expect(domain('<sip:a@[2001:db8::1]>;tag=l')).toBe('[2001:db8::1]');
   expect([domain('<tel:+15550100>;tag=l'), domain('<mailto:a@x>'), domain('"open')]).toEqual(['', '', '']);
 });
+
+test('The proxy before a device that writes a private address into Record-Route is where its messages come from', () => {
+  const routes = ['<sip:10.0.0.5:5060;lr>'];
+  const seen: Peer = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 };
+  expect(nextHop(dialog({ ...seen, profile: { staysOnFlow: true } }, 'sip:b@192.168.1.10', routes)).host).toBe(seen.host);
+  expect(nextHop(dialog(seen, 'sip:b@192.168.1.10', routes)).host).toBe('10.0.0.5');
+  const inside: Peer = { ...seen, host: '10.0.0.9', profile: { staysOnFlow: true } };
+  expect(nextHop(dialog(inside, 'sip:b@192.168.1.10', routes)).host).toBe('10.0.0.5');
+});

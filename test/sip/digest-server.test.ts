@@ -15,14 +15,17 @@ const NOW = 1_700_000_000_000;
 const HOST = '203.0.113.5';
 
 /** A REGISTER with the answer to the server's challenge. */
-function answered(from: DigestServer, options: { password?: string; md5?: boolean; host?: string } = {}): SipRequest {
+function answered(
+  from: DigestServer,
+  options: { password?: string; md5?: boolean; host?: string; uri?: string } = {},
+): SipRequest {
   const headers = new Headers();
   const challenges = from.challenges(options.host ?? HOST, false, NOW);
   for (const [name, value] of options.md5 === true ? challenges.slice(1) : challenges) headers.add(name, value);
   const [challenge] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
   if (challenge === undefined) throw new Error('no challenge');
   const credentials = { username: 'alice', password: options.password ?? 'open sesame' };
-  const input = { method: 'REGISTER', uri: 'sip:x', nonceCount: 1, cnonce: 'abc', body: NO_BODY };
+  const input = { method: 'REGISTER', uri: options.uri ?? 'sip:x', nonceCount: 1, cnonce: 'abc', body: NO_BODY };
   return request(authorization(hexHash, challenge, credentials, input));
 }
 
@@ -143,11 +146,23 @@ describe('a digest answer', () => {
     }
   });
 
+  test('is right also where a proxy has changed the host of the Request-URI, and not where the number is another', () => {
+    const verdict = (uri: string, came: string) => {
+      const at = server();
+      const answer = answered(at, { uri }).headers.get('authorization') ?? '';
+      return at.check({ ...request(answer), uri: came }, 'alice', SECRETS, HOST, NOW);
+    };
+    expect(verdict('sip:pbx.example', 'sip:192.0.2.1:5060;transport=tcp')).toBe('right');
+    expect(verdict('sip:+15550002@pbx.example', 'sip:+15550002@192.0.2.1')).toBe('right');
+    expect(verdict('sip:+15550002@pbx.example', 'sip:+15550003@pbx.example')).toBe('wrong');
+    expect(verdict('nonsense', 'sip:192.0.2.1')).toBe('wrong');
+  });
+
   test('may be one of several: those of other users and targets are left aside', () => {
     const at = server();
     const mine = answered(at).headers.get('authorization') ?? '';
     const others = request(mine.replace('"alice"', '"bob"'));
-    others.headers.add('authorization', mine.replace('uri="sip:x"', 'uri="sip:y"'));
+    others.headers.add('authorization', mine.replace('uri="sip:x"', 'uri="sip:y@x"'));
     expect(at.check(others, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
     others.headers.add('authorization', mine);
     expect(at.check(others, 'alice', SECRETS, HOST, NOW)).toBe('right');

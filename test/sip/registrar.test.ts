@@ -45,6 +45,7 @@ describe('a REGISTER', () => {
       userAgent: 'phone/1.0',
       instance: '',
       regId: 0,
+      path: '',
     });
     expect(after([], ['<sip:a@h>'], { expires: '90' })[0]?.expiresAt).toBe(NOW + 90_000);
     expect(after([], ['<sip:a@h>'])[0]?.expiresAt).toBe(NOW + 3_600_000);

@@ -1,4 +1,4 @@
-/** Kamailio, a SIP proxy that is not ours, with test/foreign/kamailio.cfg; and certificates for it and the platform. */
+/** Kamailio, a SIP proxy that is not ours, with a configuration of test/foreign; and certificates for it and others. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -29,10 +29,9 @@ export function certificate(folder: string, name: string, authority = 'ca'): voi
 export interface KamailioOptions {
   /** A folder for its files, with `kamailio.crt` and `kamailio.key`. */
   readonly folder: string;
-  /** The telephone that it passes calls to. */
-  readonly phonePort: number;
-  /** Seconds that a registration lasts at most. */
-  readonly expires: number;
+  /** The name of its configuration in test/foreign, and what stands in the place of each {{name}} there. */
+  readonly config: string;
+  readonly values: Readonly<Record<string, string>>;
 }
 
 const STARTS_MAX = 5;
@@ -71,16 +70,15 @@ export class Kamailio {
 
   /** Starts it, with nobody registered. Resolves when it takes connections. */
   async start(): Promise<void> {
-    const { folder, phonePort, expires } = this.#options;
+    const { folder } = this.#options;
     const { port, tlsPort } = this;
     const values: Record<string, string> = {
       folder,
       port: String(port),
       tlsPort: String(tlsPort),
-      phonePort: String(phonePort),
-      expires: String(expires),
+      ...this.#options.values,
     };
-    const template = readFileSync(join(import.meta.dir, '../foreign/kamailio.cfg'), 'utf8');
+    const template = readFileSync(join(import.meta.dir, '../foreign', this.#options.config), 'utf8');
     const config = join(folder, 'kamailio.cfg');
     writeFileSync(
       config,

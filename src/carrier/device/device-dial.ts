@@ -1,7 +1,9 @@
 /** Makes the legs of dials to devices. */
+import { isIP } from 'node:net';
 import type { DeviceDirectory } from '../../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg } from '../../call/ports/leg.ts';
 import type { Peer } from '../../sip/flow.ts';
+import { receivedFrom } from '../../sip/message/path.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
 import { DeviceLeg } from './device-leg.ts';
@@ -41,7 +43,9 @@ export class DeviceDial {
           // Keys are given away over TLS only; the other contacts are offered the same ports in clear.
           const transport = contacts.some((each) => each.transport === 'tls') ? 'tls' : undefined;
           const terms = legOptions(() => first?.host ?? '127.0.0.1', transport);
-          return { ...terms, rtpSources: () => contacts.map(({ host }) => host) };
+          // Where a proxy before the device does not relay its audio, that comes from where the proxy saw the device.
+          const sources = contacts.flatMap(({ host, path }) => [host, ...receivedFrom(path)]);
+          return { ...terms, rtpSources: () => sources.filter((address) => isIP(address) !== 0) };
         },
         peerOf: (contact) => (isConnected(contact) ? undefined : contactPeerOf(contact)) ?? peerOf(contact),
         localHost: (contact) => localHost(peerOf(contact)),
@@ -57,6 +61,6 @@ export class DeviceDial {
  * REGISTER, which knows no keys.
  */
 function onceAtEachPlace(bindings: readonly Binding[]): readonly Binding[] {
-  const nameOf = ({ uri, transport, host, port }: Binding) => `${uri} ${transport} ${host} ${port}`;
+  const nameOf = ({ uri, transport, host, port, path }: Binding) => `${uri} ${transport} ${host} ${port} ${path}`;
   return [...new Map(bindings.map((binding) => [nameOf(binding), binding])).values()];
 }

@@ -20,6 +20,7 @@ import { DialledLeg } from '../leg/dialled-leg.ts';
 import { displayForm } from '../leg/identity.ts';
 import { extraFields } from '../leg/outbound-leg.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
+import { FLOW_FAILED, routeTo } from './device-trunk.ts';
 
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
 const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
@@ -65,7 +66,7 @@ interface Fork {
   readonly descriptions: Map<string, Uint8Array>;
   /** When the INVITE was sent, in milliseconds. */
   readonly since: number;
-  /** Whether anything has come back. */
+  /** Whether the device, or one behind it, has said anything. */
   isHeard: boolean;
 }
 
@@ -104,6 +105,7 @@ export class DeviceLeg extends DialledLeg {
   /** A device that is off or has lost its connection is absent, and no problem of a carrier. */
   protected override endOf(end: CallEnd): LegEnd {
     if (end.why === 'no_response') return SILENT;
+    if (end.why === 'refused' && FLOW_FAILED.has(end.status)) return UNREACHABLE;
     return end.why === 'unreachable' ? UNREACHABLE : super.endOf(end);
   }
 
@@ -168,7 +170,7 @@ export class DeviceLeg extends DialledLeg {
           body: negotiation.offer(),
           credentials: undefined,
           callId,
-          fields: extraFields(order.sipHeaders ?? {}),
+          fields: [...routeTo(contact), ...extraFields(order.sipHeaders ?? {})],
         },
         now,
       );
@@ -188,7 +190,8 @@ export class DeviceLeg extends DialledLeg {
     }
     const fork = this.#forks.get(call);
     if (fork === undefined) return;
-    fork.isHeard = true;
+    // A 100 may be of the proxy before the device, and says nothing about that.
+    fork.isHeard ||= event.type !== 'trying' || fork.contact.path === '';
     switch (event.type) {
       case 'progress':
         fork.descriptions.set(event.fork, event.body);

@@ -9,11 +9,13 @@ import type { Clock } from '../../clock.ts';
 import { DEVICE_PING_MS, DEVICE_PINGS_A_TURN } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
 import type { Binding } from '../../sip/registrar.ts';
-import { peerOf } from './device-trunk.ts';
+import { FLOW_FAILED, peerOf } from './device-trunk.ts';
 
 interface Pinged {
   readonly uri: string;
   readonly peer: Peer;
+  /** The Route through the proxies before the device. Undefined where there are none. */
+  readonly route: string | undefined;
   readonly until: number;
   /** Whether the last ping was answered. Undefined: none was ever, as by a device that answers no OPTIONS. */
   answers: boolean | undefined;
@@ -21,8 +23,11 @@ interface Pinged {
   underway: string | undefined;
 }
 
+/** How a proxy says that the phone behind it does not answer: by Request Timeout, or because its connection is gone. */
+const OF_PROXIES: ReadonlySet<number> = new Set([408, ...FLOW_FAILED]);
+
 /** Sends an OPTIONS to a contact. What comes of it is told to `DevicePings.onProbed`, by the same `ping`. */
-type Ask = (ping: string, uri: string, peer: Peer) => void;
+type Ask = (ping: string, uri: string, peer: Peer, route: string | undefined) => void;
 
 export class DevicePings {
   readonly #clock: Clock;
@@ -42,9 +47,10 @@ export class DevicePings {
     const answers = this.#pinged.get(name)?.answers === undefined ? undefined : true;
     this.#pinged.delete(name);
     if (binding.transport !== 'udp') return;
-    const { uri, expiresAt: until } = binding;
+    const { uri, path, expiresAt: until } = binding;
+    const route = path === '' ? undefined : path;
     // A ping that is under way may be lost at another place than this one.
-    this.#pinged.set(name, { uri, peer: peerOf(binding), until, answers, underway: undefined });
+    this.#pinged.set(name, { uri, peer: peerOf(binding), route, until, answers, underway: undefined });
     this.#cancel ??= this.#clock.at(this.#clock.now() + DEVICE_PING_MS, () => this.#round([...this.#pinged.keys()]));
   }
 
@@ -57,7 +63,8 @@ export class DevicePings {
     const pinged = this.#pinged.get(ping.slice(ping.indexOf(' ') + 1));
     if (pinged?.underway !== ping) return;
     pinged.underway = undefined;
-    if (status !== 0) pinged.answers = true;
+    const isAnswer = status !== 0 && (pinged.route === undefined || !OF_PROXIES.has(status));
+    if (isAnswer) pinged.answers = true;
     else if (pinged.answers === true) pinged.answers = false;
   }
 
@@ -82,7 +89,7 @@ export class DevicePings {
         continue;
       }
       pinged.underway = `${++this.#sent} ${name}`;
-      this.#ask(pinged.underway, pinged.uri, pinged.peer);
+      this.#ask(pinged.underway, pinged.uri, pinged.peer, pinged.route);
     }
     const wait = left.length > 0 ? 1 : DEVICE_PING_MS;
     this.#cancel =

@@ -12,6 +12,8 @@ import {
   DEVICE_CHALLENGES_PER_SOURCE,
   DEVICE_CONTACTS_MAX,
   DEVICE_GUESSES_MAX,
+  DEVICE_PATH_MAX_CHARS,
+  DEVICE_PATHS_MAX,
   DEVICE_REGISTERS_MAX,
   SIP_REFUSED_SOURCES_MAX,
   SIP_REGISTER_MIN_SEC,
@@ -54,7 +56,9 @@ const GUESSING: Why = {
 const NOT_BOUND: Readonly<Record<Exclude<RegisterOutcome['status'], 200>, Why>> = {
   400: {
     reason: 'The REGISTER of the device cannot be read',
-    remedy: 'Look at its Contact and CSeq header fields, and update the firmware of the device',
+    remedy:
+      `Look at its Contact, CSeq and Path header fields (${DEVICE_PATHS_MAX} values of Path and ${DEVICE_PATH_MAX_CHARS} ` +
+      'characters are the most), and update the firmware of the device, or of the proxy before it',
   },
   403: {
     reason: `The device user has ${DEVICE_CONTACTS_MAX} contacts, which is the most`,
@@ -78,8 +82,10 @@ interface DevicesOptions {
   /** A message authentication code of a text, under a key of this process. */
   code(text: string): string;
   now(): number;
+  /** Whether the operator has named an address as that of a proxy before devices. */
+  isProxy(address: string): boolean;
   /** Whether a connection of this process to the place of a contact is up. */
-  isConnected(binding: Binding): boolean;
+  isConnected(place: Place): boolean;
   /** A contact that was reached at one place is reached at another one. */
   onMoved(from: Place, to: Peer): void;
   /** A user registers from there as after a restart. */
@@ -113,9 +119,9 @@ export class Devices {
     return this.#options.directory.find(userOf(request, 'from'));
   }
 
-  /** Whether a device is registered from that address. */
+  /** Whether a device is registered from that address, or it is that of a proxy which the operator has named. */
   isAt(address: string): boolean {
-    return this.#known.has(address, this.#options.now());
+    return this.#options.isProxy(address) || this.#known.has(address, this.#options.now());
   }
 
   /** A contact is bound: its address counts as known meanwhile. */
@@ -150,7 +156,8 @@ export class Devices {
     const device = this.#options.directory.find(username);
     if (device === undefined) return false;
     const { headers } = transaction.request;
-    const unknown = new Set([...unsupportedTags(headers), ...unsupportedTags(headers, 'proxy-require')]);
+    const required = [...unsupportedTags(headers), ...unsupportedTags(headers, 'proxy-require')];
+    const unknown = new Set(required.filter((tag) => tag.toLowerCase() !== 'path'));
     if (unknown.size > 0) {
       const response = transaction.make(420);
       response.headers.add('unsupported', [...unknown].join(', '));
@@ -203,9 +210,11 @@ export class Devices {
     const { username } = device;
     const listening = (await this.#options.directory.bindings(username)).filter((binding) => isFrom(binding, from));
     for (const contact of listening.flatMap((binding) => contactPeerOf(binding) ?? [])) this.#options.onMoved(from, contact);
+    // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself; and
+    // a proxy serves many, for none of whom there is anything to do.
+    const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
+    if (!listening.some(isGone)) return;
     const outcome = await this.#options.directory.change(device, (bindings) => {
-      // A phone that takes connections at its Contact is called there (RFC 3261), also by one that it closes itself.
-      const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
       const bound = bindings.filter((binding) => !isGone(binding));
       const removed = bindings.filter(isGone).map(({ key }) => key);
       return { status: 200, bound, stored: [], removed };
@@ -217,10 +226,13 @@ export class Devices {
     for (const key of removed) this.#known.forget(username, key);
     for (const binding of stored) {
       this.learn(username, binding);
-      const { moved, hasRestarted } = this.#places.learn(username, binding);
+      const { moved, isShared, hasRestarted } = this.#places.learn(username, binding);
       // Its calls are where it was, or at its Contact since the connection there broke.
-      for (const from of moved === undefined ? [] : [moved, contactPeerOf({ ...binding, ...moved })])
-        if (from !== undefined) this.#options.onMoved(from, peerOf(binding));
+      for (const from of moved === undefined ? [] : [moved, contactPeerOf({ ...binding, ...moved })]) {
+        // The calls of others are at the proxy that this device was behind. They move where a connection has broken.
+        const stays = isShared && (from?.transport === 'udp' || (from !== undefined && this.#options.isConnected(from)));
+        if (from !== undefined && !stays) this.#options.onMoved(from, peerOf(binding));
+      }
       if (hasRestarted) this.#options.onRestarted(binding, username);
     }
     this.#options.onBound(username, stored, removed);
@@ -233,12 +245,14 @@ export class Devices {
     const { now, isConnected } = this.#options;
     // A connection that is closed is never opened again: its far end was a port that the device used once.
     const isLost = (binding: HeldBinding) =>
-      binding.transport !== 'udp' && (binding.holder === 'nobody' || (binding.holder === 'here' && !isConnected(binding)));
+      binding.transport !== 'udp' &&
+      binding.path === '' &&
+      (binding.holder === 'nobody' || (binding.holder === 'here' && !isConnected(binding)));
     const outcome = request.headers.has('contact')
       ? await directory.change(device, (bound) => register(request, bound, source, now(), isLost))
       : register(request, await directory.bindings(username), source, now());
     if (outcome.status !== 200) {
-      this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], this.#options.now());
+      this.#options.refusals.ofKnown(request, source, outcome.status, NOT_BOUND[outcome.status], now(), username);
       const response = transaction.make(outcome.status);
       if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));
       respond(() => transaction.send(response));
@@ -248,6 +262,8 @@ export class Devices {
     respond((now) => {
       const response = transaction.make(200);
       for (const [name, value] of contactFields(outcome, now)) response.headers.add(name, value);
+      for (const path of request.headers.fields('path')) response.headers.add('path', path);
+      response.headers.add('supported', 'path');
       transaction.send(response);
     });
   }
@@ -257,7 +273,7 @@ export class Devices {
     const now = this.#options.now();
     const isAnswer = request.headers.has('authorization');
     if (isAnswer && this.#isGuessing(source.host, device, now)) {
-      refusals.record(request, source, 401, GUESSING, now);
+      refusals.record(request, source, 401, GUESSING, now, device?.username);
       return 'ignore';
     }
     const verdict = this.#digest.check(request, username, device?.secrets ?? NOBODY, source.host, now);
@@ -265,7 +281,7 @@ export class Devices {
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);
       this.#guessesOf.count(pairOf(source.host, device), now);
-      refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now);
+      refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now, device?.username);
     }
     const challenges = device === undefined ? this.#challengesOfNobody : this.#challenges;
     if (!challenges.allow(source.host, now, device?.username)) return 'ignore';

@@ -71,6 +71,8 @@ export class Connection {
   #idlePeriods = 0;
   /** The time until which a device is registered over this connection, in milliseconds. */
   #keptUntil = 0;
+  /** Whether a device is registered over it from behind a proxy, so that it is the connection of many. */
+  #isProxy = false;
   /** The messages of a stranger since then, in milliseconds. */
   #count = 0;
   #countedSince = 0;
@@ -186,7 +188,7 @@ export class Connection {
     if (this.#up && this.#unanswered.length > SIP_CONNECTION_UNANSWERED_MAX) this.#unanswered.shift();
     this.#gather();
     this.#socket.write(bytes);
-    if (this.isKept && isAnswered(bytes)) this.#expectReply();
+    if (this.isKept && isAnswered(bytes, this.#isProxy)) this.#expectReply();
   }
 
   /**
@@ -224,9 +226,11 @@ export class Connection {
 
   /**
    * A device is registered over this connection until then, in milliseconds. Others may be, too: the last to expire
-   * counts, and one that is taken back leaves the time as it is.
+   * counts, and one that is taken back leaves the time as it is. `isProxy`: it is behind a proxy, which the connection
+   * is with.
    */
-  keep(until: number): void {
+  keep(until: number, isProxy: boolean): void {
+    this.#isProxy ||= isProxy;
     this.#keptUntil = Math.max(this.#keptUntil, until);
     this.#know();
   }
@@ -308,8 +312,12 @@ export class Connection {
   }
 }
 
-/** Whether bytes are a request that is answered: no response, ACK or keepalive. */
-function isAnswered(bytes: Uint8Array): boolean {
+/**
+ * Whether bytes are a request that is answered soon: no response, ACK or keepalive. A proxy says 100 to INVITE, and to
+ * others nothing while the phone behind it says nothing, as long as the transaction lives (RFC 4320 §4.1).
+ */
+function isAnswered(bytes: Uint8Array, isProxy: boolean): boolean {
   const start = String.fromCharCode(...bytes.subarray(0, 4));
+  if (isProxy) return start === 'INVI';
   return start !== 'SIP/' && start !== 'ACK ' && /^[A-Z]/.test(start);
 }

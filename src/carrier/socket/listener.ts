@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
 import type { Log } from '../../log.ts';
-import type { Peer, SendFailure } from '../../sip/flow.ts';
+import type { Peer, Place, SendFailure } from '../../sip/flow.ts';
 import { startError } from '../../start-error.ts';
 import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
@@ -47,9 +47,12 @@ export interface Listener {
    */
   local(peer: Peer): { readonly host: string; readonly port: number };
   /** Whether a connection to just that address and port is up. */
-  isConnected(peer: Peer): boolean;
-  /** Keeps the connection that a device has registered over, if it is one, until its binding expires. */
-  keep(peer: Peer, until: number): void;
+  isConnected(place: Place): boolean;
+  /**
+   * Keeps the connection that a device has registered over, if it is one, until its binding expires. `isProxy`: it is
+   * that of a proxy before the device.
+   */
+  keep(place: Place, until: number, isProxy: boolean): void;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;
   close(): Promise<void>;
@@ -109,7 +112,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     send,
     local: (peer) => ownAddress(ports, options.advertise, peer),
     isConnected: ({ transport, host, port }) => transport !== 'udp' && streams.has(transport, host, port),
-    keep: ({ transport, host, port }, until) => transport !== 'udp' && streams.keep(transport, host, port, until),
+    keep: ({ transport, host, port }, until, isProxy) =>
+      transport !== 'udp' && streams.keep(transport, host, port, until, isProxy),
     reloadCertificate: certificate.reload,
     close,
   };

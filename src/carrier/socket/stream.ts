@@ -178,8 +178,8 @@ export class Streams {
   }
 
   /** Keeps the connection that a device has registered over until its binding expires, in milliseconds. */
-  keep(transport: StreamTransport, host: string, port: number, until: number): void {
-    this.#byRemote.get(keyOf({ transport, host, port, identity: '' }))?.keep(until);
+  keep(transport: StreamTransport, host: string, port: number, until: number, isProxy: boolean): void {
+    this.#byRemote.get(keyOf({ transport, host, port, identity: '' }))?.keep(until, isProxy);
   }
 
   close(): Promise<void> {

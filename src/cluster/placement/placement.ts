@@ -4,6 +4,7 @@
  * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none.
  */
 import type { NodeRow } from '../../database/node/nodes.ts';
+import { edgeOf } from '../../sip/message/path.ts';
 import { parseUri } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import { beatLoadOf } from '../membership/beat-load.ts';
@@ -28,11 +29,17 @@ export interface PlacementQuestion {
 /** A contact of a device user, and the node that it registered with. */
 interface Flow {
   readonly nodeId: string;
-  readonly binding: Pick<Binding, 'transport' | 'host' | 'uri'>;
+  readonly binding: Pick<Binding, 'transport' | 'host' | 'uri' | 'path'>;
 }
 
-/** Whether only the node of its REGISTER reaches a contact: over its connection, or through its NAT. */
-const isBound = ({ transport, host, uri }: Flow['binding']): boolean => transport !== 'udp' || parseUri(uri)?.host !== host;
+/**
+ * Whether only the node of its REGISTER reaches a contact: over its connection, or through its NAT. A proxy before it
+ * takes messages and connections from all nodes, unless it is behind a NAT itself.
+ */
+function isBound({ transport, host, uri, path }: Flow['binding']): boolean {
+  if (path !== '') return edgeOf(path, transport)?.host !== host;
+  return transport !== 'udp' || parseUri(uri)?.host !== host;
+}
 
 /**
  * The node that reaches most of those contacts of a device that one node alone reaches, this one where several do.

@@ -135,13 +135,14 @@ const REGISTERED_ANEW = {
   nodeId: sql`excluded.node_id`,
   instance: sql`excluded.instance`,
   regId: sql`excluded.reg_id`,
+  path: sql`excluded.path`,
 };
 
 const TRANSPORTS = ['udp', 'tcp', 'tls'] as const;
 
 /** The binding that a row stands for. */
 export function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
-  const { uri: key, callId, cseq, expiresAt, host, port, userAgent, instance, regId } = row;
+  const { uri: key, callId, cseq, expiresAt, host, port, userAgent, instance, regId, path } = row;
   return {
     key,
     uri: uriOfKey(key),
@@ -153,6 +154,7 @@ export function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
     userAgent,
     instance,
     regId,
+    path,
     transport: TRANSPORTS.find((each) => each === row.transport) ?? 'udp',
   };
 }

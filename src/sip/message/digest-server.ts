@@ -6,6 +6,7 @@
 import { SIP_NONCE_LIFE_MS, SIP_NONCES_MAX } from '../../limits.ts';
 import { type Hash, parseAuthParameters } from './digest.ts';
 import type { SipRequest } from './message.ts';
+import { parseUri } from './uri.ts';
 
 /** `H(username:realm:password)` for both hashes, in lower-case hexadecimal. The password itself is never kept. */
 export interface DigestSecrets {
@@ -69,7 +70,7 @@ export class DigestServer {
     const answers = this.#answers(request);
     if (answers.length === 0) return 'missing';
     for (const answer of answers) {
-      if (answer.get('username') !== username || answer.get('uri') !== request.uri) continue;
+      if (answer.get('username') !== username || !isForSameUser(answer.get('uri') ?? '', request.uri)) continue;
       const name = (answer.get('algorithm') ?? 'MD5').toUpperCase();
       if (name !== 'MD5' && name !== 'SHA-256') continue;
       const nonce = answer.get('nonce') ?? '';
@@ -102,7 +103,7 @@ export class DigestServer {
   #isRight(answer: ReadonlyMap<string, string>, name: keyof typeof HASHES, secret: string, request: SipRequest): boolean {
     const h = (text: string) => this.#hash(name, text);
     const nonce = answer.get('nonce') ?? '';
-    const a2 = h(`${request.method}:${request.uri}`);
+    const a2 = h(`${request.method}:${answer.get('uri') ?? ''}`);
     const qop = answer.get('qop');
     if (qop !== undefined && qop.toLowerCase() !== 'auth') return false;
     const middle = qop === undefined ? nonce : `${nonce}:${answer.get('nc') ?? ''}:${answer.get('cnonce') ?? ''}:auth`;
@@ -120,4 +121,15 @@ export class DigestServer {
     if (this.#used.size > SIP_NONCES_MAX && oldest !== undefined) this.#used.delete(oldest);
     return true;
   }
+}
+
+/**
+ * Whether the `uri` of an answer may stand for the Request-URI. A proxy may have put our address in the place of the
+ * domain that the device knows, which is no failure (RFC 3261 §22.4, item 5), and no other number in the place of the
+ * dialled one.
+ */
+function isForSameUser(uri: string, requestUri: string): boolean {
+  if (uri === requestUri) return true;
+  const [asked, came] = [parseUri(uri), parseUri(requestUri)];
+  return asked !== undefined && came !== undefined && asked.user === came.user;
 }

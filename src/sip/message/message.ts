@@ -48,6 +48,7 @@ const SPELLED = [
   'Referred-By',
   'Remote-Party-ID',
   'Replaces',
+  'Path',
   'Proxy-Authenticate',
   'Proxy-Authorization',
   'Proxy-Require',
@@ -169,7 +170,7 @@ export class Headers {
 }
 
 /** Splits at commas outside quoted strings and angle brackets. Empty elements are dropped. */
-function splitList(value: string): string[] {
+export function splitList(value: string): string[] {
   const parts: string[] = [];
   let quoted = false;
   let angle = false;

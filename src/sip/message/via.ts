@@ -1,6 +1,6 @@
 /** The Via header field (RFC 3261 §20.42), with rport and received (RFC 3581). */
 import { remembered } from '../../bounds/remembered.ts';
-import { SIP_PARSED_REMEMBERED_MAX } from '../../limits.ts';
+import { DEVICE_PATHS_MAX, SIP_PARSED_REMEMBERED_MAX } from '../../limits.ts';
 import { formatHostPort, type Parameters, parseHostPort, parseParameters } from './uri.ts';
 
 export type TransportName = 'udp' | 'tcp' | 'tls';
@@ -46,6 +46,10 @@ function withoutBlanks(sentBy: string): string {
   const port = sentBy.slice(colon + 1).trimStart();
   return /^[0-9]+$/.test(port) ? `${sentBy.slice(0, colon).trimEnd()}:${port}` : sentBy;
 }
+
+/** The hosts that the proxies before us saw a request come from, by `received` of each Via below the first. */
+export const seenByProxies = (vias: readonly string[]): readonly string[] =>
+  vias.slice(1, 1 + DEVICE_PATHS_MAX).flatMap((via) => parseVia(via)?.parameters.get('received') ?? []);
 
 /**
  * The sent-by of a Via that is otherwise malformed, or of another protocol version: enough to answer its request with

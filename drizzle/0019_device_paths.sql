@@ -1,0 +1,1 @@
+ALTER TABLE "device_contacts" ADD COLUMN "path" text DEFAULT '' NOT NULL;
