@@ -221,7 +221,7 @@ bool Leg::could_relay(const Leg& to, const Now& now) const {
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   if (!negotiated_ || keyless()) return;
-  const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
+  const Now arrived{arrival_us(datagram, now), datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us};
   alignas(8) uint8_t clear[Datagram::bytes_max];
   const uint8_t* bytes = datagram.bytes;
   size_t count = datagram.count;
@@ -230,7 +230,7 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
     if (link_) link_->hear(datagram.source, now.us);
     bytes = clear;
   }
-  if (rtcp_.take(bytes, count, ssrc_, source_, wall_us, now)) reports_from_ = datagram.source.plain();
+  if (rtcp_.take(bytes, count, ssrc_, source_, arrived)) reports_from_ = datagram.source.plain();
 }
 
 void Leg::take(const Now& now, Notices& notices) {
