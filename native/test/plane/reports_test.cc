@@ -1,4 +1,5 @@
 // What the reports of a leg say, and what it takes from those of the far end (RFC 3550 §6.4).
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -154,6 +155,22 @@ TEST("a report says what was lost since the one before it and in all, the highes
   CHECK(reporter.write(6 * second).jitter == 10);  // a sixteenth of 20 ms
   hear(18, 160);
   CHECK(reporter.write(7 * second).jitter == 9);
+}
+
+TEST("a report is a receiver's while nothing was sent, has a block once anybody was heard, and names its sender") {
+  Reporter reporter;
+  const char name[] = "0123456789abcdef";
+  for (const bool heard : {false, true}) {
+    if (heard) reporter.hear(1, 160, 160);
+    for (const uint32_t packets : {0u, 1u}) {
+      SenderInfo sent;
+      sent.packets = packets;
+      uint8_t bytes[rtcp_max_bytes];
+      const size_t count = reporter.session.write(bytes, ours, sent, reporter.source, after(0), false);
+      CHECK(bytes[0] == (heard ? 0x81 : 0x80) && bytes[1] == (packets > 0 ? 200 : 201));
+      CHECK(std::search(bytes, bytes + count, name, name + 16) != bytes + count);
+    }
+  }
 }
 
 TEST("a sender report is answered with its time and the delay since, if it is of the source that is heard") {

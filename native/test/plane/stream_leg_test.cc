@@ -197,3 +197,43 @@ TEST("frames that script does not fetch are lost beyond eight megabytes") {
   CHECK(stream.frames.size() >= StreamLeg::frames_max_bytes &&
         stream.frames.size() < StreamLeg::frames_max_bytes + 2000);
 }
+
+TEST("what follows the first milliseconds after a gap is heard sample for sample") {
+  Stream stream(pcm_8k, pcm_8k);
+  std::vector<int16_t> said(800);
+  for (size_t i = 0; i < said.size(); i++) said[i] = static_cast<int16_t>(i * 37 % 20'000 + 1);
+  stream.write(said, 0, 160);
+  stream.tick(3);
+  stream.ear.pcm.clear();
+  stream.write(said, 160, 640);
+  stream.tick(4);
+  CHECK(std::equal(stream.ear.pcm.begin() + 20, stream.ear.pcm.end(), said.begin() + 180));
+  CHECK(stream.ear.pcm[0] < said[160] / 10);
+}
+
+TEST("script is given what is played to its stream, at its own rate and encoding") {
+  std::vector<int16_t> played(320);
+  for (size_t i = 0; i < played.size(); i++) played[i] = static_cast<int16_t>(i * 50);
+  std::vector<uint8_t> octets(320);
+  mulaw_encode(played.data(), octets.data(), 320);
+  std::vector<uint8_t> bytes(640);
+  std::memcpy(bytes.data(), played.data(), 640);
+  for (const StreamFormat& from : {pcm_8k, mulaw_8k}) {
+    Stream stream(pcm_8k, from);
+    stream.leg.player().play(1, 8000, 100);
+    CHECK(stream.leg.player().feed(1, played.data(), 320));
+    stream.tick(2);
+    std::vector<uint8_t> all;
+    for (const Given& given : stream.given()) all.insert(all.end(), given.bytes.begin(), given.bytes.end());
+    CHECK(all == (from.encoding == StreamEncoding::mulaw ? octets : bytes));
+  }
+  Stream narrow(pcm_16k, pcm_8k);  // a leg of 16 kHz
+  const std::vector<int16_t> level(1600, 5000);
+  narrow.leg.player().play(1, 16000, 100);
+  CHECK(narrow.leg.player().feed(1, level.data(), level.size()));
+  narrow.tick(4);
+  const auto given = narrow.given();
+  CHECK(given.size() == 4 && given[3].bytes.size() == 320);
+  const int heard = static_cast<int16_t>(given[3].bytes[300] | given[3].bytes[301] << 8);
+  CHECK(std::abs(heard - 5000) < 50);
+}
