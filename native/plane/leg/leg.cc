@@ -83,6 +83,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
   encrypt(keys);
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
   const uint32_t pending = clock(pending_);  // on the clock of the codec before
+  source_.now().change_clock(codec_clock_scale(agreed_.codec), codec_clock_scale(parameters.codec));
   if (!negotiated_ || parameters.event_clock_hz != agreed_.event_clock_hz) event_.clock(parameters.event_clock_hz);
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.awaits_audio() && (!negotiated_ || !agreed_.awaits_audio());

@@ -315,3 +315,38 @@ TEST("a source that follows another is reported on anew, without the sender repo
   const ReportBlock anew = block(99);
   CHECK(anew.ssrc == 99 && anew.last_sr == 0 && anew.delay_since_sr == 0);
 }
+
+TEST("the jitter of a call is the same time before and after it changes to a codec with another clock") {
+  Bench bench;
+  FarEnd* far = bench.open();
+  CHECK(far != nullptr);
+  const auto jitter_us = [&] {
+    Counters counters;
+    return bench.plane->counters(1, counters) ? counters.jitter_us : 0;
+  };
+  const auto say = [&](int packets, uint32_t shift) {  // every second one is early
+    for (int i = 0; i < packets; i++) {
+      far->timestamp += i % 2 == 0 ? shift : 0 - shift;
+      far->say(std::vector<uint8_t>(frame_units, 0xff));
+      bench.tick();
+    }
+  };
+  say(200, 80);
+  CHECK(jitter_us() > 9'000 && jitter_us() < 11'000);
+  for (const Codec codec : {Codec::opus, Codec::pcmu}) {
+    const uint32_t before = jitter_us();
+    Negotiated agreed;
+    agreed.rtp = far->here();
+    agreed.rtcp = nowhere();
+    agreed.codec = codec;
+    agreed.payload_type = far->payload_type = codec == Codec::opus ? 111 : 0;
+    far->frame_clock = frame_units * codec_clock_scale(codec);
+    far->timestamp += 12'345;
+    CHECK(bench.plane->negotiate(1, agreed, bench.now));
+    CHECK(jitter_us() + 200 > before && jitter_us() < before + 200);
+    say(1, 0);
+    CHECK(jitter_us() + 200 > before && jitter_us() < before + 200);
+    say(100, 80 * codec_clock_scale(codec));
+    CHECK(jitter_us() > 9'000 && jitter_us() < 11'000);
+  }
+}
