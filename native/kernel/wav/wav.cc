@@ -22,27 +22,21 @@ float bounded(double value) {
 WavReader::Step WavReader::read(const uint8_t* bytes, size_t count, float* out, size_t room) {
   size_t used = 0;
   while (state_ == State::header && used < count) {
+    const uint64_t rest = count - used;
+    const uint64_t wanted = part_ == Part::skip ? skip_ : want_ - have_;
+    const uint64_t take = wanted < rest ? wanted : rest;
     if (part_ == Part::skip) {
-      const uint64_t rest = count - used;
-      const uint64_t take = skip_ < rest ? skip_ : rest;
       skip_ -= take;
-      used += static_cast<size_t>(take);
-      header_bytes_ += take;
-      if (header_bytes_ > header_bytes_max) state_ = State::unsupported;
-      if (skip_ == 0) {
-        part_ = Part::chunk;
-        have_ = 0;
-        want_ = 8;
-      }
-      continue;
+      if (skip_ == 0) next_chunk();
+    } else {
+      std::memcpy(held_ + have_, bytes + used, static_cast<size_t>(take));
+      have_ += static_cast<uint32_t>(take);
+      if (have_ == want_) part_complete();
     }
-    const size_t rest = count - used;
-    const size_t take = want_ - have_ < rest ? want_ - have_ : rest;
-    std::memcpy(held_ + have_, bytes + used, take);
-    have_ += static_cast<uint32_t>(take);
-    used += take;
+    used += static_cast<size_t>(take);
     header_bytes_ += take;
-    if (have_ == want_) part_complete();
+    // Chunks without contents count, too: a source may have nothing else.
+    if (state_ == State::header && header_bytes_ > header_bytes_max) state_ = State::unsupported;
   }
   size_t made = 0;
   while (state_ == State::data && made < room && used < count) {
@@ -67,6 +61,12 @@ WavReader::Step WavReader::read(const uint8_t* bytes, size_t count, float* out, 
   return {used, made};
 }
 
+void WavReader::next_chunk() {
+  part_ = Part::chunk;
+  have_ = 0;
+  want_ = 8;
+}
+
 void WavReader::part_complete() {
   if (part_ == Part::riff) {
     if (!is(held_, "RIFF") || !is(held_ + 8, "WAVE")) {
@@ -74,9 +74,7 @@ void WavReader::part_complete() {
       return;
     }
     riff_size_ = le32(held_ + 4);
-    part_ = Part::chunk;
-    have_ = 0;
-    want_ = 8;
+    next_chunk();
   } else if (part_ == Part::chunk) {
     chunk_begins();
   } else {
@@ -108,11 +106,8 @@ void WavReader::chunk_begins() {
     return;
   }
   skip_ = static_cast<uint64_t>(size) + (size & 1);
-  part_ = Part::skip;
-  if (skip_ == 0) {
-    part_ = Part::chunk;
-    have_ = 0;
-  }
+  if (skip_ > 0) part_ = Part::skip;
+  else next_chunk();
 }
 
 void WavReader::parse_format() {
@@ -142,9 +137,8 @@ void WavReader::parse_format() {
     return;
   }
   skip_ = after_;
-  part_ = after_ > 0 ? Part::skip : Part::chunk;
-  have_ = 0;
-  want_ = 8;
+  if (skip_ > 0) part_ = Part::skip;
+  else next_chunk();
 }
 
 float WavReader::sample(const uint8_t* at) const {

@@ -41,6 +41,7 @@ class WavReader {
   enum class Part : uint8_t { riff, chunk, format, skip };
   enum class Kind : uint8_t { none, u8, s16, s24, s32, f32, f64, mulaw, alaw };
 
+  void next_chunk();
   void part_complete();
   void parse_format();
   void chunk_begins();

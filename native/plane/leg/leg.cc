@@ -83,6 +83,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
   encrypt(keys);
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
   const uint32_t pending = clock(pending_);  // on the clock of the codec before
+  source_.now().change_clock(codec_clock_scale(agreed_.codec), codec_clock_scale(parameters.codec));
   if (!negotiated_ || parameters.event_clock_hz != agreed_.event_clock_hz) event_.clock(parameters.event_clock_hz);
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.awaits_audio() && (!negotiated_ || !agreed_.awaits_audio());
@@ -221,7 +222,7 @@ bool Leg::could_relay(const Leg& to, const Now& now) const {
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   if (!negotiated_ || keyless()) return;
-  const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
+  const Now arrived{arrival_us(datagram, now), datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us};
   alignas(8) uint8_t clear[Datagram::bytes_max];
   const uint8_t* bytes = datagram.bytes;
   size_t count = datagram.count;
@@ -231,7 +232,7 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
     bytes = clear;
   }
   const Address source = datagram.source.plain();
-  if (rtcp_.take(bytes, count, ssrc_, source_, wall_us, now) && source.same_host(latch_.remote()))
+  if (rtcp_.take(bytes, count, ssrc_, source_, arrived) && source.same_host(latch_.remote()))
     reports_port_ = source.port();
 }
 

@@ -157,19 +157,17 @@ void Playout::shorten(size_t excess, bool search) {
   queued_ -= lag;
 }
 
-/** Says the last pitch period of the queue (one frame or more) twice, cross-fading into its repetition. */
+/** Says the last pitch period of the queue (one frame or more) twice. The end of the first saying fades into what led
+ * to its beginning, so that the second one follows without a step. */
 void Playout::stretch() {
   const size_t k = scale();
   const size_t lag = pitch_lag(history());
   const size_t fade = lag_min * k;
-  if (queued_ < lag || queued_ + lag > queue_room()) return;
-  int16_t copy[lag_max * 6];
-  std::memcpy(copy, queue() + queued_ - lag, lag * sizeof(int16_t));
-  // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the
-  // history.
-  const int16_t* before = history() - lag;
-  for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
-  std::memcpy(queue() + queued_, copy, lag * sizeof(int16_t));
+  if (queued_ < lag + fade || queued_ + lag > queue_room()) return;
+  int16_t* end = queue() + queued_;
+  std::memcpy(end, end - lag, lag * sizeof(int16_t));
+  int16_t* last = end - fade;
+  for (size_t i = 0; i < fade; i++) last[i] = blend(last[i], *(last + i - lag), i, fade);
   queued_ += lag;
 }
 

@@ -63,19 +63,18 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
     gap(1);
     return;
   }
-  if (rate == rate_) {
-    (void)file_->put(pcm == nullptr ? silence : pcm, rate_samples(rate_));
-    return;
+  if (bridged_from_ != rate) {
+    // Seldom. Its filter is its own, as a plane's bank is of one thread and a recording moves between them.
+    bridge_.reset();
+    if (rate != rate_)
+      bridge_ = std::make_unique<RateBridge>(
+          std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
+    bridged_from_ = rate;
   }
+  if (pcm == nullptr) pcm = silence;
   int16_t converted[frame_max];
-  if (bridged_from_ !=
-      rate) {  // seldom: its filter is its own, as a plane's bank is of one thread and a recording moves between them
-    bridge_ = std::make_unique<RateBridge>(
-        std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
-  }
-  bridged_from_ = rate;
-  bridge_->convert(pcm == nullptr ? silence : pcm, converted);
-  (void)file_->put(converted, rate_samples(rate_));
+  if (bridge_) bridge_->convert(pcm, converted);
+  (void)file_->put(bridge_ ? converted : pcm, rate_samples(rate_));
 }
 
 bool Recorder::over(Notices& notices) {

@@ -65,6 +65,12 @@ void Reception::arrival(uint32_t timestamp, int64_t arrival_units) {
   transit_ = transit;
 }
 
+void Reception::change_clock(uint32_t from, uint32_t to) {
+  if (from == to) return;
+  jitter_q4_ = jitter_q4_ * to / from;
+  have_transit_ = false;
+}
+
 int32_t Reception::lost() const {
   if (!started_ || received_ == 0) return 0;
   const uint32_t expected = extended_highest() - base_ + 1;

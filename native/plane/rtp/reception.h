@@ -24,6 +24,9 @@ class Reception {
    * timestamp stands still. */
   void arrival(uint32_t timestamp, int64_t arrival_units);
 
+  /** The timestamps are of another clock from now on, `to` units of which are `from` of the one before. */
+  void change_clock(uint32_t from, uint32_t to);
+
   uint32_t received() const { return received_; }
   /** Packets of this source so far, those from before it restarted its numbering with them. */
   uint32_t received_in_all() const { return received_before_ + received_; }

@@ -39,18 +39,18 @@ bool RtcpSession::due(const Now& now) {
 }
 
 bool RtcpSession::take(const uint8_t* bytes, size_t count, uint32_t our_ssrc, const RtpSource& source,
-                       int64_t arrived_wall_us, const Now& now) {
+                       const Now& arrived) {
   RtcpHeard heard;
   if (!rtcp_parse(bytes, count, our_ssrc, heard)) return false;
   const bool of_source = source.is(heard.sender_ssrc);
   if (heard.sender_report && of_source) {
     last_sr_ = heard.middle_ntp;
-    last_sr_us_ = now.us;
+    last_sr_us_ = arrived.us;
   }
   if (!heard.about_us || heard.block.last_sr == 0) return of_source;
   // §6.4.1, in units of 1/65536 s
-  const uint32_t arrived = static_cast<uint32_t>(ntp_time(arrived_wall_us) >> 16);
-  const int32_t units = static_cast<int32_t>(arrived - heard.block.last_sr - heard.block.delay_since_sr);
+  const uint32_t middle_ntp = static_cast<uint32_t>(ntp_time(arrived.wall_us) >> 16);
+  const int32_t units = static_cast<int32_t>(middle_ntp - heard.block.last_sr - heard.block.delay_since_sr);
   if (units >= 0 && units < round_trip_most) round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
   return of_source;
 }

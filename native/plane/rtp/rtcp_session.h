@@ -19,11 +19,10 @@ class RtcpSession {
   /** Whether a report is due; if so, the next one is due about five seconds later (§6.3.1). */
   bool due(const Now& now);
   /**
-   * Takes a compound packet about our SSRC. `arrived_wall_us` is when it came, by the wall clock. Returns whether it is
-   * well-formed and comes from the source that is heard.
+   * Takes a compound packet about our SSRC. `arrived` is when it came, which may be a tick before it is taken. Returns
+   * whether it is well-formed and comes from the source that is heard.
    */
-  bool take(const uint8_t* bytes, size_t count, uint32_t our_ssrc, const RtpSource& source, int64_t arrived_wall_us,
-            const Now& now);
+  bool take(const uint8_t* bytes, size_t count, uint32_t our_ssrc, const RtpSource& source, const Now& arrived);
   /**
    * Writes a report of what we sent (`sent`; nothing when its packets are 0) and heard; returns its length, at most
    * `rtcp_max_bytes`. The NTP time of `sent` is filled in. `bye` says that the leg ends.

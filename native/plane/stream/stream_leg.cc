@@ -41,16 +41,22 @@ void StreamLeg::take(const Now& now, Notices& notices) {
   if (to_.encoding == StreamEncoding::mulaw) mulaw_decode(bytes, pcm, got);
   else std::memcpy(pcm, bytes, got * sizeof(int16_t));
   std::memset(pcm + got, 0, (count - got) * sizeof(int16_t));
-  const size_t ramp =
-      count / 8;  // 2.5 ms: where the sound stops or begins in the middle of a wave, nobody hears a step
+  // 2.5 ms: where the sound stops in the middle of a wave, and where it goes on after that, nobody hears a step.
+  const size_t ramp = count / 8;
+  if (got > 0 && cut_) {
+    for (size_t i = 0; i < ramp && i < got; i++)
+      pcm[i] = static_cast<int16_t>((last_ * static_cast<int32_t>(ramp - i) + pcm[i] * static_cast<int32_t>(i + 1)) /
+                                    static_cast<int32_t>(ramp + 1));
+    cut_ = false;
+  }
   if (got < count) {
-    int16_t end = last_;
-    for (size_t i = 0; i < got; i++) end = pcm[i];
+    const int16_t end = got > 0 ? pcm[got - 1] : last_;
+    cut_ = cut_ || end != 0;
     for (size_t i = 0; i < ramp && got + i < count; i++)
       pcm[got + i] = static_cast<int16_t>(end * static_cast<int32_t>(ramp - i) / static_cast<int32_t>(ramp + 1));
   }
   const bool sounded = got > 0 || last_ != 0;
-  last_ = got == count ? pcm[rate_samples(to_rate_) - 1] : int16_t{0};
+  last_ = pcm[count - 1];
 
   if (got > 0) {
     played_samples_ += got;
@@ -59,6 +65,7 @@ void StreamLeg::take(const Now& now, Notices& notices) {
     notices.push_back({NoticeKind::stream_played, id(), static_cast<uint32_t>(played_samples_ * 1000 / to_.rate_hz)});
     played_samples_ = 0;
     empty_ticks_ = 0;
+    cut_ = false;
   }
   sounding_ = got > 0;
   if (!wanted()) return;

@@ -58,6 +58,7 @@ class StreamLeg : public Participant {
   uint32_t empty_ticks_ = 0;
   uint64_t played_samples_ = 0;  // since the buffer was last told as played out
   int16_t last_ = 0;
+  bool cut_ = false;  // the sound stopped in the middle of a wave, and has not gone on yet
   bool sounding_ = false;
 };
 

@@ -186,3 +186,69 @@ TEST("what is not a WAV of a known kind is refused") {
   decode(data_first, 100, 8, early);
   CHECK(early.state() == WavReader::State::unsupported);
 }
+
+TEST("a source that has nothing but chunks without audio is refused after a megabyte, however small they are") {
+  for (const size_t size : {0, 1, 4, 4096}) {
+    Bytes chunk;
+    text(chunk, "JUNK");
+    put(chunk, size, 4);
+    chunk.resize(chunk.size() + size + size % 2);
+    Bytes all = file({1, 16}, {}, chunk);
+    all.resize(all.size() - 8);  // no data follows
+    WavReader reader;
+    decode(all, 4096, 8, reader);
+    size_t given = all.size();
+    while (reader.state() == WavReader::State::header && given < 2 * WavReader::header_bytes_max) {
+      decode(chunk, 4096, 8, reader);
+      given += chunk.size();
+    }
+    CHECK(reader.state() == WavReader::State::unsupported);
+    CHECK(given > WavReader::header_bytes_max && given <= WavReader::header_bytes_max + chunk.size());
+  }
+}
+
+TEST("a stream that names no length, or none of its chunks, plays to its end; an empty file has none") {
+  const auto samples = [](uint32_t riff, uint32_t data) {
+    Bytes bytes = file({1, 16}, {0, 0x40, 0, 0x40});
+    std::memcpy(&bytes[4], &riff, 4);
+    std::memcpy(&bytes[40], &data, 4);
+    WavReader reader;
+    return decode(bytes, 100, 8, reader).size();
+  };
+  CHECK(samples(0, 0) == 2 && samples(0xffffffff, 0) == 2 && samples(0, 0xffffffff) == 2 &&
+        samples(40, 0x7ffff001) == 2);
+  CHECK(samples(36, 0) == 0 && samples(38, 2) == 1 && samples(37, 1) == 0);
+}
+
+TEST("a format chunk is read whatever follows its fields, and refused where they contradict each other") {
+  const auto state = [](size_t size, uint32_t block, uint32_t rate) {
+    Bytes bytes;
+    text(bytes, "RIFF");
+    put(bytes, 0, 4);
+    text(bytes, "WAVEfmt ");
+    put(bytes, size, 4);
+    put(bytes, 1, 2);
+    put(bytes, 1, 2);
+    put(bytes, rate, 4);
+    put(bytes, rate * 2, 4);
+    put(bytes, block, 2);
+    put(bytes, 16, 2);
+    bytes.resize(20 + size + size % 2);
+    text(bytes, "data");
+    put(bytes, 2, 4);
+    put(bytes, 0x4000, 2);
+    WavReader reader;
+    const std::vector<float> out = decode(bytes, 7, 8, reader);
+    return reader.state() == WavReader::State::ended && out.size() == 1 && out[0] == 0.5f;
+  };
+  for (const size_t size : {16, 17, 18, 39, 40, 41, 42, 4095, 4096}) CHECK(state(size, 2, 8000));
+  CHECK(!state(4097, 2, 8000) && !state(16, 4, 8000) && !state(16, 1, 8000));
+  CHECK(state(16, 2, 1000) && state(16, 2, 384'000) && !state(16, 2, 999) && !state(16, 2, 384'001));
+  Bytes other = file({1, 16}, {0, 0x40});
+  for (const size_t at : {0, 8}) {  // RIFX, or a RIFF of another form
+    Bytes bytes = other;
+    bytes[at + 3] = 'X';
+    WavReader reader;
+    CHECK(decode(bytes, 100, 8, reader).empty() && reader.state() == WavReader::State::unsupported);
+  }
+}

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -116,6 +117,13 @@ size_t exact_samples(const Run& run, uint32_t first) {
 int64_t worst(const std::vector<int64_t>& values, size_t from, size_t to) {
   int64_t most = 0;
   for (size_t i = from; i < to && i < values.size(); i++) most = std::max(most, values[i]);
+  return most;
+}
+
+/** The sharpest bend of a sound between two of its samples: what a click is heard by. */
+int32_t sharpest(const std::vector<int16_t>& pcm, size_t from, size_t to) {
+  int32_t most = 0;
+  for (size_t i = from + 1; i + 1 < to; i++) most = std::max(most, std::abs(pcm[i + 1] - 2 * pcm[i] + pcm[i - 1]));
   return most;
 }
 
@@ -303,6 +311,36 @@ TEST("a frame more is kept while packets are lost, and given back ten seconds af
     CHECK(worst(run.delay_us, 800, 1500) <= before + 25 * ms);  // a stretch may leave a part of a period over
     CHECK(*std::min_element(run.delay_us.begin() + 800, run.delay_us.begin() + 1500) >= 20 * ms);
     CHECK(worst(run.delay_us, 2100, run.delay_us.size()) <= before);
+  }
+}
+
+TEST(
+    "a voice that is lengthened for the frame more that losses ask for, and shortened afterwards, has no click in it") {
+  // Its pitch goes up and down by a fifth around 170 Hz.
+  const auto voice = [](const std::function<int64_t(int)>& delay) {
+    std::vector<Packet> packets = stream(2000, delay);
+    for (Packet& packet : packets) {
+      int16_t pcm[160];
+      for (size_t i = 0; i < 160; i++) {
+        const double t = static_cast<double>(packet.timestamp - stream_first + i) / 8000;
+        const double turn = 2 * pi * 170 * t + 15 * std::sin(2 * pi * 2.3 * t);
+        pcm[i] = static_cast<int16_t>(9000 * std::sin(turn) + 3000 * std::sin(2 * turn));
+      }
+      mulaw_encode(pcm, packet.payload.data(), 160);
+    }
+    return packets;
+  };
+  const auto heard = [&](int lost) {
+    const auto delay = [=](int i) { return i == lost || i == lost + 6 ? int64_t{-1} : 3 * ms; };
+    return play(voice(delay), 2000, 15 * ms);
+  };
+  const Run whole = heard(-10);
+  for (int lost = 1300; lost < 1314; lost++) {
+    const Run torn = heard(lost);
+    CHECK(torn.delay_us[1390] >= whole.delay_us[1390] + 10 * ms);
+    CHECK(torn.delay_us.back() < torn.delay_us[1390]);
+    const size_t from = static_cast<size_t>(lost + 9) * 160, to = torn.heard.size();
+    CHECK(sharpest(torn.heard, from, to) <= sharpest(whole.heard, from - 8000, to) * 5 / 4);
   }
 }
 

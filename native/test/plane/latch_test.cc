@@ -180,6 +180,41 @@ TEST("a session refresh keeps what was learnt and opens no window; another addre
   CHECK(line.say(behind_nat, 2, 100, 2) == 1);
 }
 
+TEST("another address in SDP is unheard: whoever else may be learnt is counted anew, and waits for nobody") {
+  Line line;
+  CHECK(line.say(sdp, 1, 100, 5) == 5);
+  CHECK(line.say(behind_nat, 2, 200, 1) == 0);
+  line.expect(stranger);
+  CHECK(line.say(behind_nat, 2, 201, 1) == 0);  // the second of the call, and the first since the answer
+  CHECK(line.say(behind_nat, 2, 202, 1) == 1 && line.sends_to(behind_nat));
+}
+
+TEST("a source that was counted before another was learnt is counted anew after it") {
+  Line line;
+  CHECK(line.say(moved, 3, 300, 1) == 0);
+  CHECK(line.say(behind_nat, 2, 200, 2) == 1 && line.sends_to(behind_nat));
+  line.now_us += 3 * second;
+  CHECK(line.say(moved, 3, 301, 1) == 0 && line.sends_to(behind_nat));
+  CHECK(line.say(moved, 3, 302, 1) == 1 && line.sends_to(moved));
+}
+
+TEST("a first packet with sequence number and SSRC 0 is one packet, not the second of its source") {
+  Line line;
+  CHECK(line.say(behind_nat, 0, 0, 1) == 0 && line.sends_to(sdp));
+  CHECK(line.say(behind_nat, 0, 1, 1) == 1 && line.sends_to(behind_nat));
+}
+
+TEST("only the address in SDP, the one in use, and those that may be learnt are worth opening a packet for") {
+  Line line;
+  const auto worth = [&](const Address& source) { return line.latch.may_come_from(source); };
+  CHECK(worth(sdp) && worth(behind_nat) && worth(moved) && !worth(stranger));
+  CHECK(line.say(behind_nat, 2, 200, 2) == 1);
+  line.expect(sdp, peer, true);
+  CHECK(worth(sdp) && worth(behind_nat) && !worth(moved) && !worth(stranger));
+  line.expect(sdp, "", false);
+  CHECK(worth(sdp) && worth(behind_nat) && !worth(moved));
+}
+
 TEST("an address in SDP that a dual-stack socket shows as IPv4-mapped is that address") {
   Line line;
   CHECK(line.say(at("::ffff:192.0.2.1", 4000), 1, 1, 1) == 1);

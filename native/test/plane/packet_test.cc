@@ -201,6 +201,48 @@ TEST("jitter is the smoothed difference of transit times of RFC 3550") {
   CHECK(reception.jitter_units() >= expected - 2 && reception.jitter_units() <= expected + 2);
 }
 
+TEST("an even stream has no jitter, whatever the offset of the clocks and where its timestamps wrap") {
+  Reception reception;
+  reception.start(7, 1);
+  const uint32_t first = 0u - 10 * 160;
+  for (uint32_t i = 0; i < 20; i++) reception.arrival(first + i * 160, 8'000'000'000 + i * 160);
+  CHECK(reception.jitter_units() == 0);
+  // A pause of ten seconds is a new timeline, and one of less is jitter.
+  reception.arrival(first + 20 * 160, 8'000'000'000 + 20 * 160 + 80'000);
+  CHECK(reception.jitter_units() == 0);
+  reception.arrival(first + 21 * 160, 8'000'000'000 + 21 * 160 + 80'000 - 1'600);
+  CHECK(reception.jitter_units() == 100);
+}
+
+TEST("strays of another numbering between the packets of a stream never make it begin anew") {
+  Reception reception;
+  reception.start(7, 100);
+  for (uint16_t i = 100; i < 120; i++) {
+    CHECK(reception.sequence(i, i * 160u) == Reception::Verdict::accepted);
+    CHECK(reception.sequence(static_cast<uint16_t>(30'000 + i), 5u) == Reception::Verdict::rejected);
+  }
+  CHECK(reception.received() == 20 && reception.lost() == 0 && reception.extended_highest() == 119);
+}
+
+TEST("a packet that was overtaken by up to 63 others is no loss, and counts once") {
+  for (const uint16_t gap : {2, 40, 63, 64, 65, 99}) {
+    Reception reception;
+    reception.start(7, 65'500);
+    (void)reception.sequence(65'500);
+    (void)reception.sequence(static_cast<uint16_t>(65'500 + gap));
+    CHECK(reception.lost() == gap - 1);
+    for (int again = 0; again < 2; again++) {
+      for (uint16_t behind = 1; behind < gap; behind++) {
+        const bool counts = again == 0 && behind < 64;
+        CHECK((reception.sequence(static_cast<uint16_t>(65'500 + gap - behind)) == Reception::Verdict::accepted) ==
+              counts);
+      }
+    }
+    CHECK(reception.lost() == (gap > 64 ? gap - 64 : 0));
+    CHECK(reception.sequence(static_cast<uint16_t>(65'500 + gap)) == Reception::Verdict::duplicate_or_late);
+  }
+}
+
 TEST("a report is written as a compound and read back, with BYE") {
   SenderInfo sender;
   sender.ntp = 0x0102030405060708;
@@ -339,6 +381,54 @@ TEST("a sender that starts its timeline over is heard again, flash and torn payl
   CHECK(!event.receive(torn, 3, 20000, false, 0, digit));
 }
 
+TEST("a key that is held for a second is told once, at its end") {
+  TelephoneEvent event;
+  Digit digit;
+  uint32_t ms = 0;
+  for (uint16_t tick = 1; tick < 50; tick++) {
+    CHECK(press(event, 15, false, static_cast<uint16_t>(tick * 160), 1000, tick * 20'000) == 0);
+    CHECK(!event.expire(tick * 20'000 + 10'000, digit) && event.active());
+  }
+  CHECK(press(event, 15, true, 8000, 1000, 1'000'000, &ms) == 'D' && ms == 1000 && !event.active());
+}
+
+TEST("an update that was overtaken does not shorten a key, and another key under its timestamp is none") {
+  TelephoneEvent event;
+  Digit digit;
+  CHECK(press(event, 1, false, 480, 1000, 0) == 0);
+  CHECK(press(event, 1, false, 320, 1000, 20'000) == 0);
+  CHECK(press(event, 2, true, 640, 1000, 40'000) == 0);
+  CHECK(!event.expire(219'999, digit));
+  CHECK(event.expire(220'000, digit) && digit.key == '1' && digit.duration_ms == 60);
+}
+
+TEST("a late packet of a key that was told is none, also after the sender began its timeline anew") {
+  TelephoneEvent event;
+  for (uint32_t i = 0; i < 3; i++) CHECK(press(event, 1, true, 800, 1'000'000 + i * 2000, i) == '1');
+  CHECK(press(event, 2, true, 800, 500, 10) == '2');
+  CHECK(press(event, 3, true, 800, 2500, 20) == '3');
+  for (uint32_t i = 0; i < 3; i++) CHECK(press(event, 1, true, 800, 1'000'000 + i * 2000, 30) == 0);
+  CHECK(press(event, 2, true, 800, 500, 40) == 0);
+  // While a key is pressed, too; a timeline that begins anew within it ends it.
+  CHECK(press(event, 4, false, 160, 200'000, 50) == 0);
+  CHECK(press(event, 5, true, 160, 200'000 - 79'999, 60) == 0);
+  CHECK(press(event, 6, false, 160, 200'000 - 80'000, 70) == '4');
+}
+
+TEST("a segment goes on with a key where it follows the one before it, and is the key again where it does not") {
+  for (const uint32_t passed : {0xefffu, 0xf000u, 0x10000u, 0x10001u}) {
+    const bool goes_on = passed >= 0xf000 && passed <= 0x10000;
+    TelephoneEvent event;
+    Digit digit;
+    CHECK(press(event, 7, false, 0xef00, 1000, 0) == 0);
+    CHECK(press(event, 7, false, 160, 1000 + passed, 20'000) == (goes_on ? 0 : '7'));
+    CHECK(event.expire(1'000'000, digit) && digit.key == '7');
+    CHECK(digit.duration_ms == (goes_on ? (passed + 160) / 8 : 20));
+    CHECK(press(event, 8, false, 0xf100, 500'000, 2'000'000) == 0);
+    CHECK(press(event, 9, false, 160, 500'000 + passed, 2'020'000) == '8');  // another key is no segment
+  }
+}
+
 TEST("the estimated MOS is that of the E-model: 4.4 at best, less with loss and delay, never under 1") {
   const auto near = [](double a, double b) { return a - b < 0.01 && b - a < 0.01; };
   CHECK(near(mos_estimate(0, 0), 4.41));
@@ -371,4 +461,21 @@ TEST("of two sources that take turns after the one before them has ended, one is
   CHECK(judge(2, 502) == RtpSource::Verdict::anew);
   CHECK(judge(3, 901) == RtpSource::Verdict::stranger);
   CHECK(judge(2, 503) == RtpSource::Verdict::known);
+}
+
+TEST("what the sources of a call lost is added up, and one is believed by two packets in a row only") {
+  RtpSource source;
+  const auto hear = [&](uint32_t ssrc, uint16_t sequence) {
+    RtpPacket packet;
+    packet.ssrc = ssrc;
+    packet.sequence = sequence;
+    const RtpSource::Verdict verdict = source.judge(packet);
+    if (verdict != RtpSource::Verdict::stranger) (void)source.now().sequence(sequence);
+    return verdict;
+  };
+  CHECK(hear(1, 10) == RtpSource::Verdict::anew && hear(1, 13) == RtpSource::Verdict::known && source.lost() == 2);
+  CHECK(hear(2, 500) == RtpSource::Verdict::stranger && hear(2, 502) == RtpSource::Verdict::stranger);
+  CHECK(hear(1, 14) == RtpSource::Verdict::known && hear(2, 503) == RtpSource::Verdict::stranger);
+  CHECK(hear(2, 504) == RtpSource::Verdict::anew && hear(2, 506) == RtpSource::Verdict::known);
+  CHECK(source.lost() == 3 && source.received() == 5);
 }

@@ -296,6 +296,27 @@ TEST("an encrypted leg sends nothing in clear, hears what is authentic only, and
   }
 }
 
+TEST("a leg that turns to RTP in clear and back keeps the count of what was dropped before") {
+  if (!able()) return;
+  Bench bench;
+  FarEnd* far = bench.open();
+  CHECK(far != nullptr);
+  const SrtpKeys keys = keys_of(suites[0], Key(1), Key(2));
+  for (uint32_t turn = 1; turn <= 2; turn++) {
+    CHECK(bench.plane->negotiate(1, terms_of(*far), bench.now, &keys));
+    SecretEnd end(*far, suites[0], Key(2), Key(1));
+    for (int i = 0; i < 5; i++) end.again(end.say(0x42)), bench.tick();
+    far->say(std::vector<uint8_t>(frame_units, 0x42));
+    bench.tick();
+    CHECK(bench.plane->negotiate(1, terms_of(*far), bench.now));
+    const Counters before = counters_of(bench, 1);
+    CHECK(before.srtp_forged == turn && before.srtp_replayed == 5 * turn);
+    for (int i = 0; i < 5; i++) far->say(std::vector<uint8_t>(frame_units, 0x42)), bench.tick();
+    const Counters after = counters_of(bench, 1);
+    CHECK(after.received == before.received + 5 && after.srtp_forged == turn && after.srtp_replayed == 5 * turn);
+  }
+}
+
 TEST("packets of 10 to 60 ms and keys leave encrypted") {
   if (!able()) return;
   for (const uint32_t ptime : {10u, 30u, 60u}) {
