@@ -210,7 +210,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
   EventReplay: { webhook_id: EVENT, status: 'pending' },
   EventSample: { webhook_id: EVENT, event: 'session.created', status: 'pending' },
   CallList: { sessions: [CALL], after: '' },
-  Timeline: { session: CALL, entries: [{ at: AT, kind: 'media' }] },
+  Timeline: { session: CALL, entries: [{ at: AT, kind: 'media', what: 'connected', codec: 'PCMU' }] },
   ConsoleLogin: { login: '0123456789abcdef', url: 'https://voice.example.com/console#login=0123456789abcdef', expires_at: LATER },
   NodeList: {
     nodes: [

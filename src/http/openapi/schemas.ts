@@ -21,6 +21,7 @@ import {
   webhookId,
   whole,
 } from './schema.ts';
+import { TIMELINE_SCHEMAS } from './timeline.ts';
 
 const SESSION = {
   session_uuid: uuid,
@@ -336,18 +337,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     sessions: { type: 'array', items: ref('Call') },
     after: { type: 'string', description: 'Asks for the next page; empty on the last one.' },
   }),
-  Timeline: object({
-    session: ref('Call'),
-    entries: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['at', 'kind'],
-        properties: { at: time, kind: { enum: ['command', 'sip', 'media', 'event', 'webhook', 'quality'] } },
-        description: 'With the fields of its kind (docs/operations.md).',
-      },
-    },
-  }),
+  ...TIMELINE_SCHEMAS,
   ConsoleLogin: object({ login: text, url: text, expires_at: time }),
   Node: object({
     node_id: text,
