@@ -72,7 +72,7 @@ const LIST = `SELECT ${COLUMNS} FROM rooms
 /**
  * How many are in each Room of an application. This is a statement of its own: counted in the list for each Room, or
  * joined to it without statistics, every live Session was read once for every Room (2,500 Rooms and 5,000 Sessions took
- * 8.5 s), which is beyond STATEMENT_MAX_MS, and the node then takes the database for lost.
+ * 8.5 s) where STATEMENT_MAX_MS are permitted.
  */
 const COUNTS = `SELECT room_id, count(*)::int AS members FROM sessions
   WHERE app_uuid = $1 AND ended_at IS NULL AND room_id <> '' GROUP BY room_id`;
