@@ -53,7 +53,7 @@ export function CallsPage() {
           {list.next !== '' && <More key={list.next} onMore={list.more} />}
         </div>
       )}
-      {list.isLoaded && list.calls.length === 0 && (isFiltered ? <NoMatch /> : <NoCalls />)}
+      {list.isLoaded && list.calls.length === 0 && list.next === '' && (isFiltered ? <NoMatch /> : <NoCalls />)}
     </>
   );
 }
