@@ -55,14 +55,15 @@ export function merged(before: Rows, cursor: string, { sessions, after }: Page):
   const last = sessions.at(-1);
   const found = new Set(sessions.map(({ session_uuid: uuid }) => uuid));
   const anew = () => merged(NONE, cursor, { sessions, after });
-  // More calls have come than a page holds: some between these and the others would be missing.
-  if (cursor === '' && !isNew && after !== '' && !sessions.some(({ session_uuid: uuid }) => before.pageOf.has(uuid)))
-    return anew();
+  // More calls have come than a page holds: some between these and the others would be missing. Of a rare number the
+  // first page may have none.
+  const areOther = last !== undefined && !sessions.some(({ session_uuid: uuid }) => before.pageOf.has(uuid));
+  if (cursor === '' && !isNew && after !== '' && areOther) return anew();
   const kept = before.calls.filter((call) => {
     if (found.has(call.session_uuid)) return false;
     if (before.pageOf.get(call.session_uuid) !== cursor) return true;
     // It has moved to the page after this one, or it is gone.
-    return last !== undefined && after !== '' && order(call, last) > 0;
+    return after !== '' && (last === undefined || order(call, last) > 0);
   });
   const pageOf = new Map(kept.map(({ session_uuid: uuid }) => [uuid, before.pageOf.get(uuid) ?? '']));
   const pushed = cursor === '' ? pushOff(kept, pageOf, after, sessions.length) : 0;

@@ -47,13 +47,15 @@ export function CallsPage() {
       </div>
       <FilterForm filters={filters} apps={apps} />
       <Problem words={list.error || error} />
-      {list.calls.length > 0 && (
+      {(list.calls.length > 0 || list.next !== '') && (
         <div class="card">
-          <Table label="Calls" columns={columns} rows={list.calls} keyOf={(call) => call.session_uuid} />
+          {list.calls.length > 0 && (
+            <Table label="Calls" columns={columns} rows={list.calls} keyOf={(call) => call.session_uuid} />
+          )}
           {list.next !== '' && <More key={list.next} onMore={list.more} />}
         </div>
       )}
-      {list.isLoaded && list.calls.length === 0 && (isFiltered ? <NoMatch /> : <NoCalls />)}
+      {list.isLoaded && list.calls.length === 0 && list.next === '' && (isFiltered ? <NoMatch /> : <NoCalls />)}
     </>
   );
 }

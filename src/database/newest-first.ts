@@ -10,5 +10,10 @@ export interface PageEnd {
 }
 
 /** The condition that an item is behind the end of a page. The list is ordered by both columns, descending. */
-export const olderThan = (createdAt: PgColumn, id: PgColumn, end: PageEnd): SQL =>
-  sql`(${createdAt}, ${id}) < (${end.createdAt}::bigint, ${end.id}::${sql.raw(id.getSQLType())})`;
+export const olderThan = (createdAt: PgColumn, id: PgColumn, end: PageEnd): SQL => sql`(${createdAt}, ${id}) < ${rowOf(id, end)}`;
+
+/** The condition that an item is the end of a page, or before it. */
+export const notOlderThan = (createdAt: PgColumn, id: PgColumn, end: PageEnd): SQL =>
+  sql`(${createdAt}, ${id}) >= ${rowOf(id, end)}`;
+
+const rowOf = (id: PgColumn, end: PageEnd): SQL => sql`(${end.createdAt}::bigint, ${end.id}::${sql.raw(id.getSQLType())})`;

@@ -46,7 +46,7 @@ interface ToldNode {
   readonly http_host: string;
   readonly http_port: number;
   readonly version: string;
-  readonly dead_at: string | null;
+  readonly dead_at: string;
   readonly suspect: boolean;
   readonly unreached: boolean;
   /** A platform of an older release does not tell it. */
@@ -175,7 +175,7 @@ function natsCheck(isConnected: boolean): Check {
 /** The nodes of the cluster, as the one that is asked sees them. */
 async function nodesCheck(api: OperatorApi): Promise<Check> {
   const name = 'nodes';
-  const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === null);
+  const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === '');
   const names = (some: readonly ToldNode[]) => some.map((node) => `${node.http_host}:${node.http_port}`).join(', ');
   const unreached = nodes.filter((node) => node.unreached);
   const silent = nodes.filter(({ suspect }) => suspect);

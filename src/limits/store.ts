@@ -50,6 +50,10 @@ export const EVENT_LIST_MAX_BYTES = 16 * 1024 * 1024;
 export const EVENT_LIST_LOOK_MS = 2_000;
 export const EVENT_LIST_PIECE_ROWS = 10_000;
 export const EVENT_LIST_PIECE_MAX_ROWS = 1_000_000;
+/** A page of calls that is filtered by number or application: how long it is looked for, and in pieces of how many. */
+export const CALL_LIST_LOOK_MS = 2_000;
+export const CALL_LIST_PIECE_ROWS = 10_000;
+export const CALL_LIST_PIECE_MAX_ROWS = 1_000_000;
 /** What one timeline shows of events: their number, and the characters of bodies and answers, past which it ends. */
 export const TIMELINE_MAX_EVENTS = 20_000;
 export const TIMELINE_EVENTS_MAX_CHARS = 16 * 1024 * 1024;

@@ -422,6 +422,19 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await abroad.close();
   }, 60_000);
 
+  test('goes on to older calls where the first page of a filter has none', async () => {
+    const tab = await context.newPage();
+    await tab.route(/operator\/v1\/sessions\?/, (route) => {
+      const url = new URL(route.request().url());
+      if (!url.searchParams.has('after')) return route.fulfill({ json: { sessions: [], after: 'further' } });
+      url.searchParams.delete('after');
+      return route.continue({ url: url.href });
+    });
+    await tab.goto(`${platform.url}/console/calls`);
+    await tab.getByRole('table', { name: 'Calls' }).waitFor();
+    await tab.close();
+  }, 60_000);
+
   test('loads older calls as the list is scrolled, and goes on being live', async () => {
     const sql = postgres({ host: join(platform.dataDir, 'postgres-socket'), username: 'sidetone', database: 'postgres' });
     await sql`INSERT INTO sessions (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at)

@@ -226,6 +226,15 @@ describe('the list of calls', () => {
     expect([uuids(seen), hasLive(seen, 'c5'), seen.next]).toEqual([['s6', 's5', 's4', 's3'], false, 'c3']);
   });
 
+  test('the calls of a rare number stay where the first page has none of them, or has none any more', () => {
+    const first = merged(NONE, '', { sessions: [], after: 'c3' });
+    const second = merged(first, 'c3', { sessions: [call(2)], after: 'c1' });
+    const later = merged(second, '', { sessions: [], after: 'c3' });
+    expect([uuids(later), later.next]).toEqual([['s2'], 'c1']);
+    const one = merged(NONE, '', { sessions: [call(4)], after: 'c3' });
+    expect(uuids(merged(one, '', { sessions: [], after: 'c5' }))).toEqual(['s4']);
+  });
+
   test('does not become more than twice as long as it was loaded, however many calls come while it is open', () => {
     const page = (newest: number) => ({ sessions: [call(newest), call(newest - 1), call(newest - 2)], after: `c${newest - 2}` });
     let rows: Rows = merged(merged(NONE, '', page(6)), 'c4', page(3));

@@ -41,7 +41,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
   };
   const nodes = async () => {
     const { body } = await node(1).platform.operator('GET', '/nodes');
-    const list: { node_id: string; http_port: number; dead_at: string | null; load: { sessions?: number } }[] = JSON.parse(
+    const list: { node_id: string; http_port: number; dead_at: string; load: { sessions?: number } }[] = JSON.parse(
       JSON.stringify(body.nodes),
     );
     return list;
@@ -372,7 +372,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     node(2).nats.set('blackhole');
     node(2).platform.signal('SIGSTOP');
     await follows(caller, performance.now());
-    await eventually(async () => (await at(2)).dead_at !== null, 'the burial', 30_000);
+    await eventually(async () => (await at(2)).dead_at !== '', 'the burial', 30_000);
     node(2).platform.signal('SIGCONT');
     expect(await node(2).platform.ended()).toBe(1);
     const [late, ...more] = caller.answered.filter((each) => each.startsWith('BYE'));

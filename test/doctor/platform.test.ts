@@ -100,7 +100,7 @@ test('a webhook at a port of another protocol is told to move, not to be allowed
 });
 
 test('a node without NATS is a fault, and another node without a sign of life a warning', async () => {
-  const node = { http_host: '10.0.0.1', http_port: 8080, version: '1.0.0', dead_at: null, suspect: false, unreached: false };
+  const node = { http_host: '10.0.0.1', http_port: 8080, version: '1.0.0', dead_at: '', suspect: false, unreached: false };
   const silent = { ...node, http_host: '10.0.0.2', suspect: true };
   const dead = { ...silent, http_host: '10.0.0.3', dead_at: '2026-01-01T00:00:00.000Z' };
   const alone = await examined({});

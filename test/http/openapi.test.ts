@@ -167,3 +167,22 @@ test('the header fields of a finished recording are in the document', () => {
   for (const status of [200, 206, 304]) expect(named(status)).toContain('ETag');
   for (const status of [206, 416]) expect(named(status)).toContain('Content-Range');
 });
+
+test('every kind of entry of a timeline is described with its fields', () => {
+  const fields: Readonly<Record<string, readonly string[]>> = {
+    command: ['method', 'path', 'status', 'operation_uuid', 'took_ms'],
+    sip: ['direction', 'transport', 'peer', 'first_line', 'call_id', 'cseq'],
+    media: ['what'],
+    event: ['name', 'webhook_id', 'body'],
+    webhook: ['webhook_id', 'attempt', 'status', 'error', 'took_ms', 'response', 'next_at'],
+    quality: ['packets_in', 'packets_lost', 'jitter_ms', 'round_trip_ms', 'mos'],
+  };
+  const { schemas } = JSON.parse(text).components;
+  const { oneOf, discriminator } = schemas.Timeline.properties.entries.items;
+  expect(Object.keys(discriminator.mapping)).toEqual(Object.keys(fields));
+  expect(Object.values(discriminator.mapping)).toEqual(oneOf.map((each: { $ref: string }) => each.$ref));
+  for (const [kind, reference] of Object.entries<string>(discriminator.mapping)) {
+    const { required, properties } = schemas[reference.split('/').at(-1) ?? ''];
+    expect([required, properties.kind]).toEqual([['at', 'kind', ...(fields[kind] ?? [])], { const: kind }]);
+  }
+});

@@ -4,7 +4,7 @@ import type { TimelinePart } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
-import { olderThan, type PageEnd } from '../newest-first.ts';
+import { notOlderThan, olderThan, type PageEnd } from '../newest-first.ts';
 import { events, sessions, timelines } from '../schema.ts';
 
 /** A Session and what is known of its end. Times are milliseconds since the epoch. */
@@ -34,12 +34,16 @@ export interface CallQuery {
   readonly createdBefore: number | undefined;
   /** The call that the page before ended with: older ones are listed. */
   readonly after: PageEnd | undefined;
+  /** The last call that is looked at. Undefined: all are. */
+  readonly through?: PageEnd | undefined;
   readonly limit: number;
 }
 
 export interface CallStore {
   /** Lists calls, newest first. */
   list(query: CallQuery): Promise<readonly CallRow[]>;
+  /** The call that is `rows` behind the page before, of any number and application; undefined: there are fewer. */
+  pieceEnd(query: Pick<CallQuery, 'after' | 'createdAfter' | 'createdBefore'>, rows: number): Promise<PageEnd | undefined>;
   get(sessionUuid: string): Promise<CallRow | undefined>;
   /** The stored entries of a call's timeline, in order. */
   timeline(sessionUuid: string): Promise<readonly TimedEntry[]>;
@@ -90,6 +94,18 @@ export function callStore(database: Database): CallStore {
       );
       return rows.map(callRow);
     },
+    async pieceEnd(query, rows) {
+      const [row] = await database.run((on) =>
+        on
+          .select({ createdAt: sessions.createdAt, id: sessions.sessionUuid })
+          .from(sessions)
+          .where(within(query))
+          .orderBy(desc(sessions.createdAt), desc(sessions.sessionUuid))
+          .offset(rows - 1)
+          .limit(1),
+      );
+      return row;
+    },
     async get(sessionUuid) {
       const [row] = await database.run((on) => on.select(COLUMNS).from(sessions).where(eq(sessions.sessionUuid, sessionUuid)));
       return row === undefined ? undefined : callRow(row);
@@ -125,11 +141,17 @@ export function callStore(database: Database): CallStore {
 }
 
 /** The condition of a list of calls. */
-const matching = ({ appUuid, state, number, createdAfter, createdBefore, after }: CallQuery) =>
+const matching = ({ appUuid, state, number, through, ...query }: CallQuery) =>
   and(
     appUuid === undefined ? undefined : eq(sessions.appUuid, appUuid),
     state === undefined ? undefined : inState(state),
     number === undefined ? undefined : or(eq(sessions.callerId, number), eq(sessions.did, number)),
+    within(query),
+    through === undefined ? undefined : notOlderThan(sessions.createdAt, sessions.sessionUuid, through),
+  );
+
+const within = ({ createdAfter, createdBefore, after }: Pick<CallQuery, 'after' | 'createdAfter' | 'createdBefore'>) =>
+  and(
     createdAfter === undefined ? undefined : gte(sessions.createdAt, createdAfter),
     createdBefore === undefined ? undefined : lt(sessions.createdAt, createdBefore),
     after === undefined ? undefined : olderThan(sessions.createdAt, sessions.sessionUuid, after),
@@ -154,9 +176,11 @@ const eraseEnded = (database: Database, sessionUuid: string): Promise<'erased' |
     }),
   );
 
-/** `live` stands for every state before the end. */
-const inState = (state: string) =>
-  state === 'live' ? isNull(sessions.endedAt) : state === 'ended' ? isNotNull(sessions.endedAt) : eq(sessions.state, state);
+/** `live` stands for every state before the end. Each of these is looked for among the live calls alone. */
+const inState = (state: string) => {
+  if (state === 'ended') return isNotNull(sessions.endedAt);
+  return and(isNull(sessions.endedAt), state === 'live' ? undefined : eq(sessions.state, state));
+};
 
 type Selected = Pick<
   typeof sessions.$inferSelect,

@@ -67,9 +67,15 @@ const RELEASE = `UPDATE rooms SET node_id = NULL, epoch = epoch + 1
   WHERE room_id = $2::uuid AND node_id = $1 AND epoch = $3::int AND deleted_at IS NULL AND ${ALIVE} RETURNING 1`;
 /** Locks the count of one application's Rooms until the transaction is over. */
 const COUNTING = "SELECT pg_advisory_xact_lock(hashtextextended('rooms ' || $1, 0))";
-const LIST = `SELECT ${COLUMNS},
-  (SELECT count(*)::int FROM sessions AS s WHERE s.app_uuid = r.app_uuid AND s.ended_at IS NULL AND s.room_id = r.room_id::text) AS members
-  FROM rooms AS r WHERE app_uuid = $1 AND deleted_at IS NULL ORDER BY created_at DESC LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}`;
+const LIST = `SELECT ${COLUMNS} FROM rooms
+  WHERE app_uuid = $1 AND deleted_at IS NULL ORDER BY created_at DESC LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}`;
+/**
+ * How many are in each Room of an application. This is a statement of its own: counted in the list for each Room, or
+ * joined to it without statistics, every live Session was read once for every Room (2,500 Rooms and 5,000 Sessions took
+ * 8.5 s) where STATEMENT_MAX_MS are permitted.
+ */
+const COUNTS = `SELECT room_id, count(*)::int AS members FROM sessions
+  WHERE app_uuid = $1 AND ended_at IS NULL AND room_id <> '' GROUP BY room_id`;
 
 /** `nodeId` names this process. */
 export const roomStore = (database: Database, nodeId: string): RoomStore => ({
@@ -108,10 +114,10 @@ export const roomStore = (database: Database, nodeId: string): RoomStore => ({
       nodeId: String(row.node_id),
     })),
   async list(appUuid) {
-    const rows = await database.query(LIST, [appUuid]);
-    return rows.length > LIST_MATCHED_MAX_ITEMS
-      ? 'too_many'
-      : rows.map((row) => ({ ...roomRow(row), members: Number(row.members) }));
+    const [rows, counts] = await Promise.all([database.query(LIST, [appUuid]), database.query(COUNTS, [appUuid])]);
+    if (rows.length > LIST_MATCHED_MAX_ITEMS) return 'too_many';
+    const members = new Map(counts.map((row) => [String(row.room_id), Number(row.members)]));
+    return rows.map(roomRow).map((room) => ({ ...room, members: members.get(room.roomId) ?? 0 }));
   },
 });
 

@@ -1,5 +1,6 @@
 /** The tools that read: calls, one call's course, the event log, and the state of the platform. */
 
+import { pageOfCalls } from '../../database/call/call-page.ts';
 import { pageOfLog } from '../../database/event/event-page.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
@@ -97,10 +98,11 @@ const listCalls = ({ calls }: ReadingOptions, appUuid: string): Tool =>
     async (given, user) => {
       const query = callQuery(parametersOf(given, CALL_PARAMETERS, user));
       if ('problem' in query) return query;
-      const found = await calls.calls.list({ ...query, limit: query.limit + 1 });
-      const rows = fitting(found.slice(0, query.limit));
+      const page = await pageOfCalls(calls.calls, query);
+      const rows = fitting(page.calls);
       const last = rows.at(-1);
-      const more = found.length > rows.length && last !== undefined ? ` The next page: after=${pageCursor(callEnd(last))}` : '';
+      const next = rows.length < page.calls.length && last !== undefined ? callEnd(last) : page.after;
+      const more = next === undefined ? '' : ` The next page: after=${pageCursor(next)}`;
       return { said: [`${rows.length} calls.${more}`], records: rows.map(callBody) };
     },
   );

@@ -21,6 +21,7 @@ import {
   webhookId,
   whole,
 } from './schema.ts';
+import { TIMELINE_SCHEMAS } from './timeline.ts';
 
 const SESSION = {
   session_uuid: uuid,
@@ -336,18 +337,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     sessions: { type: 'array', items: ref('Call') },
     after: { type: 'string', description: 'Asks for the next page; empty on the last one.' },
   }),
-  Timeline: object({
-    session: ref('Call'),
-    entries: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['at', 'kind'],
-        properties: { at: time, kind: { enum: ['command', 'sip', 'media', 'event', 'webhook', 'quality'] } },
-        description: 'With the fields of its kind (docs/operations.md).',
-      },
-    },
-  }),
+  ...TIMELINE_SCHEMAS,
   ConsoleLogin: object({ login: text, url: text, expires_at: time }),
   Node: object({
     node_id: text,
@@ -358,12 +348,28 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     labels: texts,
     version: text,
     started_at: time,
-    draining_at: { type: ['string', 'null'] },
-    dead_at: { type: ['string', 'null'] },
+    draining_at: timeOrNone,
+    dead_at: timeOrNone,
     suspect: flag,
     unreached: flag,
     settings_apart: texts,
-    load: { type: 'object' },
+    load: {
+      ...object(
+        {},
+        {
+          load: { type: 'number', description: 'How full the node is: 1 is full.' },
+          sessions: whole,
+          rooms: whole,
+          legs: whole,
+          channels: {
+            type: 'object',
+            additionalProperties: whole,
+            description: 'The channels that it holds of each trunk with `max_channels`.',
+          },
+        },
+      ),
+      description: 'As of its last beat; empty where the platform is one node.',
+    },
   }),
   NodeList: listOf('nodes', 'Node'),
   NodeCommand: object({ node_id: text, status: { enum: ['draining', 'in_use'] } }),

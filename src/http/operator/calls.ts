@@ -1,5 +1,6 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
 import { timestamp } from '../../clock.ts';
+import { pageOfCalls } from '../../database/call/call-page.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
 import type { PageEnd } from '../../database/newest-first.ts';
@@ -15,7 +16,7 @@ import {
   TIMELINE_MAX_EVENTS,
 } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { createdBetween, itemLimit, pageAfter, pageOf, strayParameter } from '../list-query.ts';
+import { createdBetween, itemLimit, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
 import { noContent, ok, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { route } from '../route.ts';
 import type { OperatorHooks } from './hooks.ts';
@@ -56,7 +57,10 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
       method: 'GET',
       path: '/operator/v1/sessions',
       summary: 'List calls, live and ended, newest first',
-      success: [200, '`{"sessions": […], "after"}`. `after` asks for the next page; it is empty on the last one.'],
+      success: [
+        200,
+        '`{"sessions": […], "after"}`. `after` asks for the next page; it is empty on the last one. A page of a rare number may have few calls, or none, and `after`.',
+      ],
       query: [
         { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
         { name: 'state', description: 'In one state. `live`: in any but `ended`.', schema: { enum: STATES } },
@@ -71,9 +75,8 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
       const query = callQuery(context.query);
       if ('problem' in query) return query;
       return async () => {
-        const found = await calls.list({ ...query, limit: query.limit + 1 });
-        const { page, after } = pageOf(found, query.limit, callEnd);
-        return ok({ sessions: page.map(callBody), after });
+        const page = await pageOfCalls(calls, query);
+        return ok({ sessions: page.calls.map(callBody), after: page.after === undefined ? '' : pageCursor(page.after) });
       };
     },
   );

@@ -17,6 +17,7 @@ const drain = shape(() =>
   }),
 );
 
+const SHOWN: ReadonlySet<string> = new Set(['load', 'sessions', 'rooms', 'legs', 'channels']);
 const facts = { auth: 'operator', tag: 'Operator: nodes', resource: 'Node' } as const;
 const accepted = (nodeId: string, status: string) => ({ status: 202, body: { node_id: nodeId, status } });
 
@@ -73,10 +74,17 @@ const nodeBody = (row: SeenNode): Readonly<Record<string, unknown>> => ({
   labels: row.labels,
   version: row.version,
   started_at: timestamp(row.startedAt),
-  draining_at: row.drainingAt === undefined ? null : timestamp(row.drainingAt),
-  dead_at: row.deadAt === undefined ? null : timestamp(row.deadAt),
+  draining_at: row.drainingAt === undefined ? '' : timestamp(row.drainingAt),
+  dead_at: row.deadAt === undefined ? '' : timestamp(row.deadAt),
   suspect: row.suspect,
   unreached: row.unreached,
   settings_apart: row.settingsApart,
-  load: JSON.parse(row.load),
+  load: loadBody(row.load),
 });
+
+/** What a node tells the operator of itself with each beat. A beat has more, which is between the nodes. */
+const loadBody = (beat: string): Readonly<Record<string, unknown>> => {
+  const told: unknown = JSON.parse(beat);
+  if (typeof told !== 'object' || told === null) return {};
+  return Object.fromEntries(Object.entries(told).filter(([name]) => SHOWN.has(name)));
+};

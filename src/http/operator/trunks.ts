@@ -22,6 +22,7 @@ import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
 import type { OperatorHooks } from './hooks.ts';
+import { tlsRefusal } from './trunk-tls.ts';
 
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|(?=.{1,253}($|[:;]))${LABEL}(\\.${LABEL})*\\.?)`;
@@ -128,8 +129,11 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp) ?? opusRefusal(body, hooks.carrier.hasOpus);
     if (refused !== undefined) return refused;
     return async () => {
-      const isMissing = body.register === true && body.password === undefined && !(await hasPassword(store, name));
+      const stored = (await store.trunks.list()).find((row) => row.name === name);
+      const isMissing = body.register === true && body.password === undefined && stored?.password === undefined;
       if (isMissing) return problems.invalid('register: must come with username and password');
+      const unusable = tlsRefusal(body.tls ?? {}, stored?.tlsKey);
+      if (unusable !== undefined) return unusable;
       if (body.country_code !== undefined && !(await hooks.carrier.isCountryCode(body.country_code)))
         return problems.invalid('country_code: must be the calling code of a country, without +');
       if (!(await store.trunks.put(rowOf(name, body)))) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
@@ -193,9 +197,6 @@ function srtpRefusal(
   if (isTls || bare) return undefined;
   return problems.invalid('srtp: must come with transport=tls, because SIP carries the keys, or with srtp_without_tls: true');
 }
-
-const hasPassword = async (store: Store, name: string): Promise<boolean> =>
-  (await store.trunks.list()).some((row) => row.name === name && row.password !== undefined);
 
 function rowOf(name: string, body: TrunkBody): TrunkRow {
   const { uri: address, username, password, register, inbound_cidrs, max_channels, codecs, tls, ...settings } = body;

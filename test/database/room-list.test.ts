@@ -1,0 +1,64 @@
+/** The list of an application's Rooms, where it is read from the database: in a cluster. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import type { Database } from '../../src/database/driver/database.ts';
+import { openDatabase } from '../../src/database/driver/open.ts';
+import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { openTestStore, type TestStore } from './open.ts';
+
+const APP = 'app_rooms';
+const ROOMS = `INSERT INTO rooms (room_id, app_uuid, node_id, epoch, voice_activity_events, hold_music_url, deleting, playback, created_at)
+  SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, 'node', 0, false, '', false, '', n
+  FROM generate_series(1, $2::int) AS n`;
+/** Session n is in Room n, or in none where there is no such Room: `$3` Rooms have one. */
+const SESSIONS = `INSERT INTO sessions (session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, client_state, running, trunk,
+    summary, answered, room_id, created_at)
+  SELECT gen_random_uuid(), $1, 'node', 0, 'phone_in', 'answered', '', '', '', '', '', '', true,
+    CASE WHEN n <= $3::int THEN '00000000-0000-4000-8000-' || lpad(n::text, 12, '0') ELSE '' END, n
+  FROM generate_series(1, $2::int) AS n`;
+
+let opened: TestStore;
+let database: Database;
+beforeAll(async () => {
+  opened = await openTestStore();
+  database = await openDatabase({ dataDir: opened.dataDir, databaseUrl: opened.url, databaseDriver: 'postgres' }, silentLog);
+}, 60_000);
+afterAll(async () => {
+  await database?.close();
+  await opened?.close();
+});
+beforeEach(async () => {
+  await database.query('TRUNCATE rooms, sessions CASCADE', []);
+});
+
+test('An application with 50,000 Rooms and as many calls is told them all, newest first, with who is in each', async () => {
+  await database.query(ROOMS, [APP, LIST_MATCHED_MAX_ITEMS]);
+  await database.query(SESSIONS, [APP, LIST_MATCHED_MAX_ITEMS, 3]);
+  const rooms = await opened.store.rooms.list(APP);
+  expect(rooms).toHaveLength(LIST_MATCHED_MAX_ITEMS);
+  if (rooms === 'too_many') throw new Error('too many');
+  expect(rooms.slice(-4).map(({ createdAt, members }) => ({ createdAt, members }))).toEqual([
+    { createdAt: 4, members: 0 },
+    { createdAt: 3, members: 1 },
+    { createdAt: 2, members: 1 },
+    { createdAt: 1, members: 1 },
+  ]);
+}, 60_000);
+
+test('One Room more than 50,000 is too many', async () => {
+  await database.query(ROOMS, [APP, LIST_MATCHED_MAX_ITEMS + 1]);
+  expect(await opened.store.rooms.list(APP)).toBe('too_many');
+}, 60_000);
+
+test('Who is in a Room of another application, or has ended, is not counted', async () => {
+  await database.query(ROOMS, [APP, 2]);
+  await database.query(SESSIONS, [APP, 2, 2]);
+  await database.query(SESSIONS, ['app_other', 2, 2]);
+  await database.query('UPDATE sessions SET ended_at = 9 WHERE app_uuid = $1 AND created_at = 1', [APP]);
+  const rooms = await opened.store.rooms.list(APP);
+  if (rooms === 'too_many') throw new Error('too many');
+  expect(rooms.map(({ createdAt, members }) => [createdAt, members])).toEqual([
+    [2, 1],
+    [1, 0],
+  ]);
+});
