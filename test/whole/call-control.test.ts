@@ -24,13 +24,19 @@ describe('call control', () => {
     await receiver.stop();
   });
 
+  /** What `session.created` says of the call with that Call-ID, which has come or comes. */
+  async function created(id: string): Promise<Readonly<Record<string, unknown>>> {
+    const find = () =>
+      receiver.events.find(({ event, body }) => event === 'session.created' && Object(body.sip).call_id === id)?.body;
+    await receiver.until(() => find() !== undefined, `session.created of ${id}`);
+    return find() ?? {};
+  }
+
   async function call(id: string, audio = AUDIO) {
-    const created = () => receiver.events.filter(({ event }) => event === 'session.created');
-    const before = created().length;
     peer.send(peer.request('INVITE', { id, body: sdp(audio), fields: 'X-Ref: 7\r\n' }));
-    await receiver.until(() => created().length > before, 'session.created');
-    const uuid = String(created().at(-1)?.body.session_uuid);
-    expect(created().at(-1)?.body.sip).toMatchObject({ call_id: id, codec: 'PCMU', headers: { 'X-Ref': '7' } });
+    const { session_uuid, sip } = await created(id);
+    const uuid = String(session_uuid);
+    expect(sip).toMatchObject({ call_id: id, codec: 'PCMU', headers: { 'X-Ref': '7' } });
     await api(`${uuid}/answer`);
     const to = field(await peer.until(/^SIP\/2.0 200[\s\S]* INVITE\r/), 'To');
     peer.send(peer.request('ACK', { id, to }));
@@ -189,7 +195,7 @@ describe('call control', () => {
     const ringing = peer.request('INVITE', { id: 'ringing', body: sdp() });
     peer.send(ringing);
     const ringingTo = field(await peer.until(/^SIP\/2.0 180[\s\S]*Call-ID: ringing\r/), 'To');
-    const rings = receiver.events.findLast(({ event }) => event === 'session.created')?.body.session_uuid;
+    const { session_uuid: rings } = await created('ringing');
     const tagOf = (to: string) => /tag=([^;\r]*)/.exec(to)?.[1] ?? '';
     const naming = (id: string, to: string, more = '') =>
       `sip:x@x?Replaces=${encodeURIComponent(`${id};from-tag=${id};to-tag=${tagOf(to)}${more}`)}`;
