@@ -129,9 +129,10 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp) ?? opusRefusal(body, hooks.carrier.hasOpus);
     if (refused !== undefined) return refused;
     return async () => {
-      const stored = (await store.trunks.list()).find((row) => row.name === name);
-      const isMissing = body.register === true && body.password === undefined && stored?.password === undefined;
-      if (isMissing) return problems.invalid('register: must come with username and password');
+      const needsPassword = body.register === true && body.password === undefined;
+      const stored = needsPassword || body.tls !== undefined ? await storedTrunk(store, name) : undefined;
+      if (needsPassword && stored?.password === undefined)
+        return problems.invalid('register: must come with username and password');
       const unusable = tlsRefusal(body.tls ?? {}, stored?.tlsKey);
       if (unusable !== undefined) return unusable;
       if (body.country_code !== undefined && !(await hooks.carrier.isCountryCode(body.country_code)))
@@ -197,6 +198,9 @@ function srtpRefusal(
   if (isTls || bare) return undefined;
   return problems.invalid('srtp: must come with transport=tls, because SIP carries the keys, or with srtp_without_tls: true');
 }
+
+const storedTrunk = async ({ trunks }: Pick<Store, 'trunks'>, name: string) =>
+  (await trunks.list()).find((row) => row.name === name);
 
 function rowOf(name: string, body: TrunkBody): TrunkRow {
   const { uri: address, username, password, register, inbound_cidrs, max_channels, codecs, tls, ...settings } = body;
