@@ -118,7 +118,7 @@ async function admitDevice(options: InboundOptions, invite: Invite, device: Devi
     refuse(503, NO_CHANNEL);
     return;
   }
-  // Where a proxy before the device does not relay its audio, that comes from where the proxy saw the device.
+  // The audio comes from where a proxy before the device saw it, unless the proxy relays that.
   const seen = seenByProxies(request.headers.list('via')).filter((host) => isIP(host) !== 0);
   const terms = { ...leg, rtpSources: () => [...leg.rtpSources(), ...seen] };
   await handOver(options, invite, terms, (codec) => ({

@@ -79,8 +79,8 @@ interface Asked extends DeviceName {
 
 /**
  * Decides about a REGISTER from `source`. `bindings` are those of the user; what has expired among them is ignored.
- * Where the user would have too many, those that `isLost` knows to be out of reach give way, and those with the same
- * URI: it may be one phone that starts anew again and again, each time behind another address.
+ * Bindings that `isLost` knows to be out of reach give way where the user would have too many, and so do those with the
+ * same URI: it may be one phone that starts anew again and again, each time behind another address.
  */
 export function register<Bound extends Binding>(
   request: SipRequest,

@@ -43,7 +43,7 @@ export class DeviceDial {
           // Keys are given away over TLS only; the other contacts are offered the same ports in clear.
           const transport = contacts.some((each) => each.transport === 'tls') ? 'tls' : undefined;
           const terms = legOptions(() => first?.host ?? '127.0.0.1', transport);
-          // Where a proxy before the device does not relay its audio, that comes from where the proxy saw the device.
+          // The audio comes from where a proxy before the device saw it, unless the proxy relays that.
           const sources = contacts.flatMap(({ host, path }) => [host, ...receivedFrom(path)]);
           return { ...terms, rtpSources: () => sources.filter((address) => isIP(address) !== 0) };
         },
