@@ -1,12 +1,16 @@
-/** baresip behind a real router that masquerades: its registration, its calls both ways, and a router that restarts. */
+/**
+ * baresip behind a real router that masquerades: its registration, its calls both ways, and a router that restarts. It
+ * takes two minutes, so it is done with LONG_TESTS=1.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Baresip, baresipInstalled } from '../support/baresip.ts';
 import { Nat, natInstalled } from '../support/nat.ts';
 import { PhoneCalls } from './phone-calls.ts';
 
 const PASSWORD = 'open-sesame';
+const isLong = process.env.LONG_TESTS === '1';
 
-describe.skipIf(!baresipInstalled || !natInstalled)('a telephone behind NAT', () => {
+describe.skipIf(!isLong || !baresipInstalled || !natInstalled)('a telephone behind NAT', () => {
   let nat: Nat;
   let calls: PhoneCalls;
   /** The address at which the telephone finds the platform. */
