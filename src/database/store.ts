@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { newUuid } from '../id.ts';
-import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
+import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC, RETENTION_FIRST_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './app/apps.ts';
 import { type CredentialStore, credentialStore } from './app/credentials.ts';
@@ -62,7 +62,7 @@ export interface Store {
   /** Tells whether the database answers, and takes writes. Never rejects. */
   ready(): Promise<boolean>;
   load(): JournalLoad;
-  /** Deletes what is past its retention; also done by itself every hour. */
+  /** Deletes what is past its retention; also done by itself soon after a start and every hour. */
   forget(): Promise<Forgotten>;
   /** Seals under MASTER_KEY what is sealed under the key `before`. Only where no other process uses the database. */
   reseal(before: Uint8Array): Promise<Resealed>;
@@ -137,7 +137,7 @@ export async function storeOn(
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
   const mayRemove = timeWitness(database, clock, log);
-  const stopSweeping = sweepHourly(sweep, { leases, mayRemove, clock, log });
+  const stopSweeping = keepSweeping(sweep, { leases, mayRemove, clock, log });
 
   return {
     journal,
@@ -203,8 +203,11 @@ async function eventSignal(
   };
 }
 
-/** Sweeps every `RETENTION_EVERY_SEC`, on the one node of a cluster that has the lease. Returns what stops it. */
-function sweepHourly(
+/**
+ * Sweeps `RETENTION_FIRST_SEC` after a start and every `RETENTION_EVERY_SEC` from then on, on the one node of a cluster
+ * that has the lease. Returns what stops it.
+ */
+function keepSweeping(
   sweep: () => Promise<Forgotten>,
   {
     leases,
@@ -218,13 +221,13 @@ function sweepHourly(
     if (isMine && (await mayRemove())) await sweep();
   };
   let cancel = () => {};
-  const schedule = (): void => {
-    cancel = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => {
-      schedule();
+  const schedule = (afterSec: number): void => {
+    cancel = clock.at(clock.now() + afterSec * 1000, () => {
+      schedule(RETENTION_EVERY_SEC);
       sweepInTurn().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
     });
   };
-  schedule();
+  schedule(RETENTION_FIRST_SEC);
   return () => cancel();
 }
 

@@ -75,7 +75,9 @@ export const TRUNKS_MAX = 1_000;
 /** Contract §9: a replaced webhook secret signs along for this long, and so many of them at once. */
 export const WEBHOOK_SECRETS_REPLACED_MAX = 3;
 export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
+/** How often what is past its time is looked for, and how soon after a start: some processes live for minutes only. */
 export const RETENTION_EVERY_SEC = 3600;
+export const RETENTION_FIRST_SEC = 300;
 
 /** How often an outage of the database that lasts is said, and how long no question may have failed when it is over. */
 export const OUTAGE_SAID_EVERY_MS = 60_000;

@@ -6,8 +6,9 @@ import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journ
 import type { Store } from '../../src/database/store.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
 import { newAppUuid, newUuid, newWebhookId } from '../../src/id.ts';
-import { RETENTION_BATCH_MAX_ROWS } from '../../src/limits.ts';
+import { RETENTION_BATCH_MAX_ROWS, RETENTION_FIRST_SEC } from '../../src/limits.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
+import { eventually } from '../cluster/harness.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
@@ -259,6 +260,27 @@ describe('retention', () => {
       expect((await sessions.get(live.appUuid, live.sessionUuid))?.state).toBe('new');
     });
   });
+});
+
+test('a process that lives for less than an hour sweeps too', async () => {
+  const gone = ended(sessionRow(), Date.now() - 25 * HOUR_MS);
+  await first.store.journal.commit({ session: gone, events: [] });
+  const early: (() => void)[] = [];
+  const startedAt = clock.now();
+  const store = await openSecondStore(first, {
+    ...clock,
+    at: (time, run) => {
+      if (time - startedAt >= (RETENTION_FIRST_SEC - 1) * 1000 && time - startedAt < HOUR_MS / 2) early.push(run);
+      return clock.at(time, run);
+    },
+  });
+  try {
+    for (const run of early) run();
+    const isGone = async () => (await first.store.sessions.get(gone.appUuid, gone.sessionUuid)) === undefined;
+    await eventually(isGone, 'the ended call to be forgotten');
+  } finally {
+    await store.close();
+  }
 });
 
 test('the oldest events go although many that are not delivered lie before them', async () => {
