@@ -50,7 +50,7 @@ function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
 /** Runs one bench to its end and returns what it said, shortened to its last lines where it failed. */
 async function run(bench: readonly string[]): Promise<string> {
   const [name = '', ...args] = bench;
-  const child = Bun.spawn(['node', join(here, '../bin/bench.mjs'), name, ...args], {
+  const child = Bun.spawn([process.execPath, join(here, `${name}.ts`), ...args], {
     cwd: join(here, '..'),
     stdout: 'pipe',
     stderr: 'pipe',
