@@ -1,5 +1,6 @@
 #include "plane/audio/player.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,16 +19,23 @@ void fade(int16_t* pcm, size_t count, size_t ramp, bool rising) {
 }  // namespace
 
 void Player::play(uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
+  replace(Track(playback, rate_hz, volume_percent));
+  started_ = 0;
+  paused_ = false;
+}
+
+/** Puts a track in the place of the newest one: behind what is heard, or at once where little or nothing of that is
+ * left. */
+void Player::replace(Track track) {
   if (waits()) {
-    next_ = Track(playback, rate_hz, volume_percent);
+    next_ = std::move(track);
   } else {
-    now_ = Track(playback, rate_hz, volume_percent);
+    leave();
+    now_ = std::move(track);
     next_ = Track();
   }
   waited_frames_ = 0;
   starved_ms_ = 0;
-  started_ = 0;
-  paused_ = false;
 }
 
 bool Player::feed(uint32_t playback, const int16_t* pcm, size_t count) {
@@ -66,15 +74,7 @@ bool Player::seek(uint32_t playback, uint32_t& taken) {
   if (playback == 0 || playback != this->playback()) return false;
   const Track& before = newest();
   taken = before.taken();
-  Track after(playback, before.rate_hz(), before.volume());
-  if (waits()) {
-    next_ = std::move(after);
-  } else {
-    now_ = std::move(after);
-    next_ = Track();
-  }
-  waited_frames_ = 0;
-  starved_ms_ = 0;
+  replace(Track(playback, before.rate_hz(), before.volume()));
   return true;
 }
 
@@ -89,19 +89,20 @@ size_t Player::ramp() const {
   return ramp < ramp_max ? ramp : ramp_max;
 }
 
-/** The sound of now goes on for a ramp, falling; its place is not moved. Where it has run dry just now, its last sample
- * falls. */
+/** The sound of now goes on for a ramp, falling; its place is not moved. Where it runs dry before, its last sample goes
+ * on. */
 void Player::leave() {
   if (!now_.active() || paused_) return;
   const int16_t last = std::exchange(last_, int16_t{0});
-  const size_t there = now_.peek(tail_, ramp(), heard_hz_);
-  if (there > 0) {
-    tail_count_ = there;
-    fade(tail_, there, there, false);
-  } else if (last != 0 && !now_.finished()) {
-    tail_count_ = ramp();
-    for (size_t i = 0; i < tail_count_; i++) tail_[i] = last;
-    fade(tail_, tail_count_, tail_count_, false);
+  size_t count = now_.peek(tail_, ramp(), heard_hz_);
+  const int16_t end = count > 0 ? tail_[count - 1] : last;
+  if (end != 0 && !now_.finished()) {
+    std::fill(tail_ + count, tail_ + ramp(), end);
+    count = ramp();
+  }
+  if (count > 0) {
+    fade(tail_, count, count, false);
+    tail_count_ = count;
   }
   rise_ = rise_ || tail_count_ > 0;
 }

@@ -36,6 +36,8 @@ class Player {
   /** The rate in Hz at which its sound needs no conversion. */
   uint32_t rate_hz() const { return now_.active() ? now_.rate_hz() : heard_hz_; }
   bool active() const { return newest().active(); }
+  /** Forgets the ramp at the end of what was heard: nobody is there any more who would hear it. */
+  void forget_ramp() { tail_count_ = 0; }
   /** Whether `frame` may have something to give: a playback, or the ramp at the end of one. */
   bool audible() const { return active() || tail_count_ > 0; }
   bool paused() const { return paused_; }
@@ -68,6 +70,7 @@ class Player {
   const Track& newest() const { return next_.active() ? next_ : now_; }
   bool waits() const { return now_.active() && !paused_ && now_.queued_ms() > 0; }
   bool next_ready(size_t count, uint32_t rate_hz) const;
+  void replace(Track track);
   void change();
   void leave();
   size_t add_tail(int16_t* out, size_t count);

@@ -123,9 +123,10 @@ Batch::Batch() {
 
 int Batch::receive(int fd) {
   int count;
+  // An ICMP error of an earlier send is told once, in place of what waits behind it.
   do count = ::recvmmsg(fd, messages_, size, MSG_DONTWAIT, nullptr);
-  while (count < 0 && errno == EINTR);
-  if (count < 0) return 0;  // nothing there, or an ICMP error of an earlier send, which recvmmsg has now cleared
+  while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
+  if (count < 0) return 0;
   for (int i = 0; i < count; i++) {
     msghdr& header = messages_[i].msg_hdr;
     datagrams_[i].source.length = header.msg_namelen;

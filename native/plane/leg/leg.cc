@@ -44,6 +44,8 @@ void Leg::follow_link(Notices& notices) {
   if (state == LinkState::connected) {
     cipher_ = std::make_unique<LegCipher>();
     cipher_->agree(link_->keys());
+  } else {
+    forget_keys();  // nothing is sent to a far end that has gone or whose consent has run out (RFC 7675 §5.1)
   }
   notices.push_back({NoticeKind::link, id(), static_cast<uint32_t>(state)});
 }
@@ -70,13 +72,19 @@ void Leg::encrypt(const SrtpKeys* keys) {
   if (keys != nullptr) {
     if (!cipher_) cipher_ = std::make_unique<LegCipher>();
     cipher_->agree(*keys);
-  } else if (cipher_) {
-    take_back();
-    given_ = {};
-    forged_before_ += cipher_->forged();
-    replayed_before_ += cipher_->replayed();
-    cipher_.reset();
+  } else {
+    forget_keys();
   }
+}
+
+/** Ends the encryption; what it dropped stays counted. */
+void Leg::forget_keys() {
+  if (!cipher_) return;
+  take_back();
+  given_ = {};
+  forged_before_ += cipher_->forged();
+  replayed_before_ += cipher_->replayed();
+  cipher_.reset();
 }
 
 void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {

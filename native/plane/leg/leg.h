@@ -158,6 +158,7 @@ class Leg final : public Participant, public RtpEndpoint {
   /** Whether what leaves or comes now would be in clear although the leg never is. */
   bool keyless() const { return link_ != nullptr && !cipher_; }
   void encrypt(const SrtpKeys* keys);
+  void forget_keys();
   bool belongs(const RtpPacket& packet);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);

@@ -166,6 +166,7 @@ void Room::hold() {
   const bool alone = seats_.size() == 1 && !closing_ && !player_.active();
   if (!alone) {
     (void)player.pause(player.playback());
+    if (music_->listener == nullptr) player.forget_ramp();  // else the next one who is alone would begin with it
     return;
   }
   music_->listener = seats_[0].get();

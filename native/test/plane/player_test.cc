@@ -218,6 +218,44 @@ TEST("a play that replaces one that has run dry begins without a click") {
   CHECK(steepest(std::vector<int16_t>(out.begin() + 1, out.end())) < smooth);
 }
 
+TEST("a play or seek that comes at the last samples of a live sound ends that over a ramp, and begins over one") {
+  for (const size_t left : {size_t{0}, size_t{1}, size_t{7}}) {
+    for (const bool is_seek : {false, true}) {
+      Player player;
+      const std::vector<int16_t> a(2 * frame + left, 12'000);
+      const std::vector<int16_t> b(4 * frame, -12'000);
+      player.play(1, hz, 100);
+      CHECK(player.feed(1, a.data(), a.size()));
+      std::vector<int16_t> out;
+      run(player, out, 2);
+      uint32_t taken = 0;
+      if (is_seek) CHECK(player.seek(1, taken));
+      else player.play(2, hz, 100);
+      CHECK(player.feed(player.playback(), b.data(), b.size()));
+      run(player, out, 2);
+      CHECK(out[2 * frame - 1] == 12'000 && out[3 * frame] == -12'000);
+      CHECK(steepest(out) < smooth);
+    }
+  }
+}
+
+TEST("a play that replaces a converted sound whose queue is empty, although its end is yet to be heard, is a ramp") {
+  Player player;
+  const std::vector<int16_t> a(48 * 44, 12'000);  // two frames and 4 ms
+  const std::vector<int16_t> b(2 * frame, -12'000);
+  player.play(1, 48'000, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  player.finish(1);
+  std::vector<int16_t> out;
+  run(player, out, 2);
+  CHECK(player.queued_ms() == 0 && !player.ended());
+  player.play(2, hz, 100);
+  CHECK(player.feed(2, b.data(), b.size()));
+  run(player, out, 2);
+  CHECK(out.back() == -12'000);
+  CHECK(steepest(std::vector<int16_t>(out.begin() + frame, out.end())) < smooth);
+}
+
 TEST("a change of volume is a ramp of 5 ms, also where another sound follows at once") {
   for (const bool is_replaced : {false, true}) {
     Player player;

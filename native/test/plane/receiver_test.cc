@@ -195,6 +195,35 @@ TEST("a flooded leg takes its bound a tick, the others theirs at once, and nothi
   }
 }
 
+TEST("what lies behind a refusal of our own packet is heard in the same tick, and at the close of a leg") {
+  for (const bool rings : {true, false}) {
+    Bench bench(rings);
+    auto gone = std::make_unique<UdpSocket>();
+    const FarEnd* const far = bench.open();
+    CHECK(far != nullptr);
+    Negotiated agreed;
+    agreed.rtp = gone->here();
+    agreed.rtcp = nowhere();
+    bench.plane->negotiate(1, agreed, bench.now);
+    const auto again = [&](uint16_t sequence) {
+      std::vector<uint8_t> bytes(rtp_header_bytes + frame_units, 0x55);
+      rtp_write_header(bytes.data(), false, 0, sequence, sequence * 160u, 77);
+      int fd = -1;
+      gone.reset();
+      bench.tick();  // whose packet nobody takes
+      const bool bound = bind_udp(agreed.rtp, fd) == 0 && send_datagram(fd, &far->leg, bytes.data(), bytes.size());
+      ::close(fd);
+      return bound;
+    };
+    Counters counters;
+    CHECK(again(1));
+    bench.tick();
+    CHECK(bench.plane->counters(1, counters) && counters.received == 1);
+    CHECK(again(2));
+    CHECK(bench.plane->close(1, counters, bench.now) && counters.received == 2);
+  }
+}
+
 TEST("datagrams that are too large, empty or of no sense are passed over, and the leg hears on") {
   for (const bool rings : {true, false}) {
     Far far(rings);

@@ -315,6 +315,27 @@ TEST(
   CHECK(bench.plane->open_room(100));
 }
 
+TEST("hold music that its only listener has left begins over a ramp for the next one, with nothing of what was heard") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100) && bench.plane->open_music(100, 200));
+  Singer a{bench.open(), Codec::pcmu, 0};
+  Singer b{bench.open(), Codec::pcmu, 0};
+  const std::vector<int16_t> pcm(8000 * 4, 8000);
+  CHECK(bench.plane->play(200, 1, 8000, 100) && bench.plane->feed(200, 1, pcm.data(), pcm.size()));
+  CHECK(bench.plane->join(1, 100, false, 100, 100));
+  for (int tick = 0; tick < 5; tick++) bench.tick();
+  CHECK(bench.plane->leave(1));
+  for (int tick = 0; tick < 5; tick++) bench.tick();
+  CHECK(bench.plane->join(2, 100, false, 100, 100));
+  for (int tick = 0; tick < 3; tick++) bench.tick();
+  a.hear();
+  b.hear();
+  const auto loud = std::find_if(b.pcm.begin(), b.pcm.end(), [](int16_t sample) { return sample > 7000; });
+  const auto first = std::find_if(b.pcm.begin(), b.pcm.end(), [](int16_t sample) { return sample > 100; });
+  CHECK(a.pcm.size() == b.pcm.size() && loud != b.pcm.end());
+  CHECK(loud - first > 30 && *first < 400);
+}
+
 TEST("joining, muting, a change of volume and leaving ramp: no step beyond the sound's own") {
   Bench bench;
   CHECK(bench.plane->open_room(100));

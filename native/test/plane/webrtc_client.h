@@ -136,13 +136,20 @@ struct DtlsClient {
   }
 
   /** The key that it sends SRTP with (AEAD_AES_128_GCM), and its salt. False before the handshake is over. */
-  bool sending_key(uint8_t* key) const {
-    uint8_t material[56];
+  bool sending_key(uint8_t* key) const { return key_of(0, key); }
+  /** The key that the server sends SRTP with, and its salt. */
+  bool receiving_key(uint8_t* key) const { return key_of(1, key); }
+
+ private:
+  /** The key and salt of the client (0) or the server (1), as RFC 5764 §4.2 lays them out. */
+  bool key_of(size_t side, uint8_t* key) const {
+    constexpr size_t key_bytes = 16, salt_bytes = 12;
+    uint8_t material[2 * (key_bytes + salt_bytes)];
     constexpr char label[] = "EXTRACTOR-dtls_srtp";
     if (::SSL_export_keying_material(ssl, material, sizeof material, label, sizeof label - 1, nullptr, 0, 0) != 1)
       return false;
-    std::memcpy(key, material, 16);
-    std::memcpy(key + 16, material + 32, 12);
+    std::memcpy(key, material + side * key_bytes, key_bytes);
+    std::memcpy(key + key_bytes, material + 2 * key_bytes + side * salt_bytes, salt_bytes);
     return true;
   }
 };
