@@ -1,6 +1,7 @@
 /** `drain`: gives the platform of this machine no new calls, and waits until those it has are over. */
 import { networkInterfaces } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { nodeDrainFields } from './fields.mjs';
 import { Stop } from './stop.mjs';
 
 const LOOK_MS = 500;
@@ -9,8 +10,9 @@ const LOOK_MS = 500;
  * Drains the node that answers, and resolves when it has no calls. Past `deadline` seconds its calls are ended.
  */
 export async function drain(api, { deadline }, signal) {
+  const order = nodeDrainFields({ deadline });
   const { node_id: node } = own(await live(api));
-  await api.json('POST', `/nodes/${node}/drain`, deadline === undefined ? {} : { deadline_sec: Number(deadline) });
+  await api.json('POST', `/nodes/${node}/drain`, order);
   let told;
   while (!signal.aborted) {
     const left = await sessions(api);

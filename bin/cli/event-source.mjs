@@ -5,16 +5,18 @@ const RETRY_MS = 1_000;
 const LINE_MAX_CHARS = 16 * 1024 * 1024;
 
 /**
- * Yields `{id, event, data}` of `path` and comes back with the last id when the connection breaks. `api.open(path,
+ * Yields `{id, event, data}` of `path` and comes back with the last id when the connection breaks. `api.stream(path,
  * headers, signal)` makes a request. Ends when `signal` is aborted.
  */
 export async function* eventSource(api, path, signal, said = (line) => console.error(line)) {
   let last;
+  let isFirst = true;
   let isDown = false;
   while (!signal.aborted) {
     try {
-      const response = await api.open(path, last === undefined ? {} : { 'last-event-id': last }, signal);
+      const response = await api.stream(path, last === undefined ? {} : { 'last-event-id': last }, signal);
       if (isDown) said('connected again');
+      isFirst = false;
       isDown = false;
       for await (const message of messages(response.body)) {
         if (message.id !== undefined) last = message.id;
@@ -24,7 +26,7 @@ export async function* eventSource(api, path, signal, said = (line) => console.e
     } catch (error) {
       if (signal.aborted) return;
       // The first connection has to succeed: a wrong token or URL is no outage.
-      if (error instanceof Stop && last === undefined && !isDown) throw error;
+      if (error instanceof Stop && isFirst) throw error;
       if (!isDown) said(`the connection was lost (${error.cause?.code ?? error.message}); trying again`);
       isDown = true;
     }

@@ -84,7 +84,7 @@ function ofKind(kind, name, value) {
 /** A whole number of up to nine digits, or undefined where the option was not given. */
 export function whole(text, option) {
   if (text === undefined) return undefined;
-  if (!/^[0-9]{1,9}$/.test(text)) throw new Stop(`${option} must be a whole number, not ${text}`);
+  if (!/^[0-9]{1,9}$/.test(text)) throw new Stop(`${option} must be a whole number of at most nine digits, not "${text}"`);
   return Number(text);
 }
 

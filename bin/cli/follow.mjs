@@ -142,9 +142,8 @@ async function listed(api, app, query) {
   do {
     const all = new URLSearchParams({ limit: '100', ...(app === undefined ? {} : { app_uuid: app }), ...query });
     if (after !== '') all.set('after', after);
-    const response = await api.ask('GET', `/sessions?${all}`);
-    const page = await response.json();
-    at ??= Date.parse(response.headers.get('date') ?? '');
+    const { headers, body: page } = await api.ask('GET', `/sessions?${all}`);
+    at ??= Date.parse(headers.get('date') ?? '');
     calls.push(...page.sessions.map((call) => call.session_uuid));
     after = page.after;
   } while (after !== '' && calls.length < CALLS_MAX);

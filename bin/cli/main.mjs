@@ -32,14 +32,13 @@ function runBun(file, words, given) {
 
 /** Asks once and prints the answer. */
 async function show(command, [method, path, body], given) {
-  const response = await operatorApi(given).ask(method, path, body);
-  if (response.headers.get('content-type')?.startsWith('text/plain')) {
-    process.stdout.write(plainLines(await response.text()));
+  const { status, text, body: answer } = await operatorApi(given).ask(method, path, body);
+  if (text !== '' && answer === text) {
+    process.stdout.write(plainLines(text));
     return;
   }
-  const answer = response.status === 204 ? {} : await response.json();
-  if (given.json) console.log(plainJson(answer, 2));
-  else if (response.status === 204) console.log('done');
+  if (given.json) console.log(plainJson(text === '' ? {} : answer, 2));
+  else if (status === 204) console.log('done');
   else if (command.text) console.log(command.text(answer));
   else if (command.rows) console.log(table(command.rows(answer), command.columns));
   else console.log(fieldLines(answer));

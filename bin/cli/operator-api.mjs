@@ -6,14 +6,16 @@ import { Stop } from './stop.mjs';
 const TIMEOUT_MS = 15_000;
 
 /**
- * The operator API at `--url`, with the token of OPERATOR_TOKEN or DATA_DIR. `open` gives the response of a success;
- * anything else throws Stop. `ask` is `open` within TIMEOUT_MS, `json` its body. `base` is the platform's address.
+ * The operator API at `--url`, with the token of OPERATOR_TOKEN or DATA_DIR. `stream` gives the response that
+ * server-sent events come by. `ask` reads an answer within TIMEOUT_MS and gives `{status, headers, text, body}`, and
+ * `json` the `body`: what the JSON says, or the text of a plain text. All throw Stop for anything but a success.
+ * `base` is the platform's address.
  */
 export function operatorApi(given) {
   const base = origin(given);
   const { token, from } = operatorToken(given);
   const authorization = `Bearer ${token}`;
-  const open = async (path, headers, signal, method = 'GET', body = undefined) => {
+  const open = async (types, path, headers, signal, method = 'GET', body = undefined) => {
     let response;
     try {
       response = await fetch(`${base}/operator/v1${path}`, {
@@ -28,11 +30,9 @@ export function operatorApi(given) {
           'is the platform running? Start it (npm start), or say with --url where it is',
       );
     }
-    if (response.ok) return response;
-    const isOurs = response.headers.get('content-type')?.startsWith('application/json');
-    const answer = isOurs ? await response.json() : {};
-    if (answer.code === undefined)
-      throw new Stop(`${base} is not a Sidetone platform (it answered ${response.status})`, response.status);
+    if (response.ok && types.test(response.headers.get('content-type') ?? OF_NO_BODY)) return response;
+    const answer = response.ok ? undefined : parsed(await response.text().catch(() => ''));
+    if (answer?.code === undefined) throw stranger(base, response.status);
     const refusal = `${response.status} ${answer.code}: ${answer.message}`;
     if (response.status !== 401) throw new Stop(refusal, response.status);
     throw new Stop(
@@ -40,14 +40,52 @@ export function operatorApi(given) {
       response.status,
     );
   };
-  const ask = (method, path, body) => open(path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
-  const json = async (method, path, body) => (await ask(method, path, body)).json();
-  return { open, ask, json, base };
+  const ask = async (method, path, body) => {
+    const response = await open(ANSWER, path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
+    const { status, headers } = response;
+    const text = await response.text().catch((error) => {
+      throw new Stop(`the answer of ${base} broke off (${error.cause?.code ?? error.name}); is the platform still running?`);
+    });
+    if (text === '' || headers.get('content-type')?.startsWith('text/plain')) return { status, headers, text, body: text };
+    const answer = parsed(text);
+    if (answer === undefined) throw stranger(base, status);
+    return { status, headers, text, body: answer };
+  };
+  const json = async (method, path, body) => (await ask(method, path, body)).body;
+  const stream = (path, headers, signal) => open(STREAM, path, headers, signal);
+  return { stream, ask, json, base };
+}
+
+/** The media types of answers, and that of a stream of events. */
+const ANSWER = /^(application\/json|text\/plain)\b/i;
+const STREAM = /^text\/event-stream\b/i;
+/** The media type that stands for an answer without one: 204 has none. */
+const OF_NO_BODY = 'text/plain';
+
+const stranger = (base, status) => new Stop(`${base} is not a Sidetone platform (it answered ${status})`, status);
+
+/** The object that a JSON text has, or undefined: what a proxy answers is not always what it says. */
+function parsed(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The token, and the name of the place that it is from. */
 function operatorToken(given) {
-  if (process.env.OPERATOR_TOKEN) return { token: process.env.OPERATOR_TOKEN, from: 'OPERATOR_TOKEN' };
+  const { token, from } = keptToken(given);
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new Stop(
+      `the operator token in ${from} is ${token === '' ? 'empty' : 'no token: one has printable ASCII characters, and no spaces'}`,
+    );
+  return { token, from };
+}
+
+function keptToken(given) {
+  if (process.env.OPERATOR_TOKEN) return { token: process.env.OPERATOR_TOKEN.trim(), from: 'OPERATOR_TOKEN' };
   const file = join(given['data-dir'] ?? (process.env.DATA_DIR || './data'), 'operator.token');
   try {
     return { token: readFileSync(file, 'utf8').trim(), from: file };

@@ -114,7 +114,7 @@ describe('bin/sidetone', () => {
       [['trunks'], {}, /incomplete command: trunks; there is trunks list, trunks show, trunks set, trunks remove/],
       [['apps', 'update', 'app_x'], {}, /apps update needs something to change/],
       [['apps', 'list', '--deadline', '3'], {}, /apps list takes no --deadline: sidetone apps list/],
-      [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number, not x/],
+      [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number .*, not "x"/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'follow_redirects=1'], {}, /must be true or false, not 1/],
       [['apps', 'list', '--url', 'nonsense'], {}, /--url needs an http or https URL/],
       [['apps', 'show', 'app_x'], {}, /404 not_found: Application not found/],
@@ -146,6 +146,11 @@ describe('bin/sidetone', () => {
         { SIDETONE_URL: 'http://127.0.0.1:1' },
         /no answer from .*\(bad port\); is the platform running\? Start it/,
       ],
+      [['apps', 'list'], { OPERATOR_TOKEN: ' ' }, /the operator token in OPERATOR_TOKEN is empty/],
+      [['apps', 'list'], { OPERATOR_TOKEN: 'one\ntwo' }, /the operator token in OPERATOR_TOKEN is no token: one has printable/],
+      // An empty variable in a script must not mean "end all calls now".
+      [['drain', '--deadline='], {}, /--deadline must be a whole number .*, not ""/],
+      [['drain', '--deadline', 'soon'], {}, /--deadline must be a whole number .*, not "soon"/],
       [['apps', 'list'], { SIDETONE_URL: `http://127.0.0.1:${other.port}` }, /is not a Sidetone platform \(it answered 404\)/],
     ];
     for (const [args, env, message] of wrong) {
@@ -154,6 +159,44 @@ describe('bin/sidetone', () => {
       expect(err).toMatch(message);
       expect(err.trim().split('\n').length).toBe(1);
     }
+  }, 120_000);
+
+  test('says that what answers is no platform, whatever it answers, and that an answer broke off', async () => {
+    const answers = new Map<string, () => Response>([
+      ['page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
+      ['broken', () => new Response('<html>', { headers: { 'content-type': 'application/json' } })],
+      ['failed', () => new Response('<html>', { status: 502, headers: { 'content-type': 'application/json' } })],
+    ]);
+    using other = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => answers.get(new URL(request.url).pathname.split('/')[1] ?? '')?.() ?? new Response('', { status: 404 }),
+    });
+    for (const [answer, status] of [
+      ['page', 200],
+      ['broken', 200],
+      ['failed', 502],
+    ] as const)
+      for (const command of [['apps', 'list'], ['tail'], ['drain'], ['listen']]) {
+        const { out, err, code } = await sidetone(command, { SIDETONE_URL: `http://127.0.0.1:${other.port}/${answer}` });
+        expect({ answer, command, out, err, code }).toEqual({
+          answer,
+          command,
+          out: '',
+          err: `sidetone: http://127.0.0.1:${other.port}/${answer} is not a Sidetone platform (it answered ${status})\n`,
+          code: 1,
+        });
+      }
+    using cut = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"ap'),
+      },
+    });
+    const { out, err, code } = await sidetone(['apps', 'list'], { SIDETONE_URL: `http://127.0.0.1:${cut.port}` });
+    expect([out, code]).toEqual(['', 1]);
+    expect(err).toMatch(/^sidetone: the answer of http.* broke off \(.*\); is the platform still running\?\n$/);
   }, 120_000);
 
   test('helps with the commands that begin with what was given', async () => {

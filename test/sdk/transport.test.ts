@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { Sidetone } from '../../sdk/typescript/src/index.ts';
+import { Sidetone, verifyWebhook } from '../../sdk/typescript/src/index.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0;
@@ -161,11 +161,12 @@ test('the SDK of TypeScript keeps the path before the platform, and names at onc
   expect(() => new Sidetone({ ...given, baseUrl: '127.0.0.1:8080' })).toThrow('baseUrl must be an http or https URL');
   expect(() => new Sidetone({ ...given, appUuid: '' })).toThrow('appUuid is missing');
   expect(() => new Sidetone({ ...given, apiKey: '' })).toThrow('apiKey is missing');
+  expect(() => new Sidetone({ ...given, apiKey: 'key\n' })).toThrow('apiKey has a space, an end of a line');
 });
 
 const MISSING = `
 from sidetone import Sidetone
-for more in ({"base_url": "127.0.0.1:8080"}, {"app_uuid": None}, {"api_key": ""}):
+for more in ({"base_url": "127.0.0.1:8080"}, {"app_uuid": None}, {"api_key": ""}, {"api_key": "key\\n"}):
     try:
         Sidetone(**{"base_url": "http://127.0.0.1:1", "app_uuid": "app_1", "api_key": "key", **more})
     except ValueError as error:
@@ -175,8 +176,107 @@ for more in ({"base_url": "127.0.0.1:8080"}, {"app_uuid": None}, {"api_key": ""}
 test.skipIf(!hasPython)('the SDK of Python names at once what is missing or no address', () => {
   const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
   const { stdout, stderr } = spawnSync('python3', ['-c', MISSING], { env, encoding: 'utf8' });
-  const told = ["base_url must be an http or https URL, not '127.0.0.1:8080'", 'app_uuid is missing', 'api_key is missing'];
+  const told = [
+    "base_url must be an http or https URL, not '127.0.0.1:8080'",
+    'app_uuid is missing',
+    'api_key is missing',
+    'api_key has a space, an end of a line or a character beyond ASCII',
+  ];
   expect([stderr, stdout.trim().split('\n')]).toEqual(['', told]);
+});
+
+/** What proxies say in Retry-After, and the seconds that it means; null where it means none. */
+const RETRY_AFTER = [
+  ['7', 7],
+  ['Thu, 01 Jan 2026 00:00:00 GMT', 0],
+  ['-5', null],
+  ['', null],
+  ['soon', null],
+] as const;
+
+test('the SDK of TypeScript takes a Retry-After in seconds or as a date, and nothing else', async () => {
+  for (const [text, seconds] of RETRY_AFTER) {
+    const busy = async () => Response.json({ code: 'unavailable' }, { status: 503, headers: { 'retry-after': text } });
+    const sidetone = new Sidetone({
+      baseUrl: 'http://127.0.0.1:1',
+      appUuid: 'app_1',
+      apiKey: 'key',
+      maxRetries: 0,
+      fetch: Object.assign(busy, { preconnect: fetch.preconnect }),
+    });
+    const error = await sidetone.rooms.list().then(
+      () => undefined,
+      (rejection: unknown) => rejection,
+    );
+    expect([text, error]).toMatchObject([text, { status: 503, retryAfter: seconds ?? undefined }]);
+  }
+});
+
+const AFTER = `
+from sidetone._transport import _seconds
+import json, sys
+print(json.dumps([_seconds(text) for text in json.loads(sys.argv[1])]))
+`;
+
+test.skipIf(!hasPython)('the SDK of Python takes a Retry-After in seconds or as a date, and nothing else', () => {
+  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const texts = JSON.stringify(RETRY_AFTER.map(([text]) => text));
+  const { stdout, stderr } = spawnSync('python3', ['-c', AFTER, texts], { env, encoding: 'utf8' });
+  expect([stderr, JSON.parse(stdout)]).toEqual(['', RETRY_AFTER.map(([, seconds]) => seconds)]);
+});
+
+/** The headers of a webhook that is signed now. */
+function signed(body: Uint8Array, key: Uint8Array) {
+  const seconds = String(Math.floor(Date.now() / 1000));
+  const signature = new Bun.CryptoHasher('sha256', key).update(`evt_1.${seconds}.`).update(body).digest('base64');
+  return { 'webhook-id': 'evt_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` };
+}
+
+test('the verifier of TypeScript holds the signature against the bytes that came', async () => {
+  const key = new Uint8Array(32).fill(7);
+  const secret = `whsec_${Buffer.from(key).toString('base64')}`;
+  const text = '{"event":"session.created","client_state":"שלום 🙂"}';
+  const bytes = new TextEncoder().encode(text);
+  const headers = signed(bytes, key);
+  for (const raw of [text, bytes]) expect(await verifyWebhook(raw, headers, secret)).toMatchObject({ client_state: 'שלום 🙂' });
+  // A decoder drops a byte order mark, and gives the same text for all octets that are no UTF-8.
+  const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes]);
+  const replaced = new TextEncoder().encode('{"a":"\ufffd"}');
+  const octet = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+  for (const [raw, head] of [
+    [marked, headers],
+    [octet, signed(replaced, key)],
+  ] as const)
+    expect(await verifyWebhook(raw, head, secret).catch(String)).toStartWith('WebhookVerificationError: webhook-signature');
+});
+
+test('the verifier of TypeScript says that a secret is missing, and that a body was parsed', async () => {
+  const headers = signed(new Uint8Array(), new Uint8Array(32));
+  // What comes from plain JavaScript has no types: a variable that is not set, a body that a framework has parsed.
+  const loosely = (raw: unknown, secrets: unknown): Promise<string> =>
+    Promise.resolve(Reflect.apply(verifyWebhook, undefined, [raw, headers, secrets])).catch(String);
+  for (const secrets of [undefined, [undefined], null])
+    expect(await loosely('{}', secrets)).toBe('TypeError: a secret is whsec_ and base64, as the platform gave it');
+  expect(await loosely('{}', [])).toBe('TypeError: no secret is given');
+  expect(await loosely({ event: 'x' }, 'whsec_AAAA')).toStartWith('TypeError: raw must be the body as it came');
+});
+
+const NO_SECRET = `
+import time
+from sidetone import verify_webhook
+headers = {"webhook-id": "evt_1", "webhook-timestamp": str(int(time.time())), "webhook-signature": "v1,AAAA"}
+for secrets in (None, [None], []):
+    try:
+        verify_webhook(b"{}", headers, secrets)
+    except ValueError as error:
+        print(error)
+`;
+
+test.skipIf(!hasPython)('the verifier of Python says that a secret is missing', () => {
+  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const { stdout, stderr } = spawnSync('python3', ['-c', NO_SECRET], { env, encoding: 'utf8' });
+  const none = 'a secret is whsec_ and base64, as the platform gave it';
+  expect([stderr, stdout.trim().split('\n')]).toEqual(['', [none, none, 'no secret is given']]);
 });
 
 /** Answers lists of recordings in pages of two, out of five. */

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import time
 import uuid
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from urllib.error import HTTPError, URLError
@@ -33,7 +36,7 @@ class SidetoneError(Exception):
 class _NoRedirects(HTTPRedirectHandler):
     """Follows nothing: a POST would become a GET, which answers something else, and the key would go to another host."""
 
-    def redirect_request(self, *arguments: Any) -> None:
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
 
 
@@ -50,6 +53,9 @@ class Transport:
         for name, value in (("app_uuid", app_uuid), ("api_key", api_key)):
             if not isinstance(value, str) or value == "":
                 raise ValueError(f"{name} is missing")
+            # The end of a line, as a file with a key has, is what no header may carry.
+            if re.fullmatch(r"[\x21-\x7e]+", value) is None:
+                raise ValueError(f"{name} has a space, an end of a line or a character beyond ASCII")
         self._base_url = base_url.rstrip("/")
         self._authorization = f"Bearer {app_uuid}:{api_key}"
         self._timeout = timeout
@@ -142,5 +148,16 @@ def _problem(error: HTTPError) -> SidetoneError:
     location = error.headers.get("Location")
     if 300 <= error.code < 400 and location:
         body = {"message": f"redirected to {location}: set base_url to where the platform is"}
-    after = error.headers.get("Retry-After")
-    return SidetoneError(error.code, body if isinstance(body, dict) else {}, float(after) if after and after.isdigit() else None)
+    return SidetoneError(error.code, body if isinstance(body, dict) else {}, _seconds(error.headers.get("Retry-After")))
+
+
+def _seconds(text: Optional[str]) -> Optional[float]:
+    """``Retry-After`` in seconds: a number of them, or a date, as a proxy may say it (RFC 9110 §10.2.3)."""
+    if text is None:
+        return None
+    if re.fullmatch("[0-9]{1,9}", text) is not None:
+        return float(text)
+    try:
+        return float(max(0, math.ceil(parsedate_to_datetime(text).timestamp() - time.time())))
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

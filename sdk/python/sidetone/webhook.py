@@ -46,7 +46,11 @@ def verify_webhook(raw: Union[bytes, str], headers: Mapping[str, str], secrets: 
     body = raw.encode() if isinstance(raw, str) else raw
     signed = f"{identifier}.{timestamp}.".encode() + body
     given = [each[3:].encode("latin-1", "replace") for each in signatures.split(" ") if each.startswith("v1,")]
-    for secret in [secrets] if isinstance(secrets, str) else secrets:
+    # An environment variable that is not set is None, whatever the types say.
+    known = list(secrets) if isinstance(secrets, (list, tuple, set, frozenset)) else [secrets]
+    if not known:
+        raise ValueError("no secret is given")
+    for secret in known:
         expected = base64.b64encode(hmac.new(_key_of(secret), signed, hashlib.sha256).digest())
         if any(hmac.compare_digest(each, expected) for each in given):
             fields = json.loads(body)
@@ -58,8 +62,10 @@ def verify_webhook(raw: Union[bytes, str], headers: Mapping[str, str], secrets: 
     raise WebhookVerificationError("webhook-signature: is not one of this application")
 
 
-def _key_of(secret: str) -> bytes:
+def _key_of(secret: Any) -> bytes:
     """The key in a secret. Raises ValueError where there is none: an empty one would let anybody sign."""
+    if not isinstance(secret, str):
+        secret = ""
     try:
         key = base64.b64decode(secret[len("whsec_"):] if secret.startswith("whsec_") else secret, validate=True)
     except (binascii.Error, ValueError):

@@ -108,8 +108,11 @@ export class Transport {
     const { baseUrl, appUuid, apiKey } = options;
     if (!/^https?:\/\//i.test(baseUrl) || !URL.canParse(baseUrl))
       throw new TypeError(`baseUrl must be an http or https URL, not ${JSON.stringify(baseUrl)}`);
-    for (const [name, value] of Object.entries({ appUuid, apiKey }))
+    for (const [name, value] of Object.entries({ appUuid, apiKey })) {
       if (typeof value !== 'string' || value === '') throw new TypeError(`${name} is missing`);
+      // The end of a line, as a file with a key has, is what no header may carry.
+      if (!/^[\x21-\x7e]+$/.test(value)) throw new TypeError(`${name} has a space, an end of a line or a character beyond ASCII`);
+    }
     this.#options = options;
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
   }
@@ -169,12 +172,19 @@ export class Transport {
       const message = strangeAnswer(response, isJson || text === '');
       if (message !== undefined) return { error: new SidetoneError(response.status, { message }, undefined) };
       if (response.ok) return { value: answer };
-      const after = Number(response.headers.get('retry-after') ?? Number.NaN);
-      return { error: new SidetoneError(response.status, answer ?? {}, Number.isNaN(after) ? undefined : after) };
+      return { error: new SidetoneError(response.status, answer ?? {}, secondsOf(response.headers.get('retry-after'))) };
     } catch (error) {
       return { error };
     }
   }
+}
+
+/** `Retry-After` in seconds: a number of them, or a date, as a proxy may say it (RFC 9110 §10.2.3). */
+function secondsOf(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }
 
 /** What is wrong with an answer that is none of a platform's, or undefined. Browsers hide where a redirect leads to. */
