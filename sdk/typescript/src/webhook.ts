@@ -16,7 +16,7 @@ const TOLERANCE_SEC = 5 * 60;
  * for a secret that is none and a body that was parsed already.
  */
 export async function verifyWebhook(
-  raw: string | Uint8Array,
+  raw: string | Uint8Array | ArrayBuffer,
   headers: HeaderSource,
   secrets: string | readonly string[],
   now: () => number = Date.now,
@@ -27,7 +27,8 @@ export async function verifyWebhook(
   if (!/^[0-9]{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp: is not a number of seconds');
   if (Math.abs(now() / 1000 - Number(timestamp)) > TOLERANCE_SEC)
     throw new WebhookVerificationError('webhook-timestamp: is too far from the time of now');
-  const body = typeof raw === 'string' ? new TextEncoder().encode(raw) : raw;
+  const bytes = raw instanceof ArrayBuffer ? new Uint8Array(raw) : raw;
+  const body = typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes;
   if (!(body instanceof Uint8Array)) throw new TypeError('raw must be the body as it came: text or bytes, and not parsed');
   const known = Array.isArray(secrets) ? secrets : [secrets];
   if (known.length === 0) throw new TypeError('no secret is given');
