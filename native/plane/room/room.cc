@@ -185,7 +185,6 @@ bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
 /** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound
  * is still taken, for whoever else needs it. */
 void Room::bridge_two(const Now& now) {
-  bridged_ = false;
   for (size_t place = 0; place < 2; place++) {
     Seat& to = *seats_[place];
     const Seat& from = *seats_[1 - place];
@@ -205,14 +204,12 @@ void Room::bridge_two(const Now& now) {
       from.rtp->relay_to(to.rtp);
       began_relay_ = true;
     }
-    bridged_ = bridged_ || to.settled >= settled;
   }
 }
 
 /** Called before a member comes or goes. One alone may hold on to the other's leg, in one direction. */
 void Room::unbridge() {
   if (seats_.size() != 2) return;
-  bridged_ = false;
   for (const auto& seat : seats_) {
     seat->settled = 0;
     if (seat->rtp == nullptr) continue;

@@ -164,7 +164,6 @@ class Room {
   FilterBank& filters_;
   bool closing_ = false;
   bool voices_ = false;
-  bool bridged_ = false;  // packets go at least one way as they come
   bool began_relay_ = false;
   Player player_;
   size_t played_at_ = rates;  // index of the rate at which the player sounds; `rates` while it is silent
