@@ -65,7 +65,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if ((what & 7) == 5) leg.skip(what);
   }
-  for (const Notice& notice : notices) digits += notice.kind == NoticeKind::digit;
+  bool down = false;
+  for (const Notice& notice : notices) {
+    digits += notice.kind == NoticeKind::digit;
+    // A press is followed by its digit, or by the word that there is none, before the next one.
+    if (notice.kind == NoticeKind::key_down && down) __builtin_trap();
+    if (notice.kind == NoticeKind::key_up && !down) __builtin_trap();
+    if (notice.kind == NoticeKind::key_down) down = true;
+    if (notice.kind == NoticeKind::key_up || notice.kind == NoticeKind::digit) down = false;
+  }
   if (digits > static_cast<int>(size)) __builtin_trap();
   leg.bye(now);
   (void)leg.counters();

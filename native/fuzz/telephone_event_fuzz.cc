@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                       event.receive(data + at + 4, data[at] % 5, timestamp, (data[at + 3] & 1) != 0, now, digit);
     if (told && std::strchr("0123456789*#ABCD", digit.key) == nullptr) __builtin_trap();
     if (told && digit.key == 0) __builtin_trap();
+    if (event.active() != (event.down() != 0)) __builtin_trap();
   }
   return 0;
 }

@@ -33,6 +33,8 @@ enum class NoticeKind : uint32_t {
   greeting_ended = 21,  // a: whether with a beep
   link = 22,            // a: LinkState of a WebRTC leg
   payload_type = 23,    // a: the payload type that comes in place of the one in use
+  key_down = 24,        // a: character code, c: 1 where it was heard in the audio; then a digit or `key_up`
+  key_up = 25,          // the key that was down is up, or was none, and no digit of it comes
   pipe_silent = 40,     // nothing came from the other node for 300 ms
 };
 

@@ -97,6 +97,8 @@ class Participant {
   int16_t* said();
   /** Passes on what was written to `said()`: to detectors, recorders, the listener and the room. */
   void heard(size_t count, bool heard, const Now& now, Notices& notices);
+  /** The key that is down in the sound now, or 0. */
+  char tone_down() const { return detector_ ? detector_->down() : '\0'; }
   /** Tells a key that was heard in the sound. */
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
   /** Fills what the far end hears: its room and its own playback. False when that is silence; `out` is then untouched.

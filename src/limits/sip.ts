@@ -194,6 +194,11 @@ export const SIP_LEG_CLOSE_MS = 2_000;
 /** A key by INFO that gives no duration, and the longest one believed. */
 export const DTMF_DURATION_DEFAULT_MS = 100;
 export const DTMF_DURATION_MAX_MS = 60_000;
+/**
+ * A key whose release has not come by then is not waited for any longer: the timers of a collection go on. The media
+ * plane itself ends an event 200 ms after its last packet, so this is for a far end that never ceases to send one.
+ */
+export const DTMF_PRESS_MAX_MS = 30_000;
 /** Keys sent as telephone-events (RFC 4733) after which a leg no longer listens for keys in its audio. */
 export const SIP_LEG_EVENT_KEYS = 3;
 

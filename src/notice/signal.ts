@@ -30,6 +30,11 @@ export type MediaNotice =
   | { readonly type: 'media.lost' }
   /** The last key of that operation has been sent. */
   | { readonly type: 'keys.sent'; readonly keysOf: string }
+  /** A key went down. Its `digit`, or `key.up`, follows. */
+  | { readonly type: 'key.down'; readonly digit: string; readonly method: 'rfc4733' | 'inband' }
+  /** The key that was down is up, or is another way's twin, and no `digit` of it follows. */
+  | { readonly type: 'key.up' }
+  /** A key was let go. */
   | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
   /** Answering machine detection knows who answered, so many milliseconds after it began; once. */
   | { readonly type: 'machine.detected'; readonly result: Answerer; readonly afterMs: number }

@@ -65,3 +65,12 @@ test('keys that come one way, other keys, and the same key later are all told', 
   const many = Array.from({ length: 50 }, (_, at) => ['info', '1', at] as const);
   expect(told(many)).toHaveLength(50);
 });
+
+test('a press in the audio is none where its key was told by INFO just before, and is not used up by being looked at', () => {
+  const twins = new TwinKeys();
+  twins.isToldByAudio('1', 0);
+  expect([twins.isPressToldByInfo('1', 600), twins.isPressToldByInfo('1', 700)]).toEqual([true, true]);
+  expect([twins.isPressToldByInfo('2', 600), twins.isPressToldByInfo('1', 701)]).toEqual([false, false]);
+  expect(twins.isToldByInfo('1', 600, 1_200)).toBe(true);
+  expect(twins.isPressToldByInfo('1', 650)).toBe(false);
+});

@@ -33,6 +33,17 @@ class InbandKeys {
     next_event_ = (next_event_ + 1) % waiting_max;
   }
 
+  /** Whether a tone that is heard now may be that of an event that was told. */
+  bool follows_event(char key, int64_t now_us) const {
+    for (const Event& event : events_) {
+      if (event.key == key && now_us - event.us <= after_event_us) return true;
+    }
+    return false;
+  }
+
+  /** Whether a tone that has ended is still to be told. */
+  bool waiting() const { return waiting_ != 0; }
+
   /** Returns true, with `digit`, when a tone has waited long enough. An event in progress may still be that tone's. */
   bool due(int64_t now_us, bool wait, bool event_active, Digit& digit) {
     if (waiting_ == 0 || (wait && (event_active || now_us - tones_[0].us < overlap_us))) return false;

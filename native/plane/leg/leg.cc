@@ -130,12 +130,32 @@ void Leg::attention(bool wanted) {
 /** A key of telephone-event. */
 void Leg::tell(const Digit& digit, const Now& now, Notices& notices) {
   if (!key_rate_.permits(now.us)) return;
+  pressed_ = 0;
   inband_.event(digit.key, now.us);
   notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
 }
 
 void Leg::tone(const ToneDetector::Key& key, const Now& now, Notices&) {
   inband_.tone({key.key, key.duration_ms}, now.us);
+}
+
+/** A key is down. One that was told already, or that goes down while another one is down, is not told again. */
+void Leg::press(char key, bool inband, const Now& now, Notices& notices) {
+  if (pressed_ != 0 || !press_rate_.permits(now.us)) return;
+  pressed_ = key;
+  notices.push_back({NoticeKind::key_down, id(), static_cast<uint32_t>(key), 0, {inband ? 1u : 0u, 0, 0, 0}});
+}
+
+/** Tells a key that is down in the audio, and the end of one of which no digit comes: its source was left, or its rate
+ * was too high. The tone of an event that was told is no key. */
+void Leg::watch_tone(const Now& now, Notices& notices) {
+  const char tone = tone_down();
+  if (tone != 0) {
+    if (!inband_.follows_event(tone, now.us)) press(tone, true, now, notices);
+  } else if (pressed_ != 0 && !event_.active() && !inband_.waiting()) {
+    pressed_ = 0;
+    notices.push_back({NoticeKind::key_up, id()});
+  }
 }
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
@@ -207,6 +227,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     if (event_.receive(packet.payload, packet.payload_bytes, packet.timestamp, packet.marker, now.us, digit)) {
       tell(digit, now, notices);
     }
+    if (event_.active()) press(event_.down(), false, now, notices);
   } else if (audio && (agreed_.holding || (agreed_.send && !agreed_.receive))) {
     return;  // we hold the far end, or it said that it sends nothing: it is neither heard nor recorded
   } else if (audio) {
@@ -249,6 +270,7 @@ void Leg::take(const Now& now, Notices& notices) {
   Digit digit;
   if (event_.active() && event_.expire(now.us, digit)) tell(digit, now, notices);
   if (inband_.due(now.us, agreed_.event_payload_type >= 0, event_.active(), digit)) {
+    pressed_ = 0;
     Participant::tone({digit.key, digit.duration_ms}, now, notices);
   }
   // A browser that is muted may send nothing for long; of a link it is the consent that tells.
@@ -257,10 +279,12 @@ void Leg::take(const Now& now, Notices& notices) {
     timed_out_ = true;
     notices.push_back({pipe_ ? NoticeKind::pipe_silent : NoticeKind::media_timeout, id()});
   }
-  if (!wanted()) return;
-  bool voiced = false;
-  const size_t count = playout_->frame(now.us, said(), voiced);
-  heard(count, voiced, now, notices);
+  if (wanted()) {
+    bool voiced = false;
+    const size_t count = playout_->frame(now.us, said(), voiced);
+    heard(count, voiced, now, notices);
+  }
+  watch_tone(now, notices);
 }
 
 void Leg::give(const Now& now, Notices& notices) {

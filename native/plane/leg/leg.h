@@ -171,6 +171,8 @@ class Leg final : public Participant, public RtpEndpoint {
   void attention(bool wanted) override;
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
+  void press(char key, bool inband, const Now& now, Notices& notices);
+  void watch_tone(const Now& now, Notices& notices);
   bool recordable(const Now& now, bool hears_something) const override;
   void resume_own_frames(int16_t* pcm, const Now& now);
   void send_frame(const Now& now, Notices& notices);
@@ -218,6 +220,7 @@ class Leg final : public Participant, public RtpEndpoint {
   uint32_t event_timestamp_ = 0;  // of the key that is being sent
   bool media_started_ = false;
   bool timed_out_ = false;
+  char pressed_ = 0;  // the key that was told to be down, until its digit or `key_up`
   int64_t heard_us_ = 0;
   int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
   int64_t audio_us_ = 0;   // the last of 20 ms of audio
@@ -241,6 +244,7 @@ class Leg final : public Participant, public RtpEndpoint {
 
   InbandKeys inband_;
   KeyRate key_rate_;
+  KeyRate press_rate_;
   Encoder encoder_;
   std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
   uint32_t forged_before_ = 0;              // dropped by ciphers that the stream no longer has

@@ -18,6 +18,8 @@ bool TelephoneEvent::finished(uint32_t timestamp) const {
   return age > 0 && age < timeline_units();  // a straggler; older than that is a sender that began a new timeline
 }
 
+char TelephoneEvent::down() const { return active_ ? keys[segment_.event] : '\0'; }
+
 void TelephoneEvent::remember(uint32_t timestamp) {
   done_[done_next_] = timestamp;
   done_next_ = (done_next_ + 1) % remembered;

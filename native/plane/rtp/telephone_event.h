@@ -55,6 +55,9 @@ class TelephoneEvent {
     clock_hz_ = hz;
   }
   bool active() const { return active_; }
+  /** The key that is down now, or 0. It is down from the first packet that comes of it, marked or not (§2.3, §2.5.1.1),
+   * to its digit. */
+  char down() const;
 
   static constexpr int64_t end_lost_us = 200'000;
 

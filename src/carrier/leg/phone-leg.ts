@@ -125,8 +125,12 @@ export abstract class PhoneLeg implements Leg {
       }
       if (notice.type === 'digit') {
         this.#tones.heard(notice.method);
-        if (this.#twins.isToldByInfo(notice.digit, notice.durationMs, this.options.driver.now)) return;
+        if (this.#twins.isToldByInfo(notice.digit, notice.durationMs, this.options.driver.now)) {
+          this.signal({ type: 'leg.media', notice: { type: 'key.up' } });
+          return;
+        }
       }
+      if (notice.type === 'key.down' && this.#twins.isPressToldByInfo(notice.digit, this.options.driver.now)) return;
       // A leg that closes is out of its room as part of its end, which says why.
       if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
     });

@@ -32,6 +32,11 @@ export class TwinKeys {
     return taken(this.#byInfo, digit, now, durationMs + SIP_TWIN_KEY_MS) || this.#keep(this.#byAudio, digit, now);
   }
 
+  /** Whether a key that goes down in the audio now was told already, as it came by INFO. */
+  isPressToldByInfo(digit: string, now: number): boolean {
+    return this.#byInfo.some((each) => each.digit === digit && now - each.at <= SIP_TWIN_KEY_MS);
+  }
+
   #keep(keys: Key[], digit: string, at: number): false {
     if (keys.push({ digit, at }) > SIP_TWIN_KEYS_MAX) keys.shift();
     return false;

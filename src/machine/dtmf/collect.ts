@@ -1,11 +1,13 @@
 /**
  * Prompt and collect (contract §3), a part of a Session's state:
  *
- *   prompting ─prompt over, or a key with barge_in→ collecting ─terminator, max_digits, a timeout, DELETE, the end→ one `digits.collected`
+ *   prompting ─prompt over, or a press with barge_in→ collecting ─terminator, max_digits, a timeout, DELETE, the end→ one `digits.collected`
  *
- * Keys are RFC 4733 events, SIP INFO or tones: by the time they are here they are one a press.
+ * Keys are RFC 4733 events, SIP INFO or tones: by the time they are here they are one a press. A press stops the prompt
+ * and holds the timer of the next key; the key counts at its release. SIP INFO tells both at once.
  */
 import type { Event } from '../../event/event.ts';
+import { type DigitTimer, holdTimer, NO_TIMER, resumeTimer, startTimer } from './digit-timer.ts';
 
 /** The terms of the request, with its defaults filled in. */
 export interface CollectTerms {
@@ -20,13 +22,11 @@ export interface CollectTerms {
   readonly bargeIn: boolean;
 }
 
-export interface Collect {
+export interface Collect extends DigitTimer {
   readonly operationUuid: string;
   readonly terms: CollectTerms;
   readonly phase: 'prompting' | 'collecting';
   readonly digits: string;
-  /** When the next key is too late, ms since the epoch; undefined while prompting. */
-  readonly digitDue: number | undefined;
   /** When the whole entry is too late. */
   readonly totalDue: number | undefined;
 }
@@ -47,14 +47,14 @@ export type CollectStep =
 
 /** Begins; with a prompt the clocks start at its end. */
 export function beginCollect(operationUuid: string, terms: CollectTerms, hasPrompt: boolean, now: number): Collect {
-  const idle: Collect = { operationUuid, terms, phase: 'prompting', digits: '', digitDue: undefined, totalDue: undefined };
+  const idle: Collect = { operationUuid, terms, phase: 'prompting', digits: '', ...NO_TIMER, totalDue: undefined };
   return hasPrompt ? idle : listen(idle, now);
 }
 
 const listen = (collect: Collect, now: number): Collect => ({
   ...collect,
   phase: 'collecting',
-  digitDue: now + collect.terms.firstDigitTimeoutMs,
+  ...startTimer(collect, collect.terms.firstDigitTimeoutMs, now),
   totalDue: now + collect.terms.totalTimeoutMs,
 });
 
@@ -68,19 +68,36 @@ export const promptOf = ({ operationUuid }: Pick<Collect, 'operationUuid'>): str
 export const promptOver = (collect: Collect, now: number): Collect =>
   collect.phase === 'prompting' ? listen(collect, now) : collect;
 
+/** Whether a key counts for anything, as a digit or as a terminator. */
+const counts = ({ terminators, validDigits }: CollectTerms, digit: string): boolean =>
+  terminators.includes(digit) || validDigits.includes(digit);
+
+/** A key goes down. It ends a prompt with `barge_in`, and the timer of the next key stands still until its release. */
+export function press(before: Collect, digit: string, now: number): CollectStep {
+  const held = holdForKey(before, digit, now);
+  if (held === before || before.phase !== 'prompting' || !before.terms.bargeIn) return { collect: held };
+  return { collect: promptOver(held, now), stopPrompt: true };
+}
+
+/** A key that counts is down, maybe since before the collection began: the timer stands still. */
+export const holdForKey = (collect: Collect, digit: string, now: number): Collect =>
+  counts(collect.terms, digit) ? { ...collect, ...holdTimer(collect, now) } : collect;
+
+/** The key is up, or is not waited for any longer. */
+export const release = (collect: Collect, now: number): Collect => ({ ...collect, ...resumeTimer(collect, now) });
+
 /** One key. Keys pressed over a prompt without `barge_in`, and keys that are not valid, count for nothing. */
 export function key(before: Collect, digit: string, now: number): CollectStep {
   const { terms } = before;
-  const terminates = terms.terminators.includes(digit);
-  if (!terminates && !terms.validDigits.includes(digit)) return { collect: before };
+  if (!counts(terms, digit)) return { collect: before };
   const prompting = before.phase === 'prompting';
   if (prompting && !terms.bargeIn) return { collect: before };
   const collect = promptOver(before, now);
   const stopPrompt = prompting ? { stopPrompt: true as const } : {};
-  if (terminates) return { done: atTerminator(collect, digit), ...stopPrompt };
+  if (terms.terminators.includes(digit)) return { done: atTerminator(collect, digit), ...stopPrompt };
   const digits = collect.digits + digit;
   if (digits.length >= terms.maxDigits) return { done: { status: 'success', digits, terminator: '' }, ...stopPrompt };
-  return { collect: { ...collect, digits, digitDue: now + terms.interDigitTimeoutMs }, ...stopPrompt };
+  return { collect: { ...collect, digits, ...startTimer(collect, terms.interDigitTimeoutMs, now) }, ...stopPrompt };
 }
 
 function atTerminator({ digits, terms }: Collect, terminator: string): CollectResult {
@@ -90,8 +107,8 @@ function atTerminator({ digits, terms }: Collect, terminator: string): CollectRe
 
 /** When `timeout` has to be called, ms since the epoch. */
 export function collectDue({ digitDue, totalDue }: Collect): number | undefined {
-  if (digitDue === undefined || totalDue === undefined) return undefined;
-  return Math.min(digitDue, totalDue);
+  if (totalDue === undefined) return undefined;
+  return Math.min(digitDue ?? Infinity, totalDue);
 }
 
 /** Time has passed; nothing happens before the deadline. */

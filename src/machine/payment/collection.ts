@@ -1,7 +1,7 @@
 /**
  * Secure collection (contract §6), a part of a Session's state:
  *
- *   prompting ─prompt over, or a key→ collecting ─terminator, timeout, longest length→ judged ─good→ one `collected` event
+ *   prompting ─prompt over, or a press→ collecting ─terminator, timeout, longest length→ judged ─good→ one `collected` event
  *       ↑                                                                               │bad
  *       └───────────────────────── another attempt ────────────────────────────────────┴─the last attempt→ one `failed` event
  *
@@ -9,6 +9,7 @@
  */
 import type { CollectionFailure, Event } from '../../event/event.ts';
 import { PAYMENT_COLLECT_MAX_MS } from '../../limits.ts';
+import { clearTimer, type DigitTimer, holdTimer, NO_TIMER, resumeTimer, startTimer } from '../dtmf/digit-timer.ts';
 import { brandOf, CARD_MAX_DIGITS, type CardBrand, CVV_MAX_DIGITS, cardFault, couldBeWhole, cvvFits } from './card.ts';
 
 export type CollectionKind = 'card' | 'cvv';
@@ -30,15 +31,13 @@ export interface CollectionTerms {
   readonly retryUrls: readonly string[];
 }
 
-export interface Collection {
+export interface Collection extends DigitTimer {
   readonly operationUuid: string;
   readonly terms: CollectionTerms;
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly phase: 'prompting' | 'collecting';
   readonly digits: readonly number[];
-  /** When the next key is too late, ms since the epoch; undefined while prompting. */
-  readonly digitDue: number | undefined;
   /** When all of it is too late: `*` could start over for ever. */
   readonly totalDue: number;
 }
@@ -74,7 +73,7 @@ export function beginCollection(operationUuid: string, terms: CollectionTerms, n
     attempt: 1,
     phase: 'prompting',
     digits: [],
-    digitDue: undefined,
+    ...NO_TIMER,
     totalDue: now + PAYMENT_COLLECT_MAX_MS,
   };
   return terms.hasPrompt ? idle : promptHeard(idle, now);
@@ -84,18 +83,39 @@ export function beginCollection(operationUuid: string, terms: CollectionTerms, n
 export const promptHeard = (collection: Collection, now: number): Collection =>
   collection.phase === 'collecting'
     ? collection
-    : { ...collection, phase: 'collecting', digitDue: now + collection.terms.firstDigitTimeoutMs };
+    : { ...collection, phase: 'collecting', ...startTimer(collection, collection.terms.firstDigitTimeoutMs, now) };
+
+/** A key goes down. It stops a prompt that still plays, and the timer of the next key stands still till its release. */
+export function pressSecurely(before: Collection, now: number): CollectionStep {
+  const collection = promptHeard(holdSecurely(before, now), now);
+  return before.phase === 'prompting' ? { collection, stopPrompt: promptName(before) } : { collection };
+}
+
+/** A key is down, maybe since before the collection began: the timer stands still. */
+export const holdSecurely = (collection: Collection, now: number): Collection => ({
+  ...collection,
+  ...holdTimer(collection, now),
+});
+
+/** The key is up, or is not waited for any longer. */
+export const releaseSecurely = (collection: Collection, now: number): Collection => ({
+  ...collection,
+  ...resumeTimer(collection, now),
+});
 
 /** One key. It stops a prompt that still plays. */
 export function collectKey(before: Collection, key: string, now: number): CollectionStep {
   const { terms } = before;
   const stopPrompt = before.phase === 'prompting' ? { stopPrompt: promptName(before) } : {};
   const collection = promptHeard(before, now);
-  const digitDue = now + terms.interDigitTimeoutMs;
+  const timer = startTimer(collection, terms.interDigitTimeoutMs, now);
   if (terms.terminators.includes(key)) return { ...judged(collection, 'terminator', now), ...stopPrompt };
-  if (key === '*') return { collection: { ...collection, digits: [], digitDue: now + terms.firstDigitTimeoutMs }, ...stopPrompt };
-  if (!/^[0-9]$/.test(key)) return { collection: { ...collection, digitDue }, ...stopPrompt };
-  const entered = { ...collection, digits: [...collection.digits, Number(key)], digitDue };
+  if (key === '*') {
+    const anew = startTimer(collection, terms.firstDigitTimeoutMs, now);
+    return { collection: { ...collection, digits: [], ...anew }, ...stopPrompt };
+  }
+  if (!/^[0-9]$/.test(key)) return { collection: { ...collection, ...timer }, ...stopPrompt };
+  const entered = { ...collection, digits: [...collection.digits, Number(key)], ...timer };
   const longest = terms.kind === 'card' ? CARD_MAX_DIGITS : CVV_MAX_DIGITS;
   return { ...(entered.digits.length >= longest ? judged(entered, 'length', now) : { collection: entered }), ...stopPrompt };
 }
@@ -116,7 +136,7 @@ function judged(collection: Collection, by: 'terminator' | 'timeout' | 'length',
   const fault = faultOf(collection, by);
   if (fault === undefined) return { staged: stagedOf(terms, digits) };
   if (attempt >= terms.maxAttempts) return { failed: fault };
-  const again: Collection = { ...collection, attempt: attempt + 1, phase: 'prompting', digits: [], digitDue: undefined };
+  const again: Collection = { ...collection, attempt: attempt + 1, phase: 'prompting', digits: [], ...clearTimer(collection) };
   return terms.retryUrls.length > 0 ? { collection: again, prompt: promptName(again) } : { collection: promptHeard(again, now) };
 }
 

@@ -1,7 +1,7 @@
 /** Commands of the application. A refusal is a value: the 409 of the interface. */
 
 import { type Problem, problems } from '../../problem.ts';
-import { beginCollect, digitsCollected, promptOf } from '../dtmf/collect.ts';
+import { beginCollect, digitsCollected, holdForKey, promptOf } from '../dtmf/collect.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
 import { isMemberCommand, memberCommand } from './in-room.ts';
 import { watch } from './in-silence.ts';
@@ -164,7 +164,7 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
 function collect(state: SessionState, order: Extract<Command, { type: 'collect' }>, operationUuid: string, now: number): Step {
   const prompted = order.promptUrls.length > 0;
   const begins = beginCollect(operationUuid, order.terms, prompted, now);
-  const begun = { ...state, collect: begins };
+  const begun = { ...state, collect: state.press === undefined ? begins : holdForKey(begins, state.press.digit, now) };
   if (!prompted) return stay(begun);
   return {
     state: { ...begun, playback: undefined },

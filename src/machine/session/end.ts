@@ -74,6 +74,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     collect: undefined,
     membership: undefined,
     collection: undefined,
+    press: undefined,
     transfer: undefined,
     detection: undefined,
     sending: [],

@@ -35,7 +35,7 @@ export const isWatched = (state: SessionState): boolean => state.deadlines.probe
 
 /** Tells whether a signal shows that the far end is there. What we play to it, or record of it, shows nothing. */
 export const isSignOfLife = (signal: LegSignal): boolean =>
-  signal.type !== 'leg.media' || signal.notice.type === 'digit' || signal.notice.type === 'media.started';
+  signal.type !== 'leg.media' || ['digit', 'key.down', 'media.started'].includes(signal.notice.type);
 
 /** Asks the leg for a sign of life. */
 export function probe(state: SessionState, now: number): Step {

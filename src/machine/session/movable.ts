@@ -21,9 +21,12 @@ export function isMovable(state: SessionState): boolean {
   return isUp && isPlain && isIdle && state.membership?.phase !== 'joining';
 }
 
-/** The state on a node whose clock is `aheadMs` ahead of the one that it comes from. */
+/**
+ * The state on a node whose clock is `aheadMs` ahead of the one that it comes from. That node listens anew, and tells a
+ * key that is down again.
+ */
 export function carriedOver(state: SessionState, aheadMs: number): SessionState {
   const deadlines = Object.fromEntries(Object.entries(state.deadlines).map(([name, at]) => [name, at + aheadMs]));
   const answeredAt = state.answeredAt === undefined ? undefined : state.answeredAt + aheadMs;
-  return { ...state, deadlines, answeredAt, quietUntil: state.quietUntil + aheadMs };
+  return { ...state, deadlines, answeredAt, press: undefined, quietUntil: state.quietUntil + aheadMs };
 }

@@ -149,6 +149,8 @@ export interface SessionState {
   readonly untold: readonly Event[];
   /** The volumes in its Room that were admitted, and whose outcome is not told yet. */
   readonly setting: readonly VolumeOrder[];
+  /** The key that is down, and until when its release is waited for, in ms since the epoch. It may be of a card. */
+  readonly press: { readonly digit: string; readonly until: number } | undefined;
   /** A card or CVV is being keyed in. */
   readonly collection: Collection | undefined;
   /** Something was collected: there may be references of this Session in the vault. */
@@ -206,6 +208,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   seat: undefined,
   untold: [],
   setting: [],
+  press: undefined,
   collection: undefined,
   hasCollected: false,
   recordings: [],
@@ -326,6 +329,7 @@ export const isCollectingSecurely = (state: SessionState): boolean => state.coll
 export function nextDeadline(state: SessionState): number | undefined {
   const due = [
     ...Object.values(state.deadlines),
+    state.press?.until,
     state.collect === undefined ? undefined : collectDue(state.collect),
     state.collection === undefined ? undefined : collectionDue(state.collection),
     ...state.recordings.map(({ confirmBy }) => confirmBy),

@@ -5,7 +5,7 @@ import type { Event } from '../../event/event.ts';
 import type { MemberDirection } from '../../event/room-event.ts';
 import { DTMF_SEND_DEFAULT_MS } from '../../limits.ts';
 import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
-import { type Collect, type CollectStep, digitsCollected, key, promptOf, promptOver, timeout } from '../dtmf/collect.ts';
+import { type Collect, digitsCollected, promptOf, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
 import {
@@ -25,7 +25,8 @@ import { isSignOfLife, isWatched, probe, silenced, watch } from './in-silence.ts
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { beginDetection, detectionTimeout, hearDetection } from './operation/detection.ts';
-import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './operation/payment.ts';
+import { collecting, digit, keyDown, keyUp } from './operation/keys.ts';
+import { collecting as collectingSecurely, hearPaymentPrompt } from './operation/payment.ts';
 import { hearRecordingNotice, recordingsDue } from './operation/recording.ts';
 import { cutOff } from './operation/running.ts';
 import { digitsSent, sendDigits } from './operation/sent-digits.ts';
@@ -237,6 +238,8 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
   if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
   if ('recordingUuid' in notice) return hearRecordingNotice(state, notice);
   if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);
+  if (notice.type === 'key.down') return keyDown(state, notice.digit, now);
+  if (notice.type === 'key.up') return stay(keyUp(state, now));
   if (notice.type === 'media.timeout') {
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
     return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
@@ -269,37 +272,6 @@ function hearPrompt(state: SessionState, collect: Collect, notice: MediaNotice, 
   };
 }
 
-function digit(
-  state: SessionState,
-  pressed: string,
-  durationMs: number,
-  method: 'rfc4733' | 'inband' | 'sip_info',
-  now: number,
-): Step {
-  const secured = securedKey(state, pressed, durationMs, now);
-  if (secured !== undefined) return secured;
-  const received = {
-    event: 'dtmf.received',
-    session_uuid: state.sessionUuid,
-    digit: pressed,
-    duration_ms: durationMs,
-    method,
-  } as const;
-  if (state.collect === undefined) return { state, events: [received], effects: [] };
-  const collected = collecting(state, state.collect, key(state.collect, pressed, now));
-  return { ...collected, events: [received, ...collected.events] };
-}
-
-function collecting(state: SessionState, before: Collect, next: CollectStep): Step {
-  const effects: Effect[] = next.stopPrompt ? [{ do: 'stop_playback', operationUuid: promptOf(before) }] : [];
-  if ('collect' in next) return { state: { ...state, collect: next.collect }, events: [], effects };
-  return {
-    state: { ...state, collect: undefined },
-    events: [digitsCollected(state.sessionUuid, before, next.done)],
-    effects,
-  };
-}
-
 function deadline(state: SessionState, now: number): Step {
   const { ring, orphan, duration, teardown, probe: probeAt, transfer, transferred, detection } = state.deadlines;
   const due = (at: number | undefined) => at !== undefined && at <= now;
@@ -318,6 +290,7 @@ function deadline(state: SessionState, now: number): Step {
     return orderEnd(state, why, { do: 'hangup' }, now);
   }
   if (state.recordings.some(({ confirmBy }) => due(confirmBy))) return recordingsDue(state, now);
+  if (due(state.press?.until)) return stay(keyUp(state, now));
   const { collection } = state;
   if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);
   return state.collect === undefined ? stay(state) : collecting(state, state.collect, timeout(state.collect, now));

@@ -239,6 +239,16 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
           method: record.c === 1 ? 'inband' : 'rfc4733',
         });
         break;
+      case NOTICE.keyDown:
+        this.notify({
+          type: 'key.down',
+          digit: String.fromCharCode(record.a),
+          method: record.c === 1 ? 'inband' : 'rfc4733',
+        });
+        break;
+      case NOTICE.keyUp:
+        this.notify({ type: 'key.up' });
+        break;
       case NOTICE.payloadType:
         this.notify({ type: 'payload.changed', payloadType: record.a });
         break;

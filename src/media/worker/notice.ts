@@ -25,6 +25,8 @@ export const NOTICE = {
   greetingEnded: 21,
   link: 22,
   payloadType: 23,
+  keyDown: 24,
+  keyUp: 25,
   pipeSilent: 40,
 } as const;
 
@@ -39,8 +41,8 @@ export interface NoticeRecord {
   readonly kind: number;
   readonly leg: number;
   /**
-   * The playback or the room; for a digit its character code, for a voice 1 while it talks, for an answerer its number,
-   * for a greeting 1 where it ended with a beep.
+   * The playback or the room; for a digit and a key that is down its character code, for a voice 1 while it talks, for
+   * an answerer its number, for a greeting 1 where it ended with a beep.
    */
   readonly a: number;
   /**

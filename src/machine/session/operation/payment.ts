@@ -13,6 +13,7 @@ import {
   collected,
   collectionFailed,
   collectKey,
+  holdSecurely,
   type PaymentRecord,
   promptHeard,
   promptName,
@@ -45,7 +46,8 @@ export function paymentRefusal(state: SessionState, type: Command['type']): Prob
  * reaches them.
  */
 export function collectPayment(state: SessionState, { terms }: CollectPayment, operationUuid: string, now: number): Step {
-  const collection = beginCollection(operationUuid, terms, now);
+  const begins = beginCollection(operationUuid, terms, now);
+  const collection = state.press === undefined ? begins : holdSecurely(begins, now);
   const { playback, sessionUuid } = state;
   const stopped: Event[] = playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
   const silenced: Effect[] =
