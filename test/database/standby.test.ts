@@ -39,7 +39,7 @@ afterAll(async () => {
   await receiver.stop();
 });
 
-/** How long sixty playbacks may take, one after the other in each call: on a busy machine a failover took half a minute. */
+/** How long sixty playbacks may take. On a busy machine a failover took half a minute. */
 const TURN_MS = 45_000;
 
 /** Asks until it is answered, under the same key. */
