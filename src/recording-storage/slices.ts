@@ -24,8 +24,8 @@ export function streamOf(slices: Slices): ReadableStream<Uint8Array> {
             return;
           }
           over = true;
-          controller.close();
-          await slices.close();
+          // Whoever has read it to its end finds nothing held any more.
+          await slices.close().finally(() => controller.close());
         } catch (error) {
           if (!over) controller.error(error);
           over = true;

@@ -1,6 +1,8 @@
 /** Keys that come by INFO and in the audio. */
 import { expect, test } from 'bun:test';
 import { TwinKeys } from '../../src/carrier/leg/twin-keys.ts';
+import { TestCarrier, trunkTo } from './harness.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
 
 /** Plays a phone that sends keys in the ways given; returns what is told of them. */
 function told(keys: readonly (readonly ['info' | 'audio', digit: string, at: number, durationMs?: number])[]): string[] {
@@ -74,3 +76,38 @@ test('a press in the audio is none where its key was told by INFO just before, a
   expect(twins.isToldByInfo('1', 600, 1_200)).toBe(true);
   expect(twins.isPressToldByInfo('1', 650)).toBe(false);
 });
+
+test('a leg tells no press of a key that came by INFO before, and that a key is up whose digit is told by INFO', async () => {
+  const carrier = await TestCarrier.open([]);
+  const peer = await RawPeer.udp(carrier.port('udp'));
+  carrier.trunks.push(trunkTo(`sip:${peer.place}`, { inboundCidrs: ['127.0.0.1/32'] }));
+  carrier.carrier.trunksChanged();
+  const { signals, leg } = await carrier.dial({ to: '+972501112222', from: '+97237654321' });
+  const invite = await peer.until(/^INVITE /);
+  peer.respond(invite, '200 OK', { body: sdp('m=audio 4000 RTP/AVP 0 101') });
+  await signals.until('leg.answered');
+  const info = async (key: string, cseq: number) => {
+    const dialog = { id: field(invite, 'Call-ID'), from: `${field(invite, 'To')};tag=raw`, to: field(invite, 'From') };
+    peer.send(peer.request('INFO', { ...dialog, cseq, type: 'application/dtmf', body: key }));
+    await peer.until(/^SIP\/2.0 200/);
+  };
+  const down = (digit: string) => carrier.media.notify({ type: 'key.down', digit, method: 'rfc4733' });
+  const up = (digit: string) => carrier.media.notify({ type: 'digit', digit, durationMs: 100, method: 'rfc4733' });
+  await info('1', 1);
+  down('1');
+  up('1');
+  down('2');
+  await info('2', 2);
+  up('2');
+  down('3');
+  up('3');
+  const told = signals.all.slice(1).map((signal) => {
+    const { type, ...key } = signal.type === 'leg.media' ? signal.notice : signal;
+    return 'digit' in key ? `${type} ${key.digit}` : type;
+  });
+  expect(told).toEqual(['leg.digit 1', 'key.up', 'key.down 2', 'leg.digit 2', 'key.up', 'key.down 3', 'digit 3']);
+  leg.hangup();
+  peer.respond(await peer.until(/^BYE /), '200 OK');
+  peer.close();
+  await carrier.close();
+}, 30_000);

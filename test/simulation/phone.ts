@@ -7,7 +7,7 @@
 import type { LegHandOver, LegSignal, LegSnapshot, LegTransfers, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { TrunkRow } from '../../src/database/trunk/trunks.ts';
 import { MOVE_CSEQ_STEP } from '../../src/limits.ts';
-import type { LegEnd } from '../../src/notice/signal.ts';
+import type { LegEnd, MediaNotice } from '../../src/notice/signal.ts';
 import { FarEnd, type FarEndWorld, hungUp } from './far-end.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -84,12 +84,17 @@ export class Line {
     this.isUp = true;
     this.#leg?.answered();
     const { keys, keysAfterMs } = this.will;
-    for (const [at, digit] of [...keys].entries())
-      this.#later(keysAfterMs + at * 300, () => {
-        if (digit !== 'w')
-          this.#leg?.told({ type: 'leg.media', notice: { type: 'digit', digit, durationMs: 100, method: 'rfc4733' } });
-      });
+    for (const [at, digit] of [...keys].entries()) {
+      if (digit === 'w') continue;
+      const upMs = keysAfterMs + at * 300;
+      this.#later(Math.max(0, upMs - 100), () => this.#hears({ type: 'key.down', digit, method: 'rfc4733' }));
+      this.#later(upMs, () => this.#hears({ type: 'digit', digit, durationMs: 100, method: 'rfc4733' }));
+    }
     if (this.#random.chance(0.15)) this.#holdsNowAndThen();
+  }
+
+  #hears(notice: MediaNotice): void {
+    this.#leg?.told({ type: 'leg.media', notice });
   }
 
   #holdsNowAndThen(): void {
