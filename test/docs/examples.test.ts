@@ -1,16 +1,25 @@
 /** What befalls a receiver on its first day must not end the programs of docs/examples. They run without a platform. */
-import { expect, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../support/sipp.ts';
+import { refusedPort } from '../support/refused-port.ts';
 import { ROOT } from './blocks.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs'));
 
-/** An address at which nobody listens, also not a moment later: the system hands none of these ports out. */
-const nobody = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+/** A URL at which connections are refused until the test is over. */
+async function nobody(): Promise<string> {
+  const { port, close } = await refusedPort();
+  closers.push(close);
+  return `http://127.0.0.1:${port}`;
+}
 
 /** Reads a stream until it has this text, and resolves with all of it; with what there was if it ends before. */
 function reader(stream: ReadableStream<Uint8Array>): (text: string) => Promise<string> {

@@ -1,9 +1,10 @@
 /** Requests that are too long for UDP (RFC 3261 §18.1.1), over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { Signals, TestCarrier, trunkTo } from '../carrier/harness.ts';
 import { field } from '../carrier/raw-peer.ts';
+import { refusedPort } from '../support/refused-port.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -14,26 +15,6 @@ interface Heard {
   readonly over: 'UDP' | 'TCP';
   readonly message: string;
   answer(status: string): void;
-}
-
-/**
- * A TCP port at which connections are refused until the test is over. Its side of a connection to elsewhere has it, so
- * no other program can come to listen there.
- */
-async function refusedPort(): Promise<number> {
-  const elsewhere = createServer((socket) => socket.on('error', () => {}));
-  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
-  const address = elsewhere.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  const connection = connect(address.port, '127.0.0.1');
-  connection.on('error', () => {});
-  await new Promise<void>((resolve) => connection.once('connect', () => resolve()));
-  closers.push(() => {
-    connection.destroy();
-    elsewhere.close();
-  });
-  if (connection.localPort === undefined) throw new Error('the connection has no port');
-  return connection.localPort;
 }
 
 /** A carrier on one port, over UDP and, if asked for, TCP. */
@@ -55,11 +36,12 @@ class FarEnd {
   static async open(hasTcp: boolean): Promise<FarEnd> {
     for (;;) {
       const udp = createSocket('udp4');
-      const port = hasTcp ? 0 : await refusedPort();
+      const refused = hasTcp ? undefined : await refusedPort();
+      if (refused !== undefined) closers.push(() => refused.close());
       const isBound = new Promise<boolean>((resolve) => {
         udp.once('listening', () => resolve(true)).once('error', () => resolve(false));
       });
-      udp.bind(port, '127.0.0.1');
+      udp.bind(refused?.port ?? 0, '127.0.0.1');
       if (!(await isBound)) continue;
       closers.push(() => udp.close());
       if (!hasTcp) return new FarEnd(udp, undefined);
