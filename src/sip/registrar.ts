@@ -106,17 +106,17 @@ export function register<Bound extends Binding>(
   // A request may replace all contacts that a user has by as many others.
   if (contacts.length > 2 * DEVICE_CONTACTS_MAX) return { status: 403 };
   const asked: Asked[] = [];
+  const sent = (contact: Asked): Sent => ({ ...contact, callId, source, path });
   for (const value of contacts) {
     const contact = readContact(value, headers.get('expires'));
     if (contact === undefined) return { status: 400 };
-    const sent = { ...contact, callId, source, path };
-    if (live.some((binding) => isOf(sent, binding) && isOvertaken(binding))) return { status: 500 };
+    if (live.some((binding) => isOf(sent(contact), binding) && isOvertaken(binding))) return { status: 500 };
     if (contact.seconds > 0 && contact.seconds < SIP_REGISTER_MIN_SEC) return { status: 423 };
     asked.push(contact);
   }
   const { transport, host, port } = source;
   const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
-  const replaced = live.filter((binding) => asked.some((contact) => isOf({ ...contact, callId, source, path }, binding)));
+  const replaced = live.filter((binding) => asked.some((contact) => isOf(sent(contact), binding)));
   const kept = live.filter((binding) => !replaced.includes(binding));
   const stored: Binding[] = lastOfEach(asked).map(({ seconds, ...contact }) => {
     const most = isReliable(transport) ? SIP_REGISTER_STREAM_MAX_SEC : SIP_REGISTER_MAX_SEC;

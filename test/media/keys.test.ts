@@ -67,7 +67,7 @@ describe('keys over RTP', () => {
     for (let copy = 0; copy < 3; copy++) peer.send(leg, 96, 80_160, ended);
     await notices.until(() => notices.of('digit').length === 4);
     expect(notices.of('digit').map(({ digit }) => digit)).toEqual(['4', '2', '#', '7']);
-    // Of the last one the end alone came.
+    // The end alone came of the last one.
     expect(notices.of('key.down').map(({ digit, method }) => `${digit} ${method}`)).toEqual([
       '4 rfc4733',
       '2 rfc4733',

@@ -8,7 +8,7 @@ export interface DigitTimer {
   readonly digitDue: number | undefined;
   /**
    * A key is down, and so much is left of the timer, in milliseconds; `leftMs` is undefined where it has not begun.
-   * Undefined: no key is down.
+   * It is undefined as a whole while no key is down.
    */
   readonly held: { readonly leftMs: number | undefined } | undefined;
 }
