@@ -123,9 +123,10 @@ Batch::Batch() {
 
 int Batch::receive(int fd) {
   int count;
-  // An ICMP error of an earlier send is told once, in place of what waits behind it.
+  // An ICMP error of an earlier send is told once, in place of what waits behind it. A flood of them ends the turn.
+  auto refusals_left = size;
   do count = ::recvmmsg(fd, messages_, size, MSG_DONTWAIT, nullptr);
-  while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
+  while (count < 0 && (errno == EINTR || (errno == ECONNREFUSED && refusals_left-- > 0)));
   if (count < 0) return 0;
   for (int i = 0; i < count; i++) {
     msghdr& header = messages_[i].msg_hdr;
