@@ -116,7 +116,7 @@ bool Participant::hears(int16_t* out, size_t count, const Now& now, Notices& not
   bool voiced = seat_ != nullptr && seat_->room->hear(*seat_, out);
   if (player_.audible()) {
     voiced = over(player_, out, count, voiced);
-    player_.progress(id_, notices);
+    player_.progress(id_, now, notices);
   }
   if (!recorders_.empty()) tape(voiced ? out : nullptr, count, now, notices);
   Player* music = seat_ != nullptr ? seat_->room->music_for(*seat_) : nullptr;

@@ -76,6 +76,8 @@ export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 export const DECODE_STEP_BYTES = 4 * 1024;
 export const DECODE_STEP_MAX_BYTES = 16 * 1024;
 export const DECODE_PIECE_MS = 1_500;
+/** Sound of many decoders is told together, but not of more steps than end within this time. */
+export const DECODE_TOLD_MS = 20;
 /** The longest step of a decoder. A thread that answers nothing for so long is stuck, and is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** The sound of one pass through a playlist that is repeated from memory, at most. */

@@ -118,7 +118,7 @@ bool Player::next_ready(size_t count, uint32_t rate_hz) const {
          !waits();
 }
 
-void Player::progress(uint32_t id, Notices& notices) {
+void Player::progress(uint32_t id, const Now& now, Notices& notices) {
   if (!active()) return;
   const uint32_t number = playback();
   if (started() && told_ != number) {
@@ -128,7 +128,7 @@ void Player::progress(uint32_t id, Notices& notices) {
   if (ended()) {
     clear();
     notices.push_back({NoticeKind::playback_ended, id, number});
-  } else if (hungry()) {
+  } else if (hungry(now)) {
     notices.push_back({NoticeKind::playback_hungry, id, number, queued_ms(), {fed(), starved_ms(), 0, 0}});
   }
 }

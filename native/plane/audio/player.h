@@ -47,7 +47,7 @@ class Player {
   bool started() const { return active() && started_ == playback(); }
   /** Whether all that was fed has been taken, and nothing more will come. */
   bool ended() const { return newest().ended(); }
-  bool hungry() { return newest().hungry(); }
+  bool hungry(const Now& now) { return newest().hungry(now); }
   uint32_t queued_ms() const { return newest().queued_ms(); }
   /** Samples taken by `feed` since `play` or `seek`. */
   uint32_t fed() const { return newest().fed(); }
@@ -55,7 +55,7 @@ class Player {
   uint32_t starved_ms() const { return starved_ms_; }
 
   /** Tells what the last frame changed; `id` is the leg's or room's. Forgets the playback when it has ended. */
-  void progress(uint32_t id, Notices& notices);
+  void progress(uint32_t id, const Now& now, Notices& notices);
 
   /** Fills one frame at `rate_hz`, padded with silence. False when there is nothing to hear. */
   bool frame(int16_t* out, size_t count, uint32_t rate_hz);

@@ -11,6 +11,7 @@ namespace {
 
 /** A change of volume takes so much of a second: 5 ms. */
 constexpr uint32_t ramp_divisor = 200;
+constexpr int64_t tick_us = 20'000;
 
 }  // namespace
 
@@ -38,8 +39,9 @@ bool Track::feed(const int16_t* pcm, size_t count) {
   return true;
 }
 
-bool Track::hungry() {
+bool Track::hungry(const Now& now) {
   if (!active() || finished_ || asked_ || queued_ms() >= low_water_ms) return false;
+  if (queued_ms() >= urgent_ms && now.us % asking_us >= tick_us) return false;
   asked_ = true;
   return true;
 }

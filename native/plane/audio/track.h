@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plane/audio/converter.h"
+#include "plane/now.h"
 
 namespace sidetone {
 
@@ -29,8 +30,9 @@ class Track {
   bool finished() const { return finished_; }
   /** Whether all that was fed has been taken, and nothing more will come. */
   bool ended() const { return active() && finished_ && all_read(); }
-  /** Whether script should feed now: once each time the queue falls below `low_water_ms`. */
-  bool hungry();
+  /** Whether script should feed now: once each time the queue falls below `low_water_ms`. Tracks that can wait ask in
+   * the same ticks, one in `asking_us`, so that script turns to many of them at once. */
+  bool hungry(const Now& now);
   uint32_t queued_ms() const { return static_cast<uint32_t>((queue_.size() - head_) * 1000 / rate_hz_); }
   uint32_t fed() const { return fed_; }
   /** Samples that have left the queue: how far the sound has been heard. */
@@ -43,6 +45,9 @@ class Track {
 
   static constexpr uint32_t queue_max_ms = 5000;
   static constexpr uint32_t low_water_ms = 1000;
+  /** Below this a track asks in any tick. */
+  static constexpr uint32_t urgent_ms = 500;
+  static constexpr int64_t asking_us = 200'000;
 
  private:
   size_t take(int16_t* out, size_t count);

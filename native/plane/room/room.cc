@@ -139,7 +139,7 @@ void Room::tick(const Now& now, Notices& notices) {
     fetch_audio(i + 1);
     if (!seats_[i]->party->sits_out()) seats_[i]->party->take(now, notices);
   }
-  mix(notices);
+  mix(now, notices);
   if (music_) hold();
   if (seats_.size() == 2) bridge_two(now);
   for (size_t i = 0; i < seats_.size();) {
@@ -152,7 +152,7 @@ void Room::tick(const Now& now, Notices& notices) {
     party.give(now, notices);
     if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
   }
-  if (music_) music_->player.progress(music_->id, notices);
+  if (music_) music_->player.progress(music_->id, now, notices);
 }
 
 void Room::open_music(uint32_t id) {
@@ -268,7 +268,7 @@ void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notice
   seat.last = pcm[count - 1];
 }
 
-void Room::mix(Notices& notices) {
+void Room::mix(const Now& now, Notices& notices) {
   if (!player_.audible()) {
     played_at_ = rates;
   } else {
@@ -281,7 +281,7 @@ void Room::mix(Notices& notices) {
       mix_add(own.sum.data(), pcm, own.sum.size());
       own.spoken = true;
     }
-    player_.progress(id_, notices);
+    player_.progress(id_, now, notices);
   }
   bridge();
   if (!recorders_.empty()) tape(notices);

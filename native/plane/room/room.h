@@ -149,7 +149,7 @@ class Room {
   void unbridge();
   bool alone_with(const Seat& from, const Seat& to, const Now& now) const;
   void begin();
-  void mix(Notices& notices);
+  void mix(const Now& now, Notices& notices);
   Group& group(size_t index);
   void enter(Seat& seat, size_t index);
   void bridge();

@@ -176,13 +176,36 @@ TEST("silence for want of sound is counted but not what is before or after") {
   run(player, out, 5);
   CHECK(player.starved_ms() == 0u);
   CHECK(player.feed(1, a.data(), a.size()));
-  CHECK(player.hungry());
-  CHECK(!player.hungry());
+  CHECK(player.hungry({}));
+  CHECK(!player.hungry({}));
   run(player, out, 10);
   CHECK(player.starved_ms() == 100u);
   CHECK(player.pause(1));
   run(player, out, 5);
   CHECK(player.starved_ms() == 100u);
+}
+
+TEST("players that can wait ask for sound in the same ticks, and one that cannot asks at once") {
+  const auto a = sine(300, hz);
+  std::vector<int> asked;
+  for (const int begun : {1, 3, 7}) {
+    Player player;
+    player.play(1, hz, 100);
+    CHECK(player.feed(1, a.data(), hz));
+    for (int tick = begun;; tick++) {
+      int16_t out[frame];
+      player.frame(out, frame, hz);
+      if (!player.hungry({tick * 20'000, 0})) continue;
+      asked.push_back(tick);
+      break;
+    }
+    CHECK(player.queued_ms() >= 800);
+  }
+  CHECK(asked[0] == 10 && asked[1] == 10 && asked[2] == 10);
+  Player poor;
+  poor.play(1, hz, 100);
+  CHECK(poor.feed(1, a.data(), hz / 2 - 1));
+  CHECK(poor.hungry({60'000, 0}));
 }
 
 TEST("a source that is too slow falls silent and rises again over a ramp, wherever in a frame it runs dry") {

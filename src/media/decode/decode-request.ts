@@ -10,6 +10,9 @@ export type DecodeRequest =
   | { readonly type: 'close'; readonly stream: number }
   | { readonly type: 'quit' };
 
+/** Answers go up together: each message costs the main thread a turn. */
+export type DecodeAnswers = readonly DecodeAnswer[];
+
 export interface DecodeAnswer {
   readonly stream: number;
   readonly pcm: Int16Array<ArrayBuffer>;

@@ -2,11 +2,11 @@
  * The decoding thread: sources of every format to 16-bit mono at the rate of the leg. One request at a time a stream,
  * so what is in memory here is one step's input and output.
  */
-import { DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
+import { DECODE_TOLD_MS, DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
 import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { AacDecoder } from './aac-decoder.ts';
-import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
+import type { DecodeAnswer, DecodeAnswers, DecodeRequest } from './decode-request.ts';
 import { muteConsole } from './library-errors.ts';
 import { MpegDecoder } from './mpeg-decoder.ts';
 import { MpegTsDecoder } from './mpeg-ts-decoder.ts';
@@ -95,6 +95,27 @@ async function decode(request: Exclude<DecodeRequest, { readonly type: 'quit' }>
   }
 }
 
+let answers: DecodeAnswer[] = [];
+let toldAt = 0;
+
+/** Tells what was asked in one turn of the event loop together, and nothing later than `DECODE_TOLD_MS` and a step. */
+function answer(one: DecodeAnswer): void {
+  answers.push(one);
+  if (performance.now() - toldAt >= DECODE_TOLD_MS) tell();
+  else if (answers.length === 1) setImmediate(tell);
+}
+
+function tell(): void {
+  if (answers.length === 0) return;
+  const told: DecodeAnswers = answers;
+  answers = [];
+  toldAt = performance.now();
+  self.postMessage(
+    told,
+    told.flatMap(({ pcm }) => (pcm.length > 0 ? [pcm.buffer] : [])),
+  );
+}
+
 muteConsole();
 
 self.onmessage = async (event: MessageEvent<DecodeRequest>) => {
@@ -109,6 +130,5 @@ self.onmessage = async (event: MessageEvent<DecodeRequest>) => {
     error = thrown instanceof Error ? thrown.message : String(thrown);
   }
   if (request.type === 'close') return;
-  const answer: DecodeAnswer = { stream: request.stream, pcm, samples: samples(), error };
-  self.postMessage(answer, pcm.length > 0 ? [pcm.buffer] : []);
+  answer({ stream: request.stream, pcm, samples: samples(), error });
 };

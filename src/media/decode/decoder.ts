@@ -4,7 +4,7 @@ import { DECODE_STEP_MAX_MS, THREADS_STUCK_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { stuckThreads, Thread } from '../worker/thread.ts';
-import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
+import type { DecodeAnswer, DecodeAnswers, DecodeRequest } from './decode-request.ts';
 
 /** The source cannot be decoded from here on. */
 export class DecodeError extends Error {
@@ -45,7 +45,7 @@ export class DecoderThread {
   readonly #script: URL;
   readonly #stepMaxMs: number;
   readonly #waiting = new Map<number, Waiting>();
-  #thread: Thread<DecodeRequest, DecodeAnswer> | undefined;
+  #thread: Thread<DecodeRequest, DecodeAnswers> | undefined;
   #closing = false;
   #last = 0;
   #watch: ReturnType<typeof setInterval> | undefined;
@@ -85,12 +85,10 @@ export class DecoderThread {
     await this.#thread?.ended();
   }
 
-  #spawn(): Thread<DecodeRequest, DecodeAnswer> {
-    return new Thread<DecodeRequest, DecodeAnswer>(this.#script, {
-      message: ({ stream, pcm, samples, error }) => {
-        const waiting = this.#settle(stream);
-        if (error === undefined) waiting?.resolve({ pcm, samples });
-        else waiting?.reject(new DecodeError(error));
+  #spawn(): Thread<DecodeRequest, DecodeAnswers> {
+    return new Thread<DecodeRequest, DecodeAnswers>(this.#script, {
+      message: (answers) => {
+        for (const answer of answers) this.#answered(answer);
       },
       error: (error) => this.#log.error({ error }, 'decoding thread'),
       gone: () => {
@@ -100,8 +98,14 @@ export class DecoderThread {
     });
   }
 
+  #answered({ stream, pcm, samples, error }: DecodeAnswer): void {
+    const waiting = this.#settle(stream);
+    if (error === undefined) waiting?.resolve({ pcm, samples });
+    else waiting?.reject(new DecodeError(error));
+  }
+
   #ask(
-    thread: Thread<DecodeRequest, DecodeAnswer>,
+    thread: Thread<DecodeRequest, DecodeAnswers>,
     request: Exclude<DecodeRequest, { type: 'quit' | 'close' }>,
   ): Promise<Decoded> {
     if (thread.gone) return Promise.reject(new Error('the decoding thread is gone'));
@@ -112,7 +116,7 @@ export class DecoderThread {
     });
   }
 
-  #watchOver(thread: Thread<DecodeRequest, DecodeAnswer>): void {
+  #watchOver(thread: Thread<DecodeRequest, DecodeAnswers>): void {
     if (this.#watch !== undefined) return;
     this.#looks = 0;
     this.#watch = setInterval(() => {

@@ -24,7 +24,8 @@ export interface PcmSource {
   /** Whether audio that comes late is left out rather than heard late. */
   readonly live: boolean;
   /**
-   * PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `PcmFailed`.
+   * PCM from `from` samples after the beginning, in pieces whose memory is their receiver's. One at a time: `interrupt`
+   * ends the one before. Throws `PcmFailed`.
    */
   pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>>;
   /** Ends the `pcm` under way, which then throws or returns. */

@@ -16,7 +16,7 @@ export interface FeedFailure {
 interface PumpOptions {
   readonly source: PcmSource;
   readonly rateHz: number;
-  /** Hands PCM to the player; never more than was asked for. */
+  /** Hands PCM to the player, and its memory with it; never more than was asked for. */
   readonly feed: (pcm: Int16Array<ArrayBuffer>) => void;
   /** Tells the player that another place follows; it answers with `moved`. */
   readonly move: () => void;
@@ -170,7 +170,7 @@ export class PlaybackPump {
           });
           continue;
         }
-        const piece = pcm.slice(at, at + Math.floor(this.#budget));
+        const piece = at === 0 && pcm.length <= this.#budget ? pcm : pcm.slice(at, at + Math.floor(this.#budget));
         at += piece.length;
         this.#budget -= piece.length;
         this.#fed += piece.length;

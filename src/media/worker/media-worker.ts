@@ -63,6 +63,8 @@ export class MediaWorker {
   readonly #asked = new Map<number, (counters: LegCounters) => void>();
   #up: ((error: Error | undefined) => void) | undefined;
   #commands: WorkerCommand[] = [];
+  /** The memory of sound among them, which goes down without a copy. */
+  #given: ArrayBuffer[] = [];
   #started = false;
   #plane = 0;
   #lastRequest = 0;
@@ -134,6 +136,7 @@ export class MediaWorker {
     if (this.#dead) return;
     if (this.#commands.length === 0) setImmediate(() => this.#send());
     this.#commands.push(command);
+    if (command.type === 'feed') this.#given.push(command.pcm.buffer);
   }
 
   counters(leg: number): Promise<LegCounters> {
@@ -154,9 +157,11 @@ export class MediaWorker {
 
   #send(): void {
     const commands = this.#commands;
+    const given = this.#given;
     this.#commands = [];
+    this.#given = [];
     if (this.#dead) return;
-    this.#thread.post(commands);
+    this.#thread.post(commands, given);
     native.wake(this.#plane);
   }
 
