@@ -287,7 +287,7 @@ class SipCarrier implements Carrier {
     this.#driver.listen(call, (event) => leg.take(event));
     const failed = await leg.follow(timeoutMs);
     if (failed === '') return { leg, listen: (listener) => leg.listen(listener) };
-    leg.handOver.release();
+    leg.leave();
     return { failed, asked: true };
   }
 

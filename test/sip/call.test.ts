@@ -66,6 +66,22 @@ test('a call that goes on here is found by its far end, also once one that was t
   expect(network.wire.at(-1)?.line).toBe('SIP/2.0 200 OK');
 });
 
+test('a call with which another node goes on repeats no 200 of its own any more', () => {
+  const { bob, network, call } = established();
+  bob.react = (each, event) => {
+    if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+  };
+  call.offer(() => bytes('v=0 changed'), network.now);
+  const ok = () => network.wire.filter(({ line, data }) => line === 'SIP/2.0 200 OK' && data.includes('v=0 answer')).length;
+  network.eat = (_, message) => message.startsWith('ACK');
+  network.run(2_000);
+  const repeated = ok();
+  expect(repeated).toBeGreaterThan(1);
+  bob.invited[0]?.abandon();
+  network.run(40_000);
+  expect(ok()).toBe(repeated);
+});
+
 test('a call that goes on here keeps its session timer: the far end is told of it, and this node refreshes the session', () => {
   const { alice, bob, network, call } = established();
   const snapshot = call.snapshot(true);

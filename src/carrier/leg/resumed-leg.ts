@@ -2,7 +2,9 @@
  * The leg of a call that another node had: its dialog goes on here, and a re-INVITE makes the far end send its requests
  * and its audio to this node.
  *
- *   resume ─re-INVITE, own Contact and description─► answered: the call goes on · refused or late: forgotten, without BYE
+ *   resume ─re-INVITE, own Contact and description─► answered: the call goes on
+ *                                                   answered with no audio that can be used: ended by BYE
+ *                                                   refused or late: forgotten, without BYE
  */
 import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
@@ -12,6 +14,8 @@ import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 export class ResumedPhoneLeg extends PhoneLeg {
   readonly #call: Call;
   #followed: ((why: string) => void) | undefined;
+  /** The far end has accepted our re-INVITE: its requests and its audio come here. */
+  #isFollowed = false;
 
   constructor(options: PhoneLegOptions, call: Call) {
     super(options, call.direction);
@@ -45,8 +49,15 @@ export class ResumedPhoneLeg extends PhoneLeg {
 
   protected override onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
     const isTaken = super.onAnswer(body, addresses);
+    this.#isFollowed = true;
     this.#followed?.(isTaken ? '' : 'the far end answered with no audio that can be used');
     return isTaken;
+  }
+
+  /** Lets the call go that could not go on here. A far end that has followed all the same would wait for us in vain. */
+  leave(): void {
+    if (this.#isFollowed) this.hangup();
+    else this.handOver.release();
   }
 
   hangup(): void {

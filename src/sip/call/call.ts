@@ -322,6 +322,7 @@ export class Call implements Timed {
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
   abandon(): void {
     this.#changes.stop();
+    this.#farChanges.abandon();
     this.#close();
   }
 

@@ -115,9 +115,14 @@ export class FarChanges {
 
   /** Ends what is under way: the call is over. A request that waits for its answer is refused with 487 (§15.1.2). */
   stop(): void {
+    this.abandon();
+    this.refuse(487);
+  }
+
+  /** Repeats no 2xx any more: its ACK goes to the node that has the call now. */
+  abandon(): void {
     this.#unacknowledged?.stop();
     this.#unacknowledged = undefined;
-    this.refuse(487);
   }
 
   /** Sends 200, and renews the session timer. */
