@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'sdp-transform';
+import { SDP_MAX_BYTES, SDP_MEDIA_MAX } from '../../src/limits.ts';
 import {
   type BrowserOffer,
   browserAgreement,
@@ -54,6 +55,95 @@ describe('the offer of a browser', () => {
     expect(taken[0]).toMatchObject({ type: 'audio', setup: 'passive', rtcpMux: 'rtcp-mux', iceUfrag: 'ourname1' });
     const [bundle] = answer.groups ?? [];
     expect(String(bundle?.mids)).toBe(offer.sections[offer.audio]?.mid ?? '');
+  });
+
+  test('the answer is this text, octet by octet', () => {
+    const offer = good(plain);
+    const [section] = offer.sections;
+    expect(browserAnswer(offer, own).split('\r\n')).toEqual([
+      'v=0',
+      'o=- 4711 1 IN IP4 192.0.2.1',
+      's=-',
+      't=0 0',
+      'a=ice-lite',
+      `a=group:BUNDLE ${section?.mid}`,
+      'm=audio 3478 UDP/TLS/RTP/SAVPF 9 126',
+      'c=IN IP4 192.0.2.1',
+      `a=mid:${section?.mid}`,
+      'a=ice-ufrag:ourname1',
+      'a=ice-pwd:ourpassword0123456789012',
+      `a=fingerprint:sha-256 ${own.fingerprint}`,
+      'a=setup:passive',
+      'a=rtcp-mux',
+      'a=sendrecv',
+      'a=msid:sidetone audio',
+      'a=rtpmap:9 G722/8000',
+      'a=rtpmap:126 telephone-event/8000',
+      'a=fmtp:126 0-15',
+      'a=ptime:20',
+      'a=ssrc:99 cname:sidetone',
+      'a=candidate:1 1 udp 2130706431 192.0.2.1 3478 typ host',
+      'a=candidate:2 1 udp 2130706175 2001:db8::1 3478 typ host',
+      'a=end-of-candidates',
+      '',
+    ]);
+  });
+
+  test('the address of the answer is of the family that it is of, and none where there is none yet', () => {
+    const lines = (candidates: typeof own.candidates) =>
+      browserAnswer(good(plain), { ...own, candidates })
+        .split('\r\n')
+        .filter((line) => /^[ocm]=/.test(line));
+    expect(lines(own.candidates.slice(1))).toEqual([
+      'o=- 4711 1 IN IP6 2001:db8::1',
+      'm=audio 3478 UDP/TLS/RTP/SAVPF 9 126',
+      'c=IN IP6 2001:db8::1',
+    ]);
+    expect(lines([])).toEqual(['o=- 4711 1 IN IP4 127.0.0.1', 'm=audio 9 UDP/TLS/RTP/SAVPF 9 126', 'c=IN IP4 0.0.0.0']);
+  });
+
+  test('what is agreed on names no address, and nobody is on hold', () => {
+    expect(browserAgreement(good(plain))).toEqual({
+      remoteHost: '0.0.0.0',
+      remotePort: 9,
+      remoteRtcpPort: 9,
+      codec: 'G722',
+      payloadType: 9,
+      telephoneEventPayloadType: 126,
+      telephoneEventClockHz: 8000,
+      ptimeMs: 20,
+      send: true,
+      receive: true,
+      held: false,
+      isHolding: false,
+      srtp: undefined,
+    });
+  });
+
+  test('an offer that is at a limit is read, and one that is past it is refused with the reason', () => {
+    const filled = (size: number) => `${plain}${'a=x-fill:'.padEnd(size - plain.length - 2, 'x')}\r\n`;
+    const refusal = (text: string) => {
+      const offer = read(text);
+      return 'refused' in offer ? [offer.refused, offer.why] : 'read';
+    };
+    const [, section = ''] = /(m=audio[\s\S]*)$/.exec(plain) ?? [];
+    const sections = (count: number) => plain + 'm=video 0 RTP/AVP 96\r\n'.repeat(count - 1);
+    expect(section).not.toBe('');
+    expect(refusal(filled(SDP_MAX_BYTES))).toBe('read');
+    const size = `an SDP offer of 1 to ${SDP_MAX_BYTES} bytes`;
+    expect(refusal(filled(SDP_MAX_BYTES + 1))).toEqual([400, size]);
+    expect(refusal('')).toEqual([400, size]);
+    expect(refusal(sections(SDP_MEDIA_MAX))).toBe('read');
+    expect(refusal(sections(SDP_MEDIA_MAX + 1))).toEqual([400, `an SDP offer of at most ${SDP_MEDIA_MAX} media sections`]);
+    expect(refusal(plain.replace('a=mid:0\r\n', `a=mid:${'m'.repeat(65)}\r\n`))[0]).toBe(400);
+    expect(refusal(plain.replace(/^m=audio .*$/m, 'm=audio 9 UDP/TLS/RTP/SAVPF 18'))).toEqual([
+      488,
+      'one of the codecs G722, PCMU, PCMA',
+    ]);
+    expect(refusal(`${plain.replace('a=msid-semantic', 'a=ice-lite\r\na=msid-semantic')}`)).toEqual([
+      488,
+      'an offer of a full ICE agent, because we are ICE-lite',
+    ]);
   });
 
   test('telephone-event is agreed on at the clock of the codec', () => {

@@ -294,10 +294,10 @@ bool RecordingFile::write(Extent extent) {
     const size_t count = together(taken, put);
     if (!write_all(ring + taken % ring_bytes_, count, header_bytes + taken)) {
       fail(Fault::cannot_write);
-      // What is there stays playable, and ends where its header says.
-      const bool whole =
-          write_header(taken, false) && ::ftruncate(fd_.load(), static_cast<off_t>(header_bytes + taken)) == 0;
-      (void)whole;
+      // What is there stays playable, and ends where its header says. A full disk may refuse a header, but no cut.
+      const bool cut = ::ftruncate(fd_.load(), static_cast<off_t>(header_bytes + taken)) == 0;
+      const bool told = write_header(taken, false);
+      (void)(cut && told);
       complete();
       return false;
     }
