@@ -13,7 +13,11 @@ const STORIES_AT_ONCE = 6;
 /** The load goes on for so long before the outage and after it, in milliseconds. */
 const WHOLE_MS = 4_000;
 const KNOCK_EVERY_MS = 250;
-const FINISH_MS = 20_000;
+/**
+ * Stories under way have so long to come to their end. What was refused throughout an outage, as with a wrong time, is
+ * sent again up to half a minute after it.
+ */
+const FINISH_MS = 60_000;
 const SETTLE_MS = 90_000;
 /** Nobody waits longer for an answer to a command, in milliseconds. */
 const ANSWER_MAX_MS = 30_000;
