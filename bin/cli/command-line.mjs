@@ -100,13 +100,13 @@ function unknown(name, first) {
   return `${name === first ? 'incomplete' : 'unknown'} command: ${name}; there is ${known.join(', ')} (sidetone ${first} --help)`;
 }
 
-/** The help of all commands, or of those that begin with these words. */
+/** The help of all commands, or of those that begin with these words. Throws Stop where none does. */
 function helpOf(words) {
   const named = Object.entries(COMMANDS).filter(
     ([name]) => `${name} `.startsWith(`${words.slice(0, 2).join(' ')} `.trimStart()) || name === words[0],
   );
-  const commands = named.length > 0 ? named : Object.entries(COMMANDS);
-  return `Usage: sidetone <command> [options]\n\n${commands.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;
+  if (named.length === 0) throw new Stop(unknown(words.slice(0, 2).join(' '), words[0]));
+  return `Usage: sidetone <command> [options]\n\n${named.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;
 }
 
 function helpLines({ usage, about }) {

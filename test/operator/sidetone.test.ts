@@ -110,6 +110,8 @@ describe('bin/sidetone', () => {
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [['apps', 'fly'], {}, /unknown command: apps fly/],
       [['apps', 'show'], {}, /takes 1 argument/],
+      [['help', 'aps'], {}, /unknown command: aps \(sidetone --help\)/],
+      [['apps', 'fly', '--help'], {}, /unknown command: apps fly; there is apps list, apps create/],
       [['apps', '--colour'], {}, /^sidetone: Unknown option '--colour' \(sidetone --help\)$/m],
       [['trunks'], {}, /incomplete command: trunks; there is trunks list, trunks show, trunks set, trunks remove/],
       [['apps', 'update', 'app_x'], {}, /apps update needs something to change/],
