@@ -224,7 +224,7 @@ function typescriptMethod({ name, described, verb, path, parameters, query, body
   const doc = `  /** ${described.summary}. */`;
   if (list !== undefined) {
     const item = `${typeOf(answer ?? {})}['${list}'][number]`;
-    const asked = `this.#transport.request<${typeOf(answer ?? {})}>(${sent})`;
+    const asked = `this.#transport.list<${typeOf(answer ?? {})}>('${list}', ${sent})`;
     const load = hasPages(query)
       ? `(after = query.after) => ${asked.replace(' query,', ' query: { ...query, after },')}.then((answer) => ({ items: answer.${list}, after: answer.after }))`
       : `() => ${asked}.then((answer) => ({ items: answer.${list} }))`;
@@ -295,12 +295,12 @@ function pythonMethod({ name, described, verb, path, parameters, query, body, an
   const isPaged = list !== undefined && hasPages(query);
   const items = isPaged ? 'Iterator[Dict[str, Any]]' : 'List[Dict[str, Any]]';
   const result = answer === undefined ? 'None' : list === undefined ? 'Dict[str, Any]' : items;
-  const asked = `self._transport.request(${sent})`;
+  const asked = list === undefined ? `self._transport.request(${sent})` : `self._transport.list("${list}", ${sent})`;
   const returned = isPaged
     ? `        return self._transport.pages("${list}", ${sent})`
     : answer === undefined
       ? `        ${asked}`
-      : `        return ${asked}${list === undefined ? '' : `["${list}"]`}`;
+      : `        return ${asked}`;
   return `    def ${snake(name)}(${args.join(', ')}) -> ${result}:\n        """${described.summary}."""\n${returned}`;
 }
 

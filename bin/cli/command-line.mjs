@@ -32,6 +32,13 @@ function optionsOf(usage) {
 /** The words that follow the command: those in capitals that are no option's. */
 const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').match(/\b[A-Z][A-Z_]*\b/g) ?? [];
 
+/** The field of the API that a word stands for, where that is not the word itself in small letters. */
+const FIELDS = { APP: 'app_uuid', NODE: 'node_id', SESSION: 'session_uuid', TERMINAL: 'terminal_number' };
+
+/** What `--json` prints where the answer has no body: what was done, and to what. */
+const doneOf = (name, takes, words) =>
+  Object.fromEntries([['done', name], ...takes.map((word, at) => [FIELDS[word] ?? word.toLowerCase(), words[at]])]);
+
 /** How a word begins, by its name in the usage. Some commands take the number first and some the application. */
 const BEGINNINGS = { APP: 'app_', NUMBER: '+', WEBHOOK_ID: 'evt_' };
 
@@ -42,8 +49,8 @@ const requiredOf = (usage) =>
 const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage }) => optionsOf(usage)), COMMON);
 
 /**
- * `{text}`, which is to be printed, or `{command, words, given}`: a command, the words after it and the options by
- * name. Throws Stop for what no command takes.
+ * `{text}`, which is to be printed, or `{command, words, given, done}`: a command, the words after it, the options by
+ * name, and what to print for an answer without a body. Throws Stop for what no command takes.
  */
 export function readCommandLine(args) {
   const { values: given, positionals } = parsed(args);
@@ -68,7 +75,7 @@ export function readCommandLine(args) {
     if (!Object.hasOwn(options, option)) throw new Stop(`${name} takes no --${option}: sidetone ${command.usage}`);
   for (const option of requiredOf(command.usage))
     if (given[option] === undefined) throw new Stop(`${name} needs --${option}: sidetone ${command.usage}`);
-  return { command, words, given };
+  return { command, words, given, done: doneOf(name, takes, words) };
 }
 
 /** The release, as `package.json` names it. */
@@ -93,13 +100,13 @@ function unknown(name, first) {
   return `${name === first ? 'incomplete' : 'unknown'} command: ${name}; there is ${known.join(', ')} (sidetone ${first} --help)`;
 }
 
-/** The help of all commands, or of those that begin with these words. */
+/** The help of all commands, or of those that begin with these words. Throws Stop where none does. */
 function helpOf(words) {
   const named = Object.entries(COMMANDS).filter(
     ([name]) => `${name} `.startsWith(`${words.slice(0, 2).join(' ')} `.trimStart()) || name === words[0],
   );
-  const commands = named.length > 0 ? named : Object.entries(COMMANDS);
-  return `Usage: sidetone <command> [options]\n\n${commands.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;
+  if (named.length === 0) throw new Stop(unknown(words.slice(0, 2).join(' '), words[0]));
+  return `Usage: sidetone <command> [options]\n\n${named.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;
 }
 
 function helpLines({ usage, about }) {

@@ -5,7 +5,7 @@
 import { dev } from './dev.mjs';
 import { drain } from './drain.mjs';
 import { appFields, defined, deviceFields, nodeDrainFields, trunkFields } from './fields.mjs';
-import { entryLine, listen, tail } from './follow.mjs';
+import { entryLine, listen, TIMELINE, tail } from './follow.mjs';
 import { Stop } from './stop.mjs';
 import { fieldLines } from './table.mjs';
 
@@ -24,7 +24,8 @@ const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(define
 /**
  * Name → command, in the order of the help. One of these says what it does:
  *
- *   ask(words, given)   [method, path, body] of the operator API. `rows` and `columns` print the answer as a table,
+ *   ask(words, given)   [method, path, body] of the operator API. `answer` is the shape of what it answers (shape.mjs),
+ *                       or gives it; without one there is no body. `rows` and `columns` print the answer as a table,
  *                       `text` as it likes; without them it is printed field by field. `note` is said to a reader
  *                       after it, and `next` gives the cursor of the next page.
  *   run                 a program of the platform, in its own runtime
@@ -40,16 +41,18 @@ export const COMMANDS = {
 
   'apps list': {
     usage: 'apps list',
+    answer: { apps: [{ app_uuid: '' }] },
     ask: () => ['GET', '/apps'],
     rows: (body) => body.apps,
     columns: ['app_uuid', 'name', 'webhook_url', 'created_at'],
   },
   'apps create': {
     usage: 'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N]',
+    answer: { app_uuid: '', api_key: '', webhook_secret: '' },
     ask: ([name], given) => ['POST', '/apps', { ...appFields(given), name }],
     note: 'The key and the secret are shown this once: keep them.',
   },
-  'apps show': { usage: 'apps show APP', ask: ([app]) => ['GET', `/apps/${segment(app)}`] },
+  'apps show': { usage: 'apps show APP', answer: { app_uuid: '' }, ask: ([app]) => ['GET', `/apps/${segment(app)}`] },
   'apps update': {
     usage:
       'apps update APP [--name NAME] [--webhook-url URL] [--block EVENT]... [--unblock-all] [--max-rooms N] [--max-members N]',
@@ -61,6 +64,7 @@ export const COMMANDS = {
   },
   'keys add': {
     usage: 'keys add APP',
+    answer: { key_id: '', api_key: '' },
     ask: ([app]) => ['POST', `/apps/${segment(app)}/api-keys`, {}],
     note: 'The key is shown this once: keep it.',
   },
@@ -70,6 +74,7 @@ export const COMMANDS = {
   },
   'secrets rotate': {
     usage: 'secrets rotate APP',
+    answer: { webhook_secret: '' },
     ask: ([app]) => ['POST', `/apps/${segment(app)}/webhook-secrets`, {}],
     note: 'The secret is shown this once: keep it.',
   },
@@ -96,6 +101,7 @@ export const COMMANDS = {
   },
   'devices list': {
     usage: 'devices list APP',
+    answer: { devices: [{ username: '', contacts: [] }] },
     ask: ([app]) => ['GET', `/apps/${segment(app)}/devices`],
     rows: (body) => body.devices.map((device) => ({ ...device, contacts: device.contacts.length })),
     columns: ['username', 'registered_until', 'address', 'user_agent', 'contacts'],
@@ -115,6 +121,7 @@ export const COMMANDS = {
   },
   'nodes list': {
     usage: 'nodes list',
+    answer: { nodes: [{ node_id: '' }] },
     ask: () => ['GET', '/nodes'],
     rows: (body) => body.nodes.map(({ load, ...node }) => ({ ...node, ...load, http: `${node.http_host}:${node.http_port}` })),
     columns: [
@@ -134,16 +141,22 @@ export const COMMANDS = {
   },
   'nodes drain': {
     usage: 'nodes drain NODE [--deadline SEC] [--mode wait|move]',
+    answer: { node_id: '' },
     ask: ([node], given) => ['POST', `/nodes/${segment(node)}/drain`, nodeDrainFields(given)],
   },
-  'nodes undrain': { usage: 'nodes undrain NODE', ask: ([node]) => ['POST', `/nodes/${segment(node)}/undrain`, {}] },
+  'nodes undrain': {
+    usage: 'nodes undrain NODE',
+    answer: { node_id: '' },
+    ask: ([node]) => ['POST', `/nodes/${segment(node)}/undrain`, {}],
+  },
   'trunks list': {
     usage: 'trunks list',
+    answer: { trunks: [{ name: '', status: {} }] },
     ask: () => ['GET', '/trunks'],
     rows: (body) => body.trunks.map(({ status, ...trunk }) => ({ ...trunk, ...status, answers: status.last_probe?.ok ?? '' })),
     columns: ['name', 'uri', 'registered', 'answers', 'channels_in_use', 'calls_24h', 'failures_24h'],
   },
-  'trunks show': { usage: 'trunks show NAME', ask: ([name]) => ['GET', `/trunks/${segment(name)}`] },
+  'trunks show': { usage: 'trunks show NAME', answer: { uri: '' }, ask: ([name]) => ['GET', `/trunks/${segment(name)}`] },
   'trunks set': {
     usage:
       'trunks set NAME --uri URI [--cidr CIDR]... [--username USER] [--password-file FILE] [--register] [--max-channels N] [--codec CODEC]... [--set FIELD=VALUE]...',
@@ -153,12 +166,14 @@ export const COMMANDS = {
   'trunks remove': { usage: 'trunks remove NAME', ask: ([name]) => ['DELETE', `/trunks/${segment(name)}`] },
   'refusals list': {
     usage: 'refusals list',
+    answer: { refusals: [{ at: '' }] },
     ask: () => ['GET', '/refusals'],
     rows: (body) => body.refusals,
     columns: ['at', 'count', 'source', 'method', 'to', 'status', 'reason', 'remedy'],
   },
   'events list': {
     usage: 'events list [--app APP] [--session SESSION] [--event EVENT] [--status STATUS] [--after POSITION] [--limit N]',
+    answer: { events: [{ webhook_id: '', attempts: [{}] }] },
     ask: (_, { app, session, event, status, after, limit }) =>
       list('/events', { app_uuid: app, session_uuid: session, event, status, after, limit }),
     rows: (body) =>
@@ -169,10 +184,15 @@ export const COMMANDS = {
     columns: ['position', 'created_at', 'event', 'session_uuid', 'status', 'attempts', 'last', 'webhook_id'],
     next: (body) => body.next,
   },
-  'events replay': { usage: 'events replay WEBHOOK_ID', ask: ([id]) => ['POST', `/events/${segment(id)}/replay`, {}] },
+  'events replay': {
+    usage: 'events replay WEBHOOK_ID',
+    answer: { webhook_id: '' },
+    ask: ([id]) => ['POST', `/events/${segment(id)}/replay`, {}],
+  },
 
   'calls list': {
     usage: 'calls [list] [--app APP] [--state live|ended|STATE] [--number NUMBER] [--after CURSOR] [--limit N]',
+    answer: { sessions: [{ session_uuid: '' }] },
     ask: (_, { app, state, number, after, limit }) => list('/sessions', { app_uuid: app, state, number, after, limit }),
     rows: (body) => body.sessions.map(callRow),
     columns: [
@@ -192,6 +212,7 @@ export const COMMANDS = {
   'calls show': {
     usage: 'calls show SESSION [--sip]',
     about: 'what happened in a call, as text (--sip: its SIP messages)',
+    answer: ({ sip }) => (sip ? '' : TIMELINE),
     ask: ([session], given) => ['GET', `/sessions/${segment(session)}/${given.sip ? 'sip.txt' : 'timeline'}`],
     text: ({ session, entries }) => `${fieldLines(session)}\n\n${entries.map(entryLine).join('\n')}`,
   },
@@ -220,6 +241,7 @@ export const COMMANDS = {
   trigger: {
     usage: 'trigger EVENT --app APP',
     about: 'send a sample of an event to the application\'s webhook, marked "test": true',
+    answer: { webhook_id: '' },
     ask([event], { app }) {
       return ['POST', `/apps/${segment(app)}/events`, { event }];
     },

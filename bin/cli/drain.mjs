@@ -12,7 +12,7 @@ const LOOK_MS = 500;
 export async function drain(api, { deadline }, signal) {
   const order = nodeDrainFields({ deadline });
   const { node_id: node } = own(await live(api));
-  await api.json('POST', `/nodes/${node}/drain`, order);
+  await api.json('POST', `/nodes/${node}/drain`, {}, order);
   let told;
   while (!signal.aborted) {
     const left = await sessions(api);
@@ -43,7 +43,7 @@ async function sessions({ base }) {
 /** The code of a refused connection, as Node and Bun have it. */
 const ENDED = new Set(['ECONNREFUSED', 'ConnectionRefused']);
 
-const live = async (api) => (await api.json('GET', '/nodes')).nodes.filter((node) => !node.dead_at);
+const live = async (api) => (await api.json('GET', '/nodes', { nodes: [{ node_id: '' }] })).nodes.filter((node) => !node.dead_at);
 
 /** The node that answers. One of a release before `here` is found by NODE_HOST and HTTP_PORT, or as the only one. */
 function own(nodes) {

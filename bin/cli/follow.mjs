@@ -1,6 +1,8 @@
 /** `listen` and `tail`: what happens, as it happens. */
 import { eventSource } from './event-source.mjs';
+import { parsed } from './operator-api.mjs';
 import { plain, plainJson } from './plain.mjs';
+import { hasShape } from './shape.mjs';
 import { Stop } from './stop.mjs';
 
 const POST_TIMEOUT_MS = 10_000;
@@ -9,6 +11,9 @@ const LOOK_MS = 1_000;
 const CALLS_MAX = 2_000;
 /** How often a call is looked at after its end: entries still come then, webhooks that are tried again aside. */
 const LATE_LOOKS = 3;
+
+/** An event of the stream with the signature that a delivery of it has. */
+const SIGNED = { webhook_id: '', headers: {}, body: '' };
 
 /**
  * Prints events as they come. With `forward` each one is posted there too, one after the other, with the signature of
@@ -21,8 +26,9 @@ export async function listen(api, { app, forward, json }, signal) {
     ...(target === undefined ? {} : { signed: 'true' }),
   });
   for await (const { event, data } of eventSource(api, `/events/stream?${query}`, signal)) {
-    const sent = JSON.parse(data);
-    const body = target === undefined ? sent : { webhook_id: sent.webhook_id, ...JSON.parse(sent.body) };
+    const sent = parsed(data);
+    if (event === undefined || !hasShape(sent, target === undefined ? {} : SIGNED)) throw api.stranger(200);
+    const body = target === undefined ? sent : { webhook_id: sent.webhook_id, ...parsed(sent.body) };
     const outcome = target === undefined ? '' : `  → ${await post(target, sent)}`;
     console.log(json ? plainJson(body) : plain(`${eventLine(event, body)}${outcome}`));
   }
@@ -92,11 +98,14 @@ export async function tail(api, { app, session, json }, signal) {
   }
 }
 
+/** What is read of the timeline of a call. */
+export const TIMELINE = { session: { ended_at: '' }, entries: [{ at: '', kind: '' }] };
+
 /** Prints what is new in the timeline of a call. True: it has been over for longer than entries still come. */
 async function show(api, uuid, shown, json, mustBeThere) {
   let timeline;
   try {
-    timeline = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`);
+    timeline = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`, TIMELINE);
   } catch (error) {
     // It may have been erased meanwhile.
     if (mustBeThere || error.status !== 404) throw error;
@@ -142,7 +151,7 @@ async function listed(api, app, query) {
   do {
     const all = new URLSearchParams({ limit: '100', ...(app === undefined ? {} : { app_uuid: app }), ...query });
     if (after !== '') all.set('after', after);
-    const { headers, body: page } = await api.ask('GET', `/sessions?${all}`);
+    const { headers, body: page } = await api.ask('GET', `/sessions?${all}`, { sessions: [{ session_uuid: '' }], after: '' });
     at ??= Date.parse(headers.get('date') ?? '');
     calls.push(...page.sessions.map((call) => call.session_uuid));
     after = page.after;
@@ -182,15 +191,15 @@ function lineOf({ at, kind, ...entry }) {
         entry.cseq,
       );
     case 'event': {
-      const { aud: _aud, event: _event, timestamp: _at, session_uuid: _uuid, ...fields } = entry.body;
+      const { aud: _aud, event: _event, timestamp: _at, session_uuid: _uuid, ...fields } = entry.body ?? {};
       return line(entry.name, rest(fields));
     }
     case 'webhook':
       return line(
         `attempt ${entry.attempt}`,
         entry.status === 0 ? entry.error : `${entry.status} in ${entry.took_ms} ms`,
-        entry.response === '' ? '' : JSON.stringify(entry.response.slice(0, 100)),
-        entry.next_at === '' ? '' : `next at ${entry.next_at}`,
+        entry.response ? JSON.stringify(String(entry.response).slice(0, 100)) : '',
+        !entry.next_at ? '' : `next at ${entry.next_at}`,
       );
     case 'media': {
       const { what, ...fields } = entry;

@@ -8,12 +8,12 @@ import { Stop } from './stop.mjs';
 import { fieldLines, table } from './table.mjs';
 
 async function main() {
-  const { text, command, words, given } = readCommandLine(process.argv.slice(2));
+  const { text, command, words, given, done } = readCommandLine(process.argv.slice(2));
   if (text !== undefined) console.log(text);
   else if (command.start) await command.start(untilInterrupted());
   else if (command.run) process.exitCode = runBun(command.run, words, given);
   else if (command.follow) await command.follow(operatorApi(given), given, untilInterrupted());
-  else await show(command, command.ask(words, given), given);
+  else await show(command, command.ask(words, given), given, done);
 }
 
 /** Runs a program of the platform with the variables that it starts with. Returns its exit code. */
@@ -30,15 +30,16 @@ function runBun(file, words, given) {
   return done.status ?? 1;
 }
 
-/** Asks once and prints the answer. */
-async function show(command, [method, path, body], given) {
-  const { status, text, body: answer } = await operatorApi(given).ask(method, path, body);
-  if (text !== '' && answer === text) {
-    process.stdout.write(plainLines(text));
+/** Asks once and prints the answer; `done`, where it has no body. */
+async function show(command, [method, path, body], given, done) {
+  const shape = typeof command.answer === 'function' ? command.answer(given) : command.answer;
+  const { body: answer } = await operatorApi(given).ask(method, path, shape, body);
+  if (typeof answer === 'string') {
+    process.stdout.write(plainLines(answer));
     return;
   }
-  if (given.json) console.log(plainJson(text === '' ? {} : answer, 2));
-  else if (status === 204) console.log('done');
+  if (given.json) console.log(plainJson(answer ?? done, 2));
+  else if (answer === undefined) console.log('done');
   else if (command.text) console.log(command.text(answer));
   else if (command.rows) console.log(table(command.rows(answer), command.columns));
   else console.log(fieldLines(answer));

@@ -1,15 +1,17 @@
 /** The operator API, as its command line reaches it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasShape } from './shape.mjs';
 import { Stop } from './stop.mjs';
 
 const TIMEOUT_MS = 15_000;
 
 /**
  * The operator API at `--url`, with the token of OPERATOR_TOKEN or DATA_DIR. `stream` gives the response that
- * server-sent events come by. `ask` reads an answer within TIMEOUT_MS and gives `{status, headers, text, body}`, and
- * `json` the `body`: what the JSON says, or the text of a plain text. All throw Stop for anything but a success.
- * `base` is the platform's address.
+ * server-sent events come by. `ask` reads an answer within TIMEOUT_MS and gives `{headers, text, body}`, and `json` the
+ * `body`: what the JSON says, the text of a plain text, or undefined where there is none. All throw Stop for anything
+ * but a success, and for an answer without the shape that the command reads (shape.mjs): a server of another kind
+ * answers with JSON too. `base` is the platform's address, and `stranger(status)` the Stop that says so of it.
  */
 export function operatorApi(given) {
   const base = origin(given);
@@ -32,7 +34,7 @@ export function operatorApi(given) {
     }
     if (response.ok && types.test(response.headers.get('content-type') ?? OF_NO_BODY)) return response;
     const answer = response.ok ? undefined : parsed(await response.text().catch(() => ''));
-    if (answer?.code === undefined) throw stranger(base, response.status);
+    if (!hasShape(answer, { code: '', message: '' })) throw stranger(base, response.status);
     const refusal = `${response.status} ${answer.code}: ${answer.message}`;
     if (response.status !== 401) throw new Stop(refusal, response.status);
     throw new Stop(
@@ -40,20 +42,20 @@ export function operatorApi(given) {
       response.status,
     );
   };
-  const ask = async (method, path, body) => {
+  const ask = async (method, path, shape, body) => {
     const response = await open(ANSWER, path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
     const { status, headers } = response;
     const text = await response.text().catch((error) => {
       throw new Stop(`the answer of ${base} broke off (${error.cause?.code ?? error.name}); is the platform still running?`);
     });
-    if (text === '' || headers.get('content-type')?.startsWith('text/plain')) return { status, headers, text, body: text };
-    const answer = parsed(text);
-    if (answer === undefined) throw stranger(base, status);
-    return { status, headers, text, body: answer };
+    const isText = /^text\/plain\b/i.test(headers.get('content-type') ?? '');
+    const answer = text === '' ? undefined : isText ? text : parsed(text);
+    if (!hasShape(answer, shape)) throw stranger(base, status);
+    return { headers, text, body: answer };
   };
-  const json = async (method, path, body) => (await ask(method, path, body)).body;
+  const json = async (method, path, shape, body) => (await ask(method, path, shape, body)).body;
   const stream = (path, headers, signal) => open(STREAM, path, headers, signal);
-  return { stream, ask, json, base };
+  return { stream, ask, json, base, stranger: (status) => stranger(base, status) };
 }
 
 /** The media types of answers, and that of a stream of events. */
@@ -65,7 +67,7 @@ const OF_NO_BODY = 'text/plain';
 const stranger = (base, status) => new Stop(`${base} is not a Sidetone platform (it answered ${status})`, status);
 
 /** The object that a JSON text has, or undefined: what a proxy answers is not always what it says. */
-function parsed(text) {
+export function parsed(text) {
   try {
     const value = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;

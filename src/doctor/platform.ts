@@ -67,6 +67,9 @@ export type Ask = (request: Request) => Promise<Response>;
 /** A platform runs there, and does not take our token. */
 class NotAdmitted extends Error {}
 
+/** What answers there says something else than a platform that works. The message says what. */
+class Unexpected extends Error {}
+
 /** The operator API of the platform that runs with these settings. */
 export class OperatorApi {
   readonly #origin: string;
@@ -79,13 +82,17 @@ export class OperatorApi {
     this.#ask = ask;
   }
 
-  /** What the platform tells under that path. Rejects when it does not answer, or does not know us. */
+  /**
+   * What the platform tells under that path. Rejects when nobody answers. Throws NotAdmitted when it does not know us,
+   * and Unexpected when that is no answer of a platform that works.
+   */
   async get(path: string): Promise<Readonly<Record<string, unknown>>> {
     const response = await this.#asked(path, 'GET');
     if (response.status === 400 || response.status === 401) throw new NotAdmitted(`${path} was answered with ${response.status}`);
-    const body: unknown = await response.json();
-    if (typeof body !== 'object' || body === null) throw new Error(`${path} has no object`);
-    if (!response.ok && path.startsWith('/operator')) throw new Error(`${path} was answered with ${response.status}`);
+    if (!response.ok && path.startsWith('/operator'))
+      throw new Unexpected(`${path} was answered with ${response.status}: ${await messageOf(response)}`);
+    const body: unknown = await response.json().catch(() => undefined);
+    if (!isObject(body)) throw new Unexpected(`${path} was answered with ${response.status} and no object of JSON`);
     return { ...body };
   }
 
@@ -100,12 +107,26 @@ export class OperatorApi {
     return this.#ask(new Request(`${this.#origin}${path}`, { method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }));
   }
 
-  /** A list that the platform tells under that path. Its own shapes are trusted. */
-  async list<T>(path: string, field: string): Promise<readonly T[]> {
-    const body = await this.get(path);
-    const items = body[field];
-    return Array.isArray(items) ? items : [];
+  /**
+   * A list that the platform tells under that path. Throws Unexpected where there is none, or where an element lacks
+   * one of the fields `has`: a server of another kind answers with JSON too.
+   */
+  async list<T extends object>(path: string, field: string, has: readonly (keyof T & string)[]): Promise<readonly T[]> {
+    const items = (await this.get(path))[field];
+    const isItem = (item: unknown): item is T => isObject(item) && has.every((name) => (item[name] ?? undefined) !== undefined);
+    if (!Array.isArray(items) || !items.every(isItem))
+      throw new Unexpected(`${path} was answered without the ${field} of a platform`);
+    return items;
   }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What the platform says of a request that failed. */
+async function messageOf(response: Response): Promise<string> {
+  const body: unknown = await response.json().catch(() => undefined);
+  return isObject(body) && typeof body.message === 'string' ? body.message : 'no word of a platform';
 }
 
 /** What names stand for. Both look-ups reject when there is nothing under the name. */
@@ -126,7 +147,22 @@ const STRANGER = fault(
   'runs, and does not know this operator token',
   'Set OPERATOR_TOKEN as the platform has it, or --data-dir to the DATA_DIR that has its operator.token',
 );
+/** What is read of each trunk. */
+const TRUNK_FIELDS = ['name', 'uri', 'status'] as const;
+
+const unexpected = ({ message }: Unexpected): Check =>
+  fault(
+    'platform',
+    message,
+    'Look into the log of the platform. If another server answers there, say by SIDETONE_URL or HTTP_PORT where the platform is',
+  );
 const UNANSWERED = { at: '', ok: false, sip_status: 0, rtt_ms: 0 };
+
+interface Found {
+  readonly checks: readonly Check[];
+  /** The addresses of the trunks. */
+  readonly farEnds: readonly string[];
+}
 
 /** What the platform tells of itself, and the addresses of its trunks. Undefined when it does not run. */
 export async function platformChecks(
@@ -134,17 +170,21 @@ export async function platformChecks(
   outbound: Outbound,
   now: number,
   names = SYSTEM_NAMES,
-): Promise<{ readonly checks: readonly Check[]; readonly farEnds: readonly string[] } | undefined> {
-  let trunks: readonly ToldTrunk[];
+): Promise<Found | undefined> {
   try {
-    trunks = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks');
+    return await checked(api, outbound, now, names);
   } catch (error) {
-    return error instanceof NotAdmitted ? { checks: [STRANGER], farEnds: [] } : undefined;
+    if (error instanceof NotAdmitted) return { checks: [STRANGER], farEnds: [] };
+    return error instanceof Unexpected ? { checks: [unexpected(error)], farEnds: [] } : undefined;
   }
+}
+
+async function checked(api: OperatorApi, outbound: Outbound, now: number, names: Names): Promise<Found> {
+  const trunks = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks', TRUNK_FIELDS);
   const resolved = await Promise.all(trunks.map((trunk) => resolve(trunk, names)));
   const probed = await probeAll(api, trunks);
   const farEnds = resolved.flatMap(({ addresses }) => addresses);
-  const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps');
+  const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps', ['app_uuid', 'name']);
   const receivers = await webhooks(apps, outbound);
   const checks = [
     ...(await readiness(api)),
@@ -155,7 +195,7 @@ export async function platformChecks(
     ...resolved.map((each) => trunkCheck({ ...each, trunk: probed.get(each.trunk.name) ?? each.trunk })),
     ...receivers.checks,
     ...keptRecordings(apps),
-    refusals(await api.list<ToldRefusal>('/operator/v1/refusals', 'refusals'), now),
+    refusals(await api.list<ToldRefusal>('/operator/v1/refusals', 'refusals', ['at', 'source']), now),
   ];
   return { checks, farEnds };
 }
@@ -175,7 +215,7 @@ function natsCheck(isConnected: boolean): Check {
 /** The nodes of the cluster, as the one that is asked sees them. */
 async function nodesCheck(api: OperatorApi): Promise<Check> {
   const name = 'nodes';
-  const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes')).filter(({ dead_at }) => dead_at === '');
+  const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes', ['http_host'])).filter(({ dead_at }) => dead_at === '');
   const names = (some: readonly ToldNode[]) => some.map((node) => `${node.http_host}:${node.http_port}`).join(', ');
   const unreached = nodes.filter((node) => node.unreached);
   const silent = nodes.filter(({ suspect }) => suspect);
@@ -226,7 +266,7 @@ async function probeAll(api: OperatorApi, trunks: readonly ToldTrunk[]): Promise
   const isAnswered = ({ uri, status }: ToldTrunk): boolean =>
     uri === 'loopback:' || Date.parse(status.last_probe?.at ?? '') >= asked;
   for (;;) {
-    const now = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks');
+    const now = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks', TRUNK_FIELDS);
     if (now.every(isAnswered) || Date.now() - asked > PROBE_MS)
       return new Map(
         now.map((trunk) => [

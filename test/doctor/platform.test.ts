@@ -138,6 +138,32 @@ test('a platform that does not know the token runs all the same, and its token i
   ]);
 });
 
+test('a server that is no platform, and a platform without its database, are told by what they answer', async () => {
+  const answers: readonly (readonly [body: unknown, status: number, found: string])[] = [
+    [{}, 200, '/operator/v1/trunks was answered without the trunks of a platform'],
+    [{ trunks: 1 }, 200, '/operator/v1/trunks was answered without the trunks of a platform'],
+    [{ trunks: [null] }, 200, '/operator/v1/trunks was answered without the trunks of a platform'],
+    [{ trunks: [{}] }, 200, '/operator/v1/trunks was answered without the trunks of a platform'],
+    [{ trunks: [] }, 200, '/operator/v1/apps was answered without the apps of a platform'],
+    ['nginx', 200, '/operator/v1/trunks was answered with 200 and no object of JSON'],
+    [{ code: 1 }, 404, '/operator/v1/trunks was answered with 404: no word of a platform'],
+    [
+      { code: 'unavailable', message: 'The database is away' },
+      503,
+      '/operator/v1/trunks was answered with 503: The database is away',
+    ],
+  ];
+  for (const [body, status, found] of answers) {
+    const api = new OperatorApi('http://platform.invalid', 'token', async () => Response.json(body, { status }));
+    expect(await platformChecks(api, createOutbound([]), Date.now())).toEqual({
+      checks: [{ name: 'platform', status: 'fault', found, remedy: expect.stringContaining('SIDETONE_URL') }],
+      farEnds: [],
+    });
+  }
+  const nobody = new OperatorApi('http://platform.invalid', 'token', () => Promise.reject(new TypeError('refused')));
+  expect(await platformChecks(nobody, createOutbound([]), Date.now())).toBeUndefined();
+});
+
 test('an application is named from four fifths of what it may keep in recordings on, and where further ones are refused', async () => {
   const app = (name: string, kept?: number) => ({
     ...{ app_uuid: 'a', name, webhook_url: '', webhook_disabled: false },

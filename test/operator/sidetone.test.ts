@@ -110,6 +110,8 @@ describe('bin/sidetone', () => {
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [['apps', 'fly'], {}, /unknown command: apps fly/],
       [['apps', 'show'], {}, /takes 1 argument/],
+      [['help', 'aps'], {}, /unknown command: aps \(sidetone --help\)/],
+      [['apps', 'fly', '--help'], {}, /unknown command: apps fly; there is apps list, apps create/],
       [['apps', '--colour'], {}, /^sidetone: Unknown option '--colour' \(sidetone --help\)$/m],
       [['trunks'], {}, /incomplete command: trunks; there is trunks list, trunks show, trunks set, trunks remove/],
       [['apps', 'update', 'app_x'], {}, /apps update needs something to change/],
@@ -198,6 +200,78 @@ describe('bin/sidetone', () => {
     expect([out, code]).toEqual(['', 1]);
     expect(err).toMatch(/^sidetone: the answer of http.* broke off \(.*\); is the platform still running\?\n$/);
   }, 120_000);
+
+  test('says that what answers is no platform where its JSON has another shape, and prints nothing of it', async () => {
+    const answers = new Map<string, () => Response>([
+      ['object', () => Response.json({})],
+      ['list', () => Response.json([])],
+      [
+        'number',
+        () => Response.json({ apps: 1, devices: 1, nodes: 1, trunks: 1, refusals: 1, events: 1, sessions: 1, entries: 1 }),
+      ],
+      [
+        'null',
+        () => Response.json({ apps: [null], nodes: [null], events: [null], sessions: [null], session: {}, entries: [null] }),
+      ],
+      ['empty', () => new Response(null, { status: 204 })],
+      ['text', () => new Response('OK', { headers: { 'content-type': 'text/plain' } })],
+      ['code', () => Response.json({ code: 1 }, { status: 404 })],
+      ['stream', () => new Response('event: a\ndata: 1\n\n', { headers: { 'content-type': 'text/event-stream' } })],
+    ]);
+    using other = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => answers.get(new URL(request.url).pathname.split('/')[1] ?? '')?.() ?? new Response('', { status: 404 }),
+    });
+    const commands = [
+      ...[
+        ['apps', 'list'],
+        ['apps', 'create', 'x', '--json'],
+        ['apps', 'show', 'app_1'],
+        ['keys', 'add', 'app_1'],
+      ],
+      ...[
+        ['devices', 'list', 'app_1'],
+        ['nodes', 'list'],
+        ['trunks', 'list'],
+        ['trunks', 'show', 'x'],
+        ['refusals', 'list'],
+      ],
+      ...[['events', 'list'], ['calls'], ['calls', 'show', 'x'], ['events', 'replay', 'evt_1'], ['secrets', 'rotate', 'app_1']],
+      ...[
+        ['nodes', 'drain', 'x'],
+        ['trigger', 'session.ended', '--app', 'app_1'],
+      ],
+      ...[['tail'], ['tail', '--session', 'x'], ['drain'], ['listen'], ['listen', '--forward', 'http://127.0.0.1:9/']],
+    ];
+    const some = [['apps', 'list'], ['apps', 'create', 'x', '--json'], ['tail'], ['drain'], ['listen']];
+    for (const answer of answers.keys())
+      for (const command of answer === 'object' ? commands : some) {
+        const url = `http://127.0.0.1:${other.port}/${answer}`;
+        const { out, err, code } = await sidetone(command, { SIDETONE_URL: url });
+        const told = err.replace(/\d+\)/, 'N)');
+        const line = `sidetone: ${url} is not a Sidetone platform (it answered N)\n`;
+        expect({ answer, command, out, told, code }).toEqual({ answer, command, out: '', told: line, code: 1 });
+      }
+  }, 120_000);
+
+  test('prints as JSON what was done, and to what, where the answer has no body', async () => {
+    const made = await platform.operator('POST', '/operator/v1/apps', { name: 'told' });
+    const app = String(made.body.app_uuid);
+    const file = join(platform.testStore.dataDir, 'told.password');
+    writeFileSync(file, 'a long password');
+    const commands: readonly (readonly [args: readonly string[], done: object])[] = [
+      [['numbers', 'assign', '+15558077', app], { done: 'numbers assign', number: '+15558077', app_uuid: app }],
+      [['numbers', 'unassign', '+15558077'], { done: 'numbers unassign', number: '+15558077' }],
+      [['terminals', 'add', app, '7654321'], { done: 'terminals add', app_uuid: app, terminal_number: '7654321' }],
+      [['devices', 'set', app, 'told', '--password-file', file], { done: 'devices set', app_uuid: app, username: 'told' }],
+      [['apps', 'update', app, '--name', 'tells'], { done: 'apps update', app_uuid: app }],
+    ];
+    for (const [args, done] of commands) {
+      const { out, err, code } = await sidetone([...args, '--json']);
+      expect([JSON.parse(out), err, code]).toEqual([done, '', 0]);
+    }
+  }, 60_000);
 
   test('helps with the commands that begin with what was given', async () => {
     const all = (await sidetone(['--help'])).out;

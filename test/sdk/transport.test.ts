@@ -45,6 +45,69 @@ test('the SDK of TypeScript follows no redirect, which would make a GET of a com
   await stop();
 });
 
+/** A server that is no platform: what it answers with, by the first part of the path. */
+const others = () =>
+  Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) => {
+      const answer = new URL(request.url).pathname.split('/')[1] ?? '';
+      return answer === 'empty'
+        ? new Response(null, { status: 204 })
+        : new Response(decodeURIComponent(answer), { headers: { 'content-type': 'application/json' } });
+    },
+  });
+
+/** Each answer of such a server, and what it is without for a list. */
+const OTHERS: readonly (readonly [answer: string, missing: string])[] = [
+  ['{}', 'sessions'],
+  ['{"sessions":1}', 'sessions'],
+  ['empty', 'sessions'],
+  ['[]', 'JSON'],
+  ['1', 'JSON'],
+  ['{"a', 'JSON'],
+];
+
+test('the SDK of TypeScript says of JSON of another shape that it is of something else', async () => {
+  using other = others();
+  for (const [answer, missing] of OTHERS) {
+    const baseUrl = `http://127.0.0.1:${other.port}/${encodeURIComponent(answer)}`;
+    const { sessions } = new Sidetone({ baseUrl, appUuid: 'app_1', apiKey: 'key' });
+    const said = await sessions.list().then(String, String);
+    expect([answer, said]).toEqual([answer, `SidetoneError: 200 without ${missing}: baseUrl leads to something else`]);
+  }
+});
+
+const STRANGE = `
+import os
+from urllib.parse import quote
+from sidetone import Sidetone, SidetoneError
+
+for answer in os.environ["ANSWERS"].split(" "):
+    try:
+        print(Sidetone(base_url=os.environ["URL"] + "/" + quote(answer), app_uuid="app_1", api_key="key").sessions.list())
+    except SidetoneError as error:
+        print(error)
+`;
+
+test.skipIf(!hasPython)('the SDK of Python says of JSON of another shape that it is of something else', async () => {
+  using other = others();
+  const child = Bun.spawn(['python3', '-c', STRANGE], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      PYTHONPATH: join(ROOT, 'sdk/python'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      URL: `http://127.0.0.1:${other.port}`,
+      ANSWERS: OTHERS.map(([answer]) => answer).join(' '),
+    },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const lines = OTHERS.map(([, missing]) => `200 without ${missing}: base_url leads to something else\n`);
+  expect([output, errors]).toEqual([lines.join(''), '']);
+});
+
 test('the SDK of TypeScript ends a wait for another attempt with the signal that was aborted before it', async () => {
   const abort = new AbortController();
   const later = async () => {

@@ -62,7 +62,7 @@ class Sessions:
 
     def list(self, *, state: Optional[Sequence[Literal["new", "connecting", "ringing", "early_media", "answered", "ended"]]] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, limit: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List live Sessions, newest first."""
-        return self._transport.request("GET", "/v1/sessions", query={"state": state, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["sessions"]
+        return self._transport.list("sessions", "GET", "/v1/sessions", query={"state": state, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def get(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Inspect one live Session."""
@@ -167,7 +167,7 @@ class Messages:
 
     def list(self, *, status: Optional[Literal["queued", "sending", "sent", "delivered", "undelivered", "failed"]] = None, to: Optional[str] = None, from_: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, limit: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List messages, newest first."""
-        return self._transport.request("GET", "/v1/messages", query={"status": status, "to": to, "from": from_, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["messages"]
+        return self._transport.list("messages", "GET", "/v1/messages", query={"status": status, "to": to, "from": from_, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def get(self, message_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Read one message and its latest status."""
@@ -184,7 +184,7 @@ class Rooms:
 
     def list(self, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List Rooms."""
-        return self._transport.request("GET", "/api/v1/rooms", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["rooms"]
+        return self._transport.list("rooms", "GET", "/api/v1/rooms", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def get(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Inspect a Room."""
@@ -200,7 +200,7 @@ class Rooms:
 
     def list_members(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List members."""
-        return self._transport.request("GET", f"/api/v1/rooms/{quote(room_id, safe='')}/members", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["members"]
+        return self._transport.list("members", "GET", f"/api/v1/rooms/{quote(room_id, safe='')}/members", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def get_member(self, room_id: str, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Inspect a member."""
@@ -257,7 +257,7 @@ class Recordings:
 
     def list(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List the live recordings of a Session."""
-        return self._transport.request("GET", f"/v1/sessions/{quote(uuid, safe='')}/recordings", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["recordings"]
+        return self._transport.list("recordings", "GET", f"/v1/sessions/{quote(uuid, safe='')}/recordings", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
     def get(self, uuid: str, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Inspect a live recording."""

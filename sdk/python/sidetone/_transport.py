@@ -116,19 +116,37 @@ class Transport:
         after: Optional[str] = query.get("after")
         while True:
             answer = self.request(method, path, query={**query, "after": after}, **options)
-            yield from answer[field]
-            after = answer["after"]
-            if after == "":
+            yield from _items(answer, field)
+            after = answer.get("after")
+            if not after:
                 return
+
+    def list(self, field: str, method: str, path: str, **options: Any) -> List[Dict[str, Any]]:
+        """Sends a request and returns the list that its answer has in that field."""
+        return _items(self.request(method, path, **options), field)
+
+
+def _items(answer: Any, field: str) -> List[Dict[str, Any]]:
+    items = answer.get(field) if isinstance(answer, dict) else None
+    if not isinstance(items, list):
+        raise _stranger(200, field)
+    return items
 
 
 def _answer(status: int, text: bytes) -> Any:
     if text == b"":
         return None
     try:
-        return json.loads(text)
+        answer = json.loads(text)
     except ValueError:
-        raise SidetoneError(status, {"message": f"{status} without JSON: base_url leads to something else"}, None) from None
+        raise _stranger(status, "JSON") from None
+    if not isinstance(answer, dict):
+        raise _stranger(status, "JSON")
+    return answer
+
+
+def _stranger(status: int, missing: str) -> SidetoneError:
+    return SidetoneError(status, {"message": f"{status} without {missing}: base_url leads to something else"}, None)
 
 
 def _pairs(query: Mapping[str, Any]) -> List[Tuple[str, str]]:

@@ -1424,7 +1424,7 @@ export class Sessions {
 
   /** List live Sessions, newest first. */
   list(query: { readonly state?: readonly ("new" | "connecting" | "ringing" | "early_media" | "answered" | "ended")[]; readonly created_after?: string; readonly created_before?: string; readonly limit?: number } = {}, options: RequestOptions = {}): Listing<SessionList['sessions'][number]> {
-    return new Listing(() => this.#transport.request<SessionList>('GET', `/v1/sessions`, { query, ...options }).then((answer) => ({ items: answer.sessions })));
+    return new Listing(() => this.#transport.list<SessionList>('sessions', 'GET', `/v1/sessions`, { query, ...options }).then((answer) => ({ items: answer.sessions })));
   }
 
   /** Inspect one live Session. */
@@ -1557,7 +1557,7 @@ export class Messages {
 
   /** List messages, newest first. */
   list(query: { readonly status?: "queued" | "sending" | "sent" | "delivered" | "undelivered" | "failed"; readonly to?: string; readonly from?: string; readonly created_after?: string; readonly created_before?: string; readonly limit?: number } = {}, options: RequestOptions = {}): Listing<MessageList['messages'][number]> {
-    return new Listing(() => this.#transport.request<MessageList>('GET', `/v1/messages`, { query, ...options }).then((answer) => ({ items: answer.messages })));
+    return new Listing(() => this.#transport.list<MessageList>('messages', 'GET', `/v1/messages`, { query, ...options }).then((answer) => ({ items: answer.messages })));
   }
 
   /** Read one message and its latest status. */
@@ -1580,7 +1580,7 @@ export class Rooms {
 
   /** List Rooms. */
   list(options: RequestOptions = {}): Listing<RoomList['rooms'][number]> {
-    return new Listing(() => this.#transport.request<RoomList>('GET', `/api/v1/rooms`, { ...options }).then((answer) => ({ items: answer.rooms })));
+    return new Listing(() => this.#transport.list<RoomList>('rooms', 'GET', `/api/v1/rooms`, { ...options }).then((answer) => ({ items: answer.rooms })));
   }
 
   /** Inspect a Room. */
@@ -1600,7 +1600,7 @@ export class Rooms {
 
   /** List members. */
   listMembers(roomId: string, options: RequestOptions = {}): Listing<MemberList['members'][number]> {
-    return new Listing(() => this.#transport.request<MemberList>('GET', `/api/v1/rooms/${encodeURIComponent(roomId)}/members`, { ...options }).then((answer) => ({ items: answer.members })));
+    return new Listing(() => this.#transport.list<MemberList>('members', 'GET', `/api/v1/rooms/${encodeURIComponent(roomId)}/members`, { ...options }).then((answer) => ({ items: answer.members })));
   }
 
   /** Inspect a member. */
@@ -1673,7 +1673,7 @@ export class Recordings {
 
   /** List the live recordings of a Session. */
   list(uuid: string, options: RequestOptions = {}): Listing<RecordingList['recordings'][number]> {
-    return new Listing(() => this.#transport.request<RecordingList>('GET', `/v1/sessions/${encodeURIComponent(uuid)}/recordings`, { ...options }).then((answer) => ({ items: answer.recordings })));
+    return new Listing(() => this.#transport.list<RecordingList>('recordings', 'GET', `/v1/sessions/${encodeURIComponent(uuid)}/recordings`, { ...options }).then((answer) => ({ items: answer.recordings })));
   }
 
   /** Inspect a live recording. */
@@ -1708,7 +1708,7 @@ export class Recordings {
 
   /** List recordings under way and ended ones, newest first, each with a fresh URL. */
   search(query: { readonly session_uuid?: string; readonly room_id?: string; readonly created_after?: string; readonly created_before?: string; readonly after?: string; readonly limit?: number } = {}, options: RequestOptions = {}): Listing<StoredRecordingList['recordings'][number]> {
-    return new Listing((after = query.after) => this.#transport.request<StoredRecordingList>('GET', `/v1/recordings`, { query: { ...query, after }, ...options }).then((answer) => ({ items: answer.recordings, after: answer.after })));
+    return new Listing((after = query.after) => this.#transport.list<StoredRecordingList>('recordings', 'GET', `/v1/recordings`, { query: { ...query, after }, ...options }).then((answer) => ({ items: answer.recordings, after: answer.after })));
   }
 
   /** Find a recording, also after its call, with a fresh URL. */

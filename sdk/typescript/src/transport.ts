@@ -157,6 +157,13 @@ export class Transport {
     }
   }
 
+  /** Sends a request whose answer has a list in that field. Rejects with a SidetoneError where it has none. */
+  async list<T extends object>(field: string & keyof T, method: string, path: string, sent: Sent = {}): Promise<T> {
+    const answer = await this.request<T | undefined>(method, path, sent);
+    if (answer !== undefined && Array.isArray(answer[field])) return answer;
+    throw new SidetoneError(200, { message: `200 without ${field}: baseUrl leads to something else` }, undefined);
+  }
+
   async #attempt<T>(
     url: URL,
     init: RequestInit,
@@ -168,8 +175,8 @@ export class Transport {
       const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal });
       const text = await response.text();
       const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-      const answer = isJson && text !== '' ? JSON.parse(text) : undefined;
-      const message = strangeAnswer(response, isJson || text === '');
+      const answer = isJson ? objectOf(text) : undefined;
+      const message = strangeAnswer(response, text === '' || answer !== undefined);
       if (message !== undefined) return { error: new SidetoneError(response.status, { message }, undefined) };
       if (response.ok) return { value: answer };
       return { error: new SidetoneError(response.status, answer ?? {}, secondsOf(response.headers.get('retry-after'))) };
@@ -185,6 +192,16 @@ function secondsOf(text: string | null): number | undefined {
   if (/^[0-9]{1,9}$/.test(text)) return Number(text);
   const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
+
+/** The object that a JSON text has, as every answer of a platform that has a body, or undefined. */
+function objectOf(text: string) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What is wrong with an answer that is none of a platform's, or undefined. Browsers hide where a redirect leads to. */
