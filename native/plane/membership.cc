@@ -68,7 +68,7 @@ bool Plane::coach(uint32_t id, uint32_t coached) {
   if (party == nullptr || party->seat() == nullptr) return false;
   Seat& seat = *party->seat();
   Participant* other = participant(coached);
-  const Seat* of = other == nullptr || other == party ? nullptr : other->seat();
+  Seat* of = other == nullptr || other == party ? nullptr : other->seat();
   const bool together = of != nullptr && of->room == seat.room && !of->leaving;
   seat.room->coach(seat, together ? of : nullptr);
   return true;

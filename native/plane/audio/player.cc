@@ -89,10 +89,11 @@ size_t Player::ramp() const {
   return ramp < ramp_max ? ramp : ramp_max;
 }
 
-/** The sound of now goes on for a ramp, falling; its place is not moved. Where it runs dry before, its last sample goes
- * on. */
+/** The sound of now goes on for a ramp, falling; its place is not moved. Where it runs dry before, its last
+ * sample goes on. A sound of which nothing is heard yet, or which is yet to rise again, leaves nothing but the ramp
+ * that may be under way. */
 void Player::leave() {
-  if (!now_.active() || paused_) return;
+  if (!now_.active() || paused_ || rise_ || !now_.heard()) return;
   const int16_t last = std::exchange(last_, int16_t{0});
   size_t count = now_.peek(tail_, ramp(), heard_hz_);
   const int16_t end = count > 0 ? tail_[count - 1] : last;
@@ -140,7 +141,8 @@ size_t Player::add_tail(int16_t* out, size_t count) {
     const int32_t sum = out[i] + tail_[i];
     out[i] = static_cast<int16_t>(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
   }
-  tail_count_ = 0;
+  tail_count_ -= tail;  // a ramp of 48 kHz is longer than a frame of 8 kHz, which may have come meanwhile
+  std::memmove(tail_, tail_ + tail, tail_count_ * sizeof(int16_t));
   return tail;
 }
 
@@ -164,8 +166,12 @@ bool Player::run_dry(int16_t* out, size_t got, size_t count) {
 
 bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
   if (next_.active()) {
-    if (next_ready(count, rate_hz)) change();
-    else waited_frames_++;
+    if (next_ready(count, rate_hz)) {
+      if (!paused_) heard_hz_ = rate_hz;
+      change();
+    } else {
+      waited_frames_++;
+    }
   }
   size_t got = 0;
   const bool runs = now_.active() && !paused_;

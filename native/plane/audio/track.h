@@ -35,6 +35,8 @@ class Track {
   bool hungry(const Now& now);
   uint32_t queued_ms() const { return static_cast<uint32_t>((queue_.size() - head_) * 1000 / rate_hz_); }
   uint32_t fed() const { return fed_; }
+  /** Whether any of it has been read. */
+  bool heard() const { return heard_; }
   /** Samples that have left the queue: how far the sound has been heard. */
   uint32_t taken() const { return taken_; }
 

@@ -43,7 +43,10 @@ size_t Room::top() const {
   return 0;
 }
 
+/** A member speaks at another rate from now on: it fades out at the old one and in at the new one. */
 void Room::enter(Seat& seat, size_t index) {
+  let_fall(*groups_[seat.group], seat.last);
+  seat.unheard = true;
   groups_[seat.group]->members--;
   seat.group = index;
   group(index).members++;
@@ -58,6 +61,7 @@ Seat& Room::join(Participant& party, bool muted, int32_t from_percent, int32_t t
   seat->place = seats_.size();
   seat->group = rate_index(party.rate_hz());
   seat->muted = muted;
+  seat->unheard = seat->rtp != nullptr;  // a stream is taken from its beginning, without a wait
   seat->leaving = closing_;
   seat->from_percent = from_percent;
   seat->to_percent = to_percent;
@@ -68,7 +72,10 @@ Seat& Room::join(Participant& party, bool muted, int32_t from_percent, int32_t t
   return *seats_.back();
 }
 
-void Room::coach(Seat& seat, const Seat* coached) {
+void Room::coach(Seat& seat, Seat* coached) {
+  if (seat.coach && whispers_.coached_by(seat) == coached) return;
+  groups_[seat.group]->tail += std::exchange(seat.last, int16_t{0});
+  seat.unheard = true;
   seat.coach = true;
   whispers_.turn(seat, coached);
 }
@@ -169,6 +176,10 @@ void Room::hold() {
     if (music_->listener == nullptr) player.forget_ramp();  // else the next one who is alone would begin with it
     return;
   }
+  if (music_->listener != seats_[0].get()) {  // who comes as the last one goes does not hear the middle of it
+    (void)player.pause(player.playback());
+    player.forget_ramp();
+  }
   music_->listener = seats_[0].get();
   (void)player.resume(player.playback());
 }
@@ -178,7 +189,8 @@ bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
   const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity &&
                      to.to_goal() == gain_unity;
   return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() &&
-         !to.party->player().audible() && groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
+         !to.party->player().audible() && groups_[to.group]->tail == 0 && to.fall == 0 &&
+         from.rtp->could_relay(*to.rtp, now) &&
          !(to.rtp->relay().on() && to.rtp->relay().silent(now.us, from.rtp->patience_us(*to.rtp)));
 }
 
@@ -227,14 +239,17 @@ void Room::begin() {
     group.spoken = false;
     group.whole_made = false;
     group.encoded_made[0] = group.encoded_made[1] = false;
-    if (group.tail == 0) continue;
-    const int32_t ramp = static_cast<int32_t>(group.sum.size() / ramp_divisor);
-    for (int32_t i = 0; i < ramp; i++)
-      group.sum[static_cast<size_t>(i)] =
-          static_cast<int32_t>(static_cast<int64_t>(group.tail) * (ramp - 1 - i) / ramp);
-    group.tail = 0;
-    group.spoken = true;
+    let_fall(group, std::exchange(group.tail, 0));
   }
+}
+
+/** Adds what a sound that was cut off at this sample leaves to a sum. */
+void Room::let_fall(Group& group, int32_t from) {
+  if (from == 0) return;
+  const int32_t ramp = static_cast<int32_t>(group.sum.size() / ramp_divisor);
+  for (int32_t i = 0; i < ramp; i++)
+    group.sum[static_cast<size_t>(i)] += static_cast<int32_t>(static_cast<int64_t>(from) * (ramp - 1 - i) / ramp);
+  group.spoken = true;
 }
 
 void Room::voice(Seat& seat, VoiceActivity::Change change, Notices& notices) {
@@ -248,7 +263,8 @@ void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notice
   if (voices_ && !seat.muted && !seat.leaving && !seat.coach)
     voice(seat, seat.voice.frame(heard ? level_dbov(pcm, count) : -127.0f, heard), notices);
   const int32_t goal = seat.from_goal();
-  const int32_t before = seat.from_gain;
+  const int32_t before = seat.unheard ? 0 : seat.from_gain;
+  if (heard) seat.unheard = false;
   seat.from_gain = goal;
   seat.pcm = nullptr;
   seat.last = 0;
@@ -358,8 +374,9 @@ bool Room::hear(Seat& seat, int16_t* out) {
   const int32_t goal = seat.to_goal();
   seat.to_gain = goal;
   Group& group = *groups_[seat.group];
+  const int32_t fall = std::exchange(seat.fall, 0);
   const bool whispered = !whispers_.none() && whispers_.any(seat);
-  if ((!group.sounding && !whispered) || (before == 0 && goal == 0)) return false;
+  if ((!group.sounding && !whispered && fall == 0) || (before == 0 && goal == 0)) return false;
   const size_t count = group.sum.size();
   if (!group.sounding) {
     std::memset(out, 0, count * sizeof(int16_t));
@@ -370,13 +387,14 @@ bool Room::hear(Seat& seat, int16_t* out) {
     std::memcpy(out, group.whole.data(), count * sizeof(int16_t));
   }
   if (whispered) whispers_.hear(seat, out, seat.group);
+  if (fall != 0) Whispers::let_fall(fall, out, count / ramp_divisor);
   if (before != goal || goal != gain_unity) mix_gain(out, count, before, goal, count / ramp_divisor);
   return true;
 }
 
 bool Room::hears_plain(const Seat& seat) const {
   return seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding &&
-         (whispers_.none() || !whispers_.any(seat));
+         seat.fall == 0 && (whispers_.none() || !whispers_.any(seat));
 }
 
 void Room::make_whole(Group& group) {

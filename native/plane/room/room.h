@@ -37,12 +37,14 @@ struct Seat {
   bool coach = false;  // heard by one member at most (whispers.h)
   bool leaving = false;
   bool told = false;
+  bool unheard = false;  // its next frame rises: the first of a leg may come ticks after it has joined
   int32_t from_percent = 100;
   int32_t to_percent = 100;
   int32_t from_gain = 0;
   int32_t to_gain = 0;
   const int16_t* pcm = nullptr;  // what it said in this tick, gain applied; nullptr: nothing
   int16_t last = 0;              // its last sample
+  int32_t fall = 0;              // the last samples of coaches that it heard and that were cut off
   VoiceActivity voice;
 
   /** The gain that the others are to hear it with. */
@@ -81,7 +83,7 @@ class Room {
   /** Seats a participant that sits nowhere. Volumes in percent. The seat lives until it is left. */
   Seat& join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent);
   /** Makes a member the coach of another one, as long as that is in the room. nullptr: nobody hears it. */
-  void coach(Seat& seat, const Seat* coached);
+  void coach(Seat& seat, Seat* coached);
   /** The member fades out in the next tick and is gone after it. */
   static void leave(Seat& seat);
   /** The member is gone at once; what it last said fades without it. */
@@ -149,6 +151,7 @@ class Room {
   void unbridge();
   bool alone_with(const Seat& from, const Seat& to, const Now& now) const;
   void begin();
+  static void let_fall(Group& group, int32_t from);
   void mix(const Now& now, Notices& notices);
   Group& group(size_t index);
   void enter(Seat& seat, size_t index);

@@ -3,13 +3,34 @@
 #include <algorithm>
 
 #include "kernel/mix/mix.h"
+#include "plane/room/room.h"
 
 namespace sidetone {
 
-void Whispers::turn(const Seat& coach, const Seat* coached) {
+/** What was heard of it last falls from the next frame on. */
+void Whispers::cut_off(Whisper& whisper) {
+  if (whisper.coached != nullptr) whisper.coached->fall += whisper.last;
+  whisper.last = 0;
+}
+
+void Whispers::erase(const Seat& coach) {
+  for (Whisper& whisper : whispers_) {
+    if (whisper.coach == &coach) cut_off(whisper);
+  }
   whispers_.erase(std::remove_if(whispers_.begin(), whispers_.end(),
                                  [&coach](const Whisper& whisper) { return whisper.coach == &coach; }),
                   whispers_.end());
+}
+
+const Seat* Whispers::coached_by(const Seat& coach) const {
+  for (const Whisper& whisper : whispers_) {
+    if (whisper.coach == &coach) return whisper.coached;
+  }
+  return nullptr;
+}
+
+void Whispers::turn(const Seat& coach, Seat* coached) {
+  erase(coach);
   Whisper whisper;
   whisper.coach = &coach;
   whisper.coached = coached;
@@ -17,9 +38,7 @@ void Whispers::turn(const Seat& coach, const Seat* coached) {
 }
 
 void Whispers::remove(const Seat& seat) {
-  whispers_.erase(std::remove_if(whispers_.begin(), whispers_.end(),
-                                 [&seat](const Whisper& whisper) { return whisper.coach == &seat; }),
-                  whispers_.end());
+  erase(seat);
   for (Whisper& whisper : whispers_) {
     if (whisper.coached == &seat) whisper.coached = nullptr;
   }
@@ -28,7 +47,11 @@ void Whispers::remove(const Seat& seat) {
 void Whispers::say(const Seat& coach, const int16_t* pcm, size_t rate) {
   for (Whisper& whisper : whispers_) {
     if (whisper.coach != &coach) continue;
-    if (whisper.from != rate) whisper.bridge.reset();  // its codec was negotiated anew
+    if (whisper.from != rate) {  // its codec was negotiated anew
+      cut_off(whisper);
+      whisper.bridge.reset();
+    }
+    if (pcm == nullptr && !whisper.bridge) whisper.last = 0;
     whisper.pcm = pcm;
     whisper.from = rate;
   }
@@ -55,8 +78,19 @@ void Whispers::hear(const Seat& seat, int16_t* out, size_t rate) {
       whisper.bridge->convert(pcm != nullptr ? pcm : silence, made);
       pcm = made;
     }
-    if (pcm != nullptr) mix_over(out, pcm, rate_samples(rate));
+    if (pcm == nullptr) continue;
+    mix_over(out, pcm, rate_samples(rate));
+    whisper.last = pcm[rate_samples(rate) - 1];
   }
+}
+
+void Whispers::let_fall(int32_t from, int16_t* out, size_t ramp) {
+  int16_t pcm[frame_max];
+  for (size_t i = 0; i < ramp; i++) {
+    const int64_t value = static_cast<int64_t>(from) * static_cast<int64_t>(ramp - 1 - i) / static_cast<int64_t>(ramp);
+    pcm[i] = static_cast<int16_t>(std::clamp<int64_t>(value, -32768, 32767));
+  }
+  mix_over(out, pcm, ramp);
 }
 
 }  // namespace sidetone

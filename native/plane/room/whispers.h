@@ -21,7 +21,9 @@ class Whispers {
   /** Whether the room has no coach. */
   bool none() const { return whispers_.empty(); }
   /** Makes a member the coach of another one, from now on. nullptr: nobody hears it. */
-  void turn(const Seat& coach, const Seat* coached);
+  void turn(const Seat& coach, Seat* coached);
+  /** The member that a coach is heard by, or nullptr. */
+  const Seat* coached_by(const Seat& coach) const;
   /** A member is gone: it coaches no longer, and who coached it is heard by nobody from now on. */
   void remove(const Seat& seat);
   /** Takes what a coach says in this tick, its gain applied, at the rate of that index. nullptr: nothing. */
@@ -30,16 +32,22 @@ class Whispers {
   bool any(const Seat& seat) const;
   /** Lays what its coaches say over one frame of what a member hears, at the rate of that index. */
   void hear(const Seat& seat, int16_t* out, size_t rate);
+  /** Lays over a frame what coaches that were cut off at this sample leave, over so many samples. */
+  static void let_fall(int32_t from, int16_t* out, size_t ramp);
 
  private:
   struct Whisper {
     const Seat* coach;
-    const Seat* coached;
+    Seat* coached;
     const int16_t* pcm = nullptr;
+    int16_t last = 0;                    // the last sample that was heard of it
     size_t from = 0;                     // the index of the coach's rate
     size_t to = 0;                       // the rate that the bridge leads to
     std::unique_ptr<RateBridge> bridge;  // where the two have different rates
   };
+
+  void erase(const Seat& coach);
+  static void cut_off(Whisper& whisper);
 
   FilterBank& filters_;
   std::vector<Whisper> whispers_;
