@@ -15,8 +15,7 @@ const ours = await product(legs, 26_000, 32_700);
 const costs = await interleaved([ours, bare], rounds, seconds);
 const [a, b] = [costs.get('floor') ?? Number.NaN, costs.get('product') ?? Number.NaN];
 console.log(
-  `${legs} legs of real calls in Rooms of ten: floor ${a.toFixed(1)}, product ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor; ` +
-    `resident ${ours.kbALeg().toFixed(1)} kB a leg`,
+  `${legs} legs of real calls in Rooms of ten: floor ${a.toFixed(1)}, product ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor`,
 );
 await ours.stop();
 await bare.stop();

@@ -5,6 +5,8 @@ import { type Sipp, sipp } from '../../test/support/sipp.ts';
 
 export interface CallsOptions {
   readonly calls: number;
+  /** How many of them are not up yet; all by default. */
+  readonly new?: number;
   /** Calls that begin in a second. */
   readonly rate: number;
   /** The port that all of them hear at. */
@@ -16,7 +18,7 @@ export interface CallsOptions {
 /** Places calls and has the application answer each; resolves with their Sessions when all are up. */
 export async function answeredCalls(
   { platform, app, receiver }: Stage,
-  { calls, rate, rtpPort, timeoutSec }: CallsOptions,
+  { calls, new: fresh = calls, rate, rtpPort, timeoutSec }: CallsOptions,
 ): Promise<{ readonly sessions: readonly string[]; readonly caller: Sipp }> {
   receiver.misbehave = (event) => {
     if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
@@ -25,7 +27,7 @@ export async function answeredCalls(
   const caller = await sipp({
     scenario: 'caller-waits',
     to: platform.sipUdp,
-    calls,
+    calls: fresh,
     rate,
     timeoutSec,
     keys: { rtp_port: `${rtpPort}` },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
 import { answeredCalls, pastRateLimit } from './calls.ts';
-import { cpuNs, median, REST_MS, rssKb } from './usage.ts';
+import { cpuNs, median, REST_MS } from './usage.ts';
 
 const ROOM = 10;
 const root = join(import.meta.dir, '../..');
@@ -50,10 +50,9 @@ export async function boundPorts(legs: number, firstPort: number): Promise<reado
 const evenPorts = (count: number, first: number): number[] => Array.from({ length: count }, (_, at) => first + 2 * at);
 
 /**
- * The platform with so many answered calls, in Rooms of ten, at rest after they were set up. `kbALeg` is what each of
- * them keeps resident.
+ * The platform with so many answered calls, in Rooms of ten, at rest after they were set up.
  */
-export async function product(legs: number, firstPort: number, peerPort: number): Promise<Side & { kbALeg(): number }> {
+export async function product(legs: number, firstPort: number, peerPort: number): Promise<Side> {
   const receiver = new Receiver();
   // There is a port for each call and none besides, so the load reaches all of them, whichever they draw.
   const platform = await Platform.start({
@@ -63,7 +62,6 @@ export async function product(legs: number, firstPort: number, peerPort: number)
   });
   const app = await platform.application(receiver.url, '+15550002');
   await platform.trunk('127.0.0.1:9');
-  const emptyKb = rssKb(platform.pid);
   const calls = { calls: legs, rate: 50, rtpPort: peerPort, timeoutSec: 900 };
   const { sessions, caller } = await answeredCalls({ platform, app, receiver }, calls);
   const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
@@ -79,7 +77,6 @@ export async function product(legs: number, firstPort: number, peerPort: number)
     pid: platform.pid,
     ports: evenPorts(legs, firstPort),
     peerPort,
-    kbALeg: () => (rssKb(platform.pid) - emptyKb) / legs,
     async stop() {
       caller.stop();
       await platform.stop();

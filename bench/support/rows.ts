@@ -88,10 +88,10 @@ const legs = (count: number, goal: number): Row => ({
   better: 'less',
   bench: ['product-legs', `${count}`, '3', '4'],
   read: (output) => {
-    const [, floor, product, times, memory] =
-      /floor ([\d.]+), product ([\d.]+) us a leg and second: ([\d.]+) times the floor; resident ([\d.-]+) kB/.exec(output) ?? [];
+    const [, floor, product, times] =
+      /floor ([\d.]+), product ([\d.]+) us a leg and second: ([\d.]+) times the floor/.exec(output) ?? [];
     if (times === undefined) return undefined;
-    return { value: Number(times), beside: `${product} beside ${floor} µs a second; ${memory} kB a leg` };
+    return { value: Number(times), beside: `${product} beside ${floor} µs a second` };
   },
 });
 
