@@ -276,6 +276,31 @@ TEST(
   }
 }
 
+TEST("a coach that is gone makes no click for the one who hears others meanwhile") {
+  for (const bool drops : {true, false}) {
+    for (const double phase : phases) {
+      Meeting meeting(phase);
+      meeting.other.phase = phase + 1.2;
+      Plane& plane = *meeting.bench.plane;
+      CHECK(meeting.join(1) && meeting.join(2) && meeting.join(3));
+      CHECK(plane.coach(1, 2));
+      const auto talk = [&meeting](int ticks) {
+        for (int i = 0; i < ticks; i++) {
+          meeting.other.say();
+          meeting.run(1);
+        }
+      };
+      talk(30);
+      CHECK(meeting.is_loud(meeting.ear));
+      if (drops) CHECK(plane.drop(1));
+      else CHECK(plane.leave(1));
+      talk(8);
+      CHECK(meeting.is_loud(meeting.ear));  // the other one talks on
+      CHECK(steepest(meeting.ear.pcm) < 2 * smooth);
+    }
+  }
+}
+
 TEST("hold music is no click for one who joins in the tick in which the only other one is gone") {
   Bench bench;
   CHECK(bench.plane->open_room(100) && bench.plane->open_music(100, 200));
