@@ -55,7 +55,7 @@ export class ReplicatedPostgres {
   async failOver(): Promise<void> {
     await this.#lose(this.#primary);
     const admin = postgres({ ...this.standby, user: 'sidetone', database: 'postgres', max: 1 });
-    // A query that waited for its end itself would hold a snapshot, for which what is left to be replayed may wait 30 s.
+    // A query that waits for it would hold a snapshot, for which what is left to be replayed may wait 30 s.
     await admin`SELECT pg_promote(false)`;
     const isPromoted = async () => (await admin`SELECT pg_is_in_recovery() AS recovers`)[0]?.recovers === false;
     await eventually(isPromoted, 'the standby to take writes');
