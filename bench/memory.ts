@@ -5,13 +5,12 @@
 import { join } from 'node:path';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
-import { answeredCalls, pastRateLimit } from './support/calls.ts';
-import { buildReflector } from './support/legs.ts';
+import { answeredCalls } from './support/calls.ts';
+import { buildReflector, meet } from './support/legs.ts';
 import { REST_MS, rssKb } from './support/usage.ts';
 
 const first = Number(process.argv[2] ?? 100);
 const more = Number(process.argv[3] ?? 900);
-const ROOM = 10;
 const TALK_SEC = 3;
 const FIRST_PORT = 26_000;
 const PEER_PORT = 32_700;
@@ -26,7 +25,6 @@ const platform = await Platform.start({
 const app = await platform.application(receiver.url, '+15550002');
 await platform.trunk('127.0.0.1:9');
 const callers: { stop(): void }[] = [];
-const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
 const joined = new Set<string>();
 
 /** So many calls more, in Rooms, that have talked and rested. Resolves with what is resident, in kB. */
@@ -37,13 +35,8 @@ async function up(calls: number): Promise<number> {
   );
   callers.push(caller);
   const fresh = sessions.filter((each) => !joined.has(each));
-  for (let at = 0; at < fresh.length; at += ROOM) {
-    const { body: room } = await post('/api/v1/rooms', {});
-    for (const session_uuid of fresh.slice(at, at + ROOM)) {
-      await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
-      joined.add(session_uuid);
-    }
-  }
+  await meet({ platform, app }, fresh);
+  for (const each of fresh) joined.add(each);
   await receiver.until(() => receiver.count('room.member.joined') === joined.size, 'all members', 60_000);
   // A port that no call has answers with an ICMP error, which nobody minds.
   const ports = Array.from({ length: 2 * (first + more) }, (_, at) => `${FIRST_PORT + 2 * at}`);

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
+import type { Stage } from '../../test/support/room-call.ts';
 import { answeredCalls, pastRateLimit } from './calls.ts';
 import { cpuNs, median, REST_MS } from './usage.ts';
 
@@ -49,6 +50,16 @@ export async function boundPorts(legs: number, firstPort: number): Promise<reado
 
 const evenPorts = (count: number, first: number): number[] => Array.from({ length: count }, (_, at) => first + 2 * at);
 
+/** Puts Sessions into Rooms of ten. */
+export async function meet({ platform, app }: Pick<Stage, 'platform' | 'app'>, sessions: readonly string[]): Promise<void> {
+  const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
+  for (let at = 0; at < sessions.length; at += ROOM) {
+    const { body: room } = await post('/api/v1/rooms', {});
+    for (const session_uuid of sessions.slice(at, at + ROOM))
+      await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
+  }
+}
+
 /**
  * The platform with so many answered calls, in Rooms of ten, at rest after they were set up.
  */
@@ -64,12 +75,7 @@ export async function product(legs: number, firstPort: number, peerPort: number)
   await platform.trunk('127.0.0.1:9');
   const calls = { calls: legs, rate: 50, rtpPort: peerPort, timeoutSec: 900 };
   const { sessions, caller } = await answeredCalls({ platform, app, receiver }, calls);
-  const post = (path: string, body: object) => pastRateLimit(() => platform.api(app, 'POST', path, body));
-  for (let at = 0; at < legs; at += ROOM) {
-    const { body: room } = await post('/api/v1/rooms', {});
-    for (const session_uuid of sessions.slice(at, at + ROOM))
-      await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
-  }
+  await meet({ platform, app }, sessions);
   await receiver.until(() => receiver.count('room.member.joined') === legs, 'all members', 60_000);
   await Bun.sleep(REST_MS);
   return {

@@ -11,6 +11,9 @@ struct Now {
   int64_t wall_us = 0;  // CLOCK_REALTIME
 };
 
+/** Every leg has a tick so often. */
+constexpr int64_t tick_us = 20'000;
+
 /** The present instant. */
 Now now_of_system();
 

@@ -151,7 +151,7 @@ class Plane {
   /** How many legs there are, stream legs included. */
   size_t legs() const { return parties_.size(); }
 
-  static constexpr int64_t tick_us = 20'000;
+  static constexpr int64_t tick_us = sidetone::tick_us;
   static constexpr int64_t phase_us = tick_us / static_cast<int64_t>(Phases::count);
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;

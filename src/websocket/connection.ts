@@ -171,8 +171,8 @@ export class WebSocketConnection {
       return;
     }
     // A frame of audio for which there is room, as nearly all are, needs no queue.
-    const isFirst = this.#held.length === 0;
-    if (isFirst && isBinary && data.length <= WEBSOCKET_SLICE_BYTES && this.#options.onBinary(data)) return;
+    const isPlain = isBinary && this.#held.length === 0 && data.length <= WEBSOCKET_SLICE_BYTES;
+    if (isPlain && this.#options.onBinary(data)) return;
     if (!isBinary) this.#held.push(data.toString('utf8'));
     else
       for (let at = 0; at < data.length; at += WEBSOCKET_SLICE_BYTES)

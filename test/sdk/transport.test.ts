@@ -7,6 +7,16 @@ import { Sidetone, verifyWebhook } from '../../sdk/typescript/src/index.ts';
 const ROOT = join(import.meta.dir, '../..');
 const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0;
 
+/** What a program for the SDK of Python says, and what it complains of. */
+async function python(program: string, more: Readonly<Record<string, string>> = {}, argument = ''): Promise<[string, string]> {
+  const child = Bun.spawn(['python3', '-c', program, argument], {
+    env: { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1', ...more },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  return await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+}
+
 /** Redirects from one port to another, which answers every GET with a list, and counts what comes there. */
 function redirecting() {
   const followed: string[] = [];
@@ -92,18 +102,8 @@ for answer in os.environ["ANSWERS"].split(" "):
 
 test.skipIf(!hasPython)('the SDK of Python says of JSON of another shape that it is of something else', async () => {
   using other = others();
-  const child = Bun.spawn(['python3', '-c', STRANGE], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      PYTHONPATH: join(ROOT, 'sdk/python'),
-      PYTHONDONTWRITEBYTECODE: '1',
-      URL: `http://127.0.0.1:${other.port}`,
-      ANSWERS: OTHERS.map(([answer]) => answer).join(' '),
-    },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const ANSWERS = OTHERS.map(([answer]) => answer).join(' ');
+  const [output, errors] = await python(STRANGE, { URL: `http://127.0.0.1:${other.port}`, ANSWERS });
   const lines = OTHERS.map(([, missing]) => `200 without ${missing}: base_url leads to something else\n`);
   expect([output, errors]).toEqual([lines.join(''), '']);
 });
@@ -134,9 +134,8 @@ dial = typing.get_type_hints(_api.Sessions.dial)
 print(len(methods) > 50, loose, dial["from_"], dial["ring_timeout_sec"], typing.get_type_hints(_api.Recordings.create)["channels"])
 `;
 
-test.skipIf(!hasPython)('the methods of the SDK of Python have a type for every field, which Python can resolve', () => {
-  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
-  const { stdout, stderr } = spawnSync('python3', ['-c', TYPES], { env, encoding: 'utf8' });
+test.skipIf(!hasPython)('the methods of the SDK of Python have a type for every field, which Python can resolve', async () => {
+  const [stdout, stderr] = await python(TYPES);
   expect([stdout, stderr]).toEqual(["True [] <class 'str'> <class 'int'> typing.Literal['mono', 'stereo']\n", '']);
 });
 
@@ -170,18 +169,7 @@ test.skipIf(!hasPython)(
         return answers.shift() ?? new Response(null, { status: 500 });
       },
     });
-    const child = Bun.spawn(['python3', '-c', IN_PROGRESS], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        PYTHONPATH: join(ROOT, 'sdk/python'),
-        PYTHONDONTWRITEBYTECODE: '1',
-        URL: `http://127.0.0.1:${server.port}`,
-      },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    expect(output).toEqual(['in_progress\n409 None\n', '']);
+    expect(await python(IN_PROGRESS, { URL: `http://127.0.0.1:${server.port}` })).toEqual(['in_progress\n409 None\n', '']);
     expect([keys.length, keys[0] === keys[1]]).toEqual([3, true]);
   },
 );
@@ -200,12 +188,7 @@ for command in (lambda: client.messages.send(from_="+15550100", to="+15550199", 
 
 test.skipIf(!hasPython)('the SDK of Python follows no redirect, and says what the answer of something else is', async () => {
   const { baseUrl, message, followed, stop } = redirecting();
-  const child = Bun.spawn(['python3', '-c', REDIRECTED], {
-    env: { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1', URL: baseUrl },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const [output, errors] = await python(REDIRECTED, { URL: baseUrl });
   const wanted = `301 ${message.replace('B', 'base_url')}\n200 200 without JSON: base_url leads to something else\n`;
   expect([output, errors]).toEqual([wanted, '']);
   expect(followed).toEqual([]);
@@ -236,9 +219,8 @@ for more in ({"base_url": "127.0.0.1:8080"}, {"app_uuid": None}, {"api_key": ""}
         print(error)
 `;
 
-test.skipIf(!hasPython)('the SDK of Python names at once what is missing or no address', () => {
-  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
-  const { stdout, stderr } = spawnSync('python3', ['-c', MISSING], { env, encoding: 'utf8' });
+test.skipIf(!hasPython)('the SDK of Python names at once what is missing or no address', async () => {
+  const [stdout, stderr] = await python(MISSING);
   const told = [
     "base_url must be an http or https URL, not '127.0.0.1:8080'",
     'app_uuid is missing',
@@ -281,10 +263,9 @@ import json, sys
 print(json.dumps([_seconds(text) for text in json.loads(sys.argv[1])]))
 `;
 
-test.skipIf(!hasPython)('the SDK of Python takes a Retry-After in seconds or as a date, and nothing else', () => {
-  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+test.skipIf(!hasPython)('the SDK of Python takes a Retry-After in seconds or as a date, and nothing else', async () => {
   const texts = JSON.stringify(RETRY_AFTER.map(([text]) => text));
-  const { stdout, stderr } = spawnSync('python3', ['-c', AFTER, texts], { env, encoding: 'utf8' });
+  const [stdout, stderr] = await python(AFTER, {}, texts);
   expect([stderr, JSON.parse(stdout)]).toEqual(['', RETRY_AFTER.map(([, seconds]) => seconds)]);
 });
 
@@ -336,9 +317,8 @@ for secrets in (None, [None], []):
         print(error)
 `;
 
-test.skipIf(!hasPython)('the verifier of Python says that a secret is missing', () => {
-  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
-  const { stdout, stderr } = spawnSync('python3', ['-c', NO_SECRET], { env, encoding: 'utf8' });
+test.skipIf(!hasPython)('the verifier of Python says that a secret is missing', async () => {
+  const [stdout, stderr] = await python(NO_SECRET);
   const none = 'a secret is whsec_ and base64, as the platform gave it';
   expect([stderr, stdout.trim().split('\n')]).toEqual(['', [none, none, 'no secret is given']]);
 });
@@ -386,14 +366,7 @@ print(next(found)["recording_uuid"], *[each["recording_uuid"] for each in found]
 test.skipIf(!hasPython)('the SDK of Python goes through all pages of a list', async () => {
   const asked: string[] = [];
   await using server = pagingServer(asked);
-  const env = {
-    PATH: process.env.PATH ?? '',
-    PYTHONPATH: join(ROOT, 'sdk/python'),
-    PYTHONDONTWRITEBYTECODE: '1',
-    URL: `http://127.0.0.1:${server.port}`,
-  };
-  const child = Bun.spawn(['python3', '-c', PAGES], { env, stdout: 'pipe', stderr: 'pipe' });
-  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const [out, err] = await python(PAGES, { URL: `http://127.0.0.1:${server.port}` });
   expect([err, out.trim()]).toEqual(['', 'rec_1 rec_2 rec_3 rec_4 rec_5']);
   expect(asked).toEqual(['limit=2', 'after=2&limit=2', 'after=4&limit=2']);
 });

@@ -22,6 +22,11 @@ void mix_over(int16_t* out, const int16_t* pcm, size_t count);
 /** Scales in place by a gain that moves from `from` to `to` over the first `ramp` samples and then stays, rounding to
  * nearest and saturating. */
 void mix_gain(int16_t* pcm, size_t count, int32_t from, int32_t to, size_t ramp);
+/** What is left, at a sample of a ramp, of a sound that was cut off at the value `from`. */
+constexpr int32_t mix_fall(int32_t from, size_t at, size_t ramp) {
+  return static_cast<int32_t>(static_cast<int64_t>(from) * static_cast<int64_t>(ramp - 1 - at) /
+                              static_cast<int64_t>(ramp));
+}
 /** Whether every sample is zero. */
 bool mix_silent(const int16_t* pcm, size_t count);
 

@@ -11,7 +11,6 @@ namespace {
 
 /** A change of volume takes so much of a second: 5 ms. */
 constexpr uint32_t ramp_divisor = 200;
-constexpr int64_t tick_us = 20'000;
 
 }  // namespace
 

@@ -246,9 +246,8 @@ void Room::begin() {
 /** Adds what a sound that was cut off at this sample leaves to a sum. */
 void Room::let_fall(Group& group, int32_t from) {
   if (from == 0) return;
-  const int32_t ramp = static_cast<int32_t>(group.sum.size() / ramp_divisor);
-  for (int32_t i = 0; i < ramp; i++)
-    group.sum[static_cast<size_t>(i)] += static_cast<int32_t>(static_cast<int64_t>(from) * (ramp - 1 - i) / ramp);
+  const size_t ramp = group.sum.size() / ramp_divisor;
+  for (size_t i = 0; i < ramp; i++) group.sum[i] += mix_fall(from, i, ramp);
   group.spoken = true;
 }
 

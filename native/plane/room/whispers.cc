@@ -86,10 +86,8 @@ void Whispers::hear(const Seat& seat, int16_t* out, size_t rate) {
 
 void Whispers::let_fall(int32_t from, int16_t* out, size_t ramp) {
   int16_t pcm[frame_max];
-  for (size_t i = 0; i < ramp; i++) {
-    const int64_t value = static_cast<int64_t>(from) * static_cast<int64_t>(ramp - 1 - i) / static_cast<int64_t>(ramp);
-    pcm[i] = static_cast<int16_t>(std::clamp<int64_t>(value, -32768, 32767));
-  }
+  for (size_t i = 0; i < ramp; i++)
+    pcm[i] = static_cast<int16_t>(std::clamp<int32_t>(mix_fall(from, i, ramp), -32768, 32767));
   mix_over(out, pcm, ramp);
 }
 

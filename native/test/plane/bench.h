@@ -101,4 +101,20 @@ class Bench {
   Now now{1'000'000'000, 1'700'000'000'000'000};
 };
 
+/** A far end says a frame in a codec. */
+inline void say_coded(FarEnd& far, Codec codec, Encoder& encoder, const std::vector<int16_t>& frame) {
+  std::vector<uint8_t> octets(frame_units);
+  encoder.encode(codec, frame.data(), octets.data(), frame_units);
+  far.say(octets);
+}
+
+/** Adds what a far end has heard since the last time to `pcm`, decoded. */
+inline void hear_coded(FarEnd& far, Codec codec, Decoder& decoder, std::vector<int16_t>& pcm) {
+  for (const auto& payload : far.heard()) {
+    std::vector<int16_t> frame(codec_samples(codec, payload.size()));
+    decoder.decode(codec, payload.data(), frame.data(), payload.size());
+    pcm.insert(pcm.end(), frame.begin(), frame.end());
+  }
+}
+
 }  // namespace sidetone::test

@@ -60,17 +60,9 @@ struct Voice {
     const size_t count = codec_samples(codec, frame_units);
     const auto frame = sung(count, phase, at, codec_rate_hz(codec));
     at += count;
-    std::vector<uint8_t> octets(frame_units);
-    encoder.encode(codec, frame.data(), octets.data(), frame_units);
-    far->say(octets);
+    say_coded(*far, codec, encoder, frame);
   }
-  void hear() {
-    for (const auto& payload : far->heard()) {
-      std::vector<int16_t> frame(codec_samples(codec, payload.size()));
-      decoder.decode(codec, payload.data(), frame.data(), payload.size());
-      pcm.insert(pcm.end(), frame.begin(), frame.end());
-    }
-  }
+  void hear() { hear_coded(*far, codec, decoder, pcm); }
 };
 
 constexpr int smooth = 1500;  // the tone's own step, its ramp's, and two of mu-law, which are 256 there

@@ -43,17 +43,9 @@ struct Singer {
     std::vector<int16_t> frame(codec_samples(codec, frame_units));
     for (int16_t& sample : frame)
       sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * static_cast<double>(at++) / rate())));
-    std::vector<uint8_t> octets(frame_units);
-    encoder.encode(codec, frame.data(), octets.data(), frame_units);
-    far->say(octets);
+    say_coded(*far, codec, encoder, frame);
   }
-  void hear() {
-    for (const auto& payload : far->heard()) {
-      std::vector<int16_t> frame(codec_samples(codec, payload.size()));
-      decoder.decode(codec, payload.data(), frame.data(), payload.size());
-      pcm.insert(pcm.end(), frame.begin(), frame.end());
-    }
-  }
+  void hear() { hear_coded(*far, codec, decoder, pcm); }
   /** What was heard in the last seconds; silence where it was less than that. */
   std::vector<int16_t> last(double seconds) const {
     const size_t count = static_cast<size_t>(seconds * rate());

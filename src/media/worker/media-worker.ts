@@ -63,8 +63,6 @@ export class MediaWorker {
   readonly #asked = new Map<number, (counters: LegCounters) => void>();
   #up: ((error: Error | undefined) => void) | undefined;
   #commands: WorkerCommand[] = [];
-  /** The memory of sound among them, which goes down without a copy. */
-  #given: ArrayBuffer[] = [];
   #started = false;
   #plane = 0;
   #lastRequest = 0;
@@ -136,7 +134,6 @@ export class MediaWorker {
     if (this.#dead) return;
     if (this.#commands.length === 0) setImmediate(() => this.#send());
     this.#commands.push(command);
-    if (command.type === 'feed') this.#given.push(command.pcm.buffer);
   }
 
   counters(leg: number): Promise<LegCounters> {
@@ -157,10 +154,10 @@ export class MediaWorker {
 
   #send(): void {
     const commands = this.#commands;
-    const given = this.#given;
     this.#commands = [];
-    this.#given = [];
     if (this.#dead) return;
+    // Sound goes down without a copy.
+    const given = commands.flatMap((command) => (command.type === 'feed' ? [command.pcm.buffer] : []));
     this.#thread.post(commands, given);
     native.wake(this.#plane);
   }
