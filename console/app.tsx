@@ -1,5 +1,5 @@
 /** The frame of every page: who is logged in, where one is, and the page itself. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { CallPage } from './call/call-page.tsx';
 import { AppsPage } from './page/apps.tsx';
 import { CallsPage } from './page/calls.tsx';
@@ -96,7 +96,8 @@ function Frame(props: { readonly session: Session; readonly isOver: boolean; onL
   useEffect(() => {
     if (path === '/console' || path === '/console/') go('/console/calls', { replace: true });
   }, [path]);
-  useEffect(() => {
+  // This is done before the page is seen: later it would take the focus from what the first key gave it to.
+  useLayoutEffect(() => {
     setError('');
     document.title = `${callUuid === undefined ? (here?.name ?? 'Console') : 'Call'} · Sidetone`;
     // A reader of the screen begins with the new page, not with the link that led to it.

@@ -1,5 +1,5 @@
 /** Logging in: the operator's token becomes a cookie that no script can read. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Brand } from '../part/brand.tsx';
 import { Problem } from '../part/parts.tsx';
 import { logIn } from '../platform/api.ts';
@@ -12,7 +12,7 @@ export function LoginPage({ reason, onSession }: { readonly reason: string; onSe
   const [isBusy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   // The page is this field. It may also have taken the place of a page that had the focus.
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);

@@ -101,6 +101,23 @@ describe.skipIf(!chromiumInstalled)('the console and the documentation', () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   }, 90_000);
 
+  test('a page has the focus as soon as it is there, and takes it from nothing later', async () => {
+    const tab = await context.newPage();
+    await tab.addInitScript(() => {
+      const seen = new MutationObserver(() => {
+        if (document.querySelector('main h1') === null) return;
+        document.documentElement.dataset.first = document.activeElement?.id ?? '';
+        seen.disconnect();
+      });
+      seen.observe(document, { childList: true, subtree: true });
+    });
+    await tab.goto(`${platform.url}/console/trunks`);
+    const root = tab.locator('html[data-first]');
+    await root.waitFor();
+    expect(await root.getAttribute('data-first')).toBe('main');
+    await tab.close();
+  }, 30_000);
+
   test('what happened in a call is one stop of Tab: arrow keys go through it, and Tab leads on to the details', async () => {
     for (const [width, height] of WINDOWS) {
       await page.setViewportSize({ width, height });
