@@ -56,8 +56,8 @@ size_t Playout::pitch_lag(const int16_t* end) const {
 
 /** One frame of real sound, whose octets began at unit `first`. False when it cannot be decoded after all. */
 bool Playout::decode(uint32_t first, const uint8_t* octets, int16_t* out) {
-  if (!wide_) decoder_.decode(codec_, octets, out, frame_units);
-  else if (!wide_->packets.decode(first, octets, out)) return false;
+  if (!packets_) decoder_.decode(codec_, octets, out, frame_units);
+  else if (!packets_->decode(first, octets, out)) return false;
   voiced_ = true;
   if (lost_frames_ > 0) {
     if (!conceals_itself() && !met_) lead_back(out);
@@ -80,7 +80,7 @@ void Playout::append_concealed() {
     lost_frames_++;
     concealed_++;
     if (faded()) std::memset(queue() + queued_, 0, samples() * sizeof(int16_t));
-    else wide_->packets.conceal(nullptr, queue() + queued_);
+    else packets_->conceal(nullptr, queue() + queued_);
     queued_ += samples();
     return;
   }
@@ -99,7 +99,7 @@ void Playout::append_concealed() {
 bool Playout::decode_next(int16_t* out) {
   uint8_t octets[frame_units];
   if (!jitter_.peek(octets, frame_units)) return false;
-  if (wide_) return wide_->packets.decode(jitter_.next(), octets, out);
+  if (packets_) return packets_->decode(jitter_.next(), octets, out);
   Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
   decoder.decode(codec_, octets, out, frame_units);
   return true;
@@ -112,7 +112,7 @@ void Playout::append_lost() {
   if (conceals_itself() && voiced_ && jitter_.peek(octets, frame_units)) {
     lost_frames_++;
     concealed_++;
-    wide_->packets.conceal(octets, queue() + queued_);
+    packets_->conceal(octets, queue() + queued_);
     queued_ += samples();
     return;
   }

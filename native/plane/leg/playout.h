@@ -16,15 +16,14 @@ namespace sidetone {
 
 class Playout {
  public:
-  explicit Playout(Codec codec) : codec_(codec) {
-    if (has_octets(codec)) return;
-    wide_ = std::make_unique<Wide>(codec);
-    history_end_ = Wide::wider * history_max;
+  explicit Playout(Codec codec) : codec_(codec), history_end_(history_units * scale()) {
+    if (scale() > 1) wide_ = std::make_unique<int16_t[]>(scale() * (queue_max + history_max));
+    if (!has_octets(codec)) packets_ = std::make_unique<CodedPackets>(codec);
   }
 
   /** Takes the payload of one packet. */
   void insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us) {
-    if (wide_) (void)wide_->packets.insert(jitter_, timestamp, payload, count, arrival_us);
+    if (packets_) (void)packets_->insert(jitter_, timestamp, payload, count, arrival_us);
     else (void)jitter_.insert(timestamp, payload, count, arrival_us);
   }
 
@@ -51,27 +50,17 @@ class Playout {
   static constexpr std::ptrdiff_t touched_bytes = 256;
 
  private:
-  static constexpr size_t history_units =
-      400;  // 50 ms: two of the longest pitch periods and what they are compared with
-  static constexpr size_t history_max = 2 * history_units;  // at 16 kHz
-  static constexpr size_t history_room = 2 * history_max;
-  static constexpr size_t queue_max = 2 * frame_samples_max + 320;
-
-  /** What only a leg whose codec has packets needs: these, and the queue and the history for three times the rate. */
-  struct Wide {
-    explicit Wide(Codec codec) : packets(codec) {}
-    static constexpr size_t wider = 3;
-    CodedPackets packets;
-    int16_t queue[wider * queue_max] = {};
-    int16_t history[wider * history_room] = {};
-  };
+  /** 50 ms: two of the longest pitch periods and what they are compared with. */
+  static constexpr size_t history_units = 400;
+  static constexpr size_t history_max = 2 * history_units;  // samples at 8 kHz, as are these
+  static constexpr size_t queue_max = 3 * frame_units;
   static constexpr uint32_t opus_faded_frames = 10;
 
-  int16_t* queue() { return wide_ ? wide_->queue : queue_; }
-  int16_t* store() { return wide_ ? wide_->history : history_; }
-  const int16_t* store() const { return wide_ ? wide_->history : history_; }
-  size_t queue_room() const { return wide_ ? Wide::wider * queue_max : queue_max; }
-  size_t store_room() const { return wide_ ? Wide::wider * history_room : history_room; }
+  int16_t* queue() { return wide_ ? wide_.get() : queue_; }
+  int16_t* store() { return wide_ ? wide_.get() + queue_room() : history_; }
+  const int16_t* store() const { return wide_ ? wide_.get() + queue_room() : history_; }
+  size_t queue_room() const { return queue_max * scale(); }
+  size_t store_room() const { return history_max * scale(); }
   bool decode(uint32_t first, const uint8_t* octets, int16_t* out);
   bool decode_next(int16_t* out);
   bool faded() const;
@@ -92,21 +81,22 @@ class Playout {
   size_t samples() const { return frame_units * scale(); }
 
   Codec codec_;
+  bool voiced_ = false;
+  bool met_ = false;                       // the last invented frame ends where the next real one begins
+  std::unique_ptr<int16_t[]> wide_;        // the queue and the history of a codec of more than 8 kHz
+  std::unique_ptr<CodedPackets> packets_;  // of a codec that has no octets
   size_t queued_ = 0;
   int64_t delay_us_ = 0;
   uint32_t frames_ = 0;
-  size_t history_end_ = history_max;
-  bool voiced_ = false;
-  bool met_ = false;                          // the last invented frame ends where the next real one begins
+  size_t history_end_;
   std::unique_ptr<Concealment> concealment_;  // made at the first loss
   uint32_t lost_frames_ = 0;
   uint32_t concealed_ = 0;
   JitterBuffer jitter_;
   int16_t queue_[queue_max] = {};
-  int16_t history_[history_room] =
-      {};  // the last `history_units` before `history_end_`, which moves on until there is no room
+  // The last `history_units` before `history_end_`, which moves on until there is no room.
+  int16_t history_[history_max] = {};
   Decoder decoder_;
-  std::unique_ptr<Wide> wide_;  // of a codec that has packets
 };
 
 }  // namespace sidetone
