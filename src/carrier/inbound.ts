@@ -3,6 +3,7 @@
  * to.
  */
 import { isIP } from 'node:net';
+import { detached } from '../bounds/detached.ts';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
@@ -103,7 +104,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     return;
   }
   await handOver(options, invite, leg, (codec) => ({
-    callerId: callerId(request, trunk),
+    callerId: detached(callerId(request, trunk)),
     ...owner,
     trunk: trunk.name,
     sip: sipFacts(request.headers, trunk.name, codec),
@@ -125,8 +126,8 @@ async function admitDevice(options: InboundOptions, invite: Invite, device: Devi
     type: 'sip',
     trunk: '',
     appUuid: device.appUuid,
-    callerId: callerId(request, DEVICE_TRUNK),
-    did: calledNumbers(request, DEVICE_TRUNK)[0] ?? '',
+    callerId: detached(callerId(request, DEVICE_TRUNK)),
+    did: detached(calledNumbers(request, DEVICE_TRUNK)[0] ?? ''),
     sip: sipFacts(request.headers, '', codec, { device: device.username, dialled: parseUri(request.uri)?.user ?? '' }),
   }));
 }
@@ -145,13 +146,18 @@ async function handOver(
     return;
   }
   const inbound = new InboundLeg(leg, call, request);
-  listen((event) => inbound.take(event));
+  listen(eventsOf(inbound));
   await options.onInvite({
     ...about(answer),
     leg: inbound,
     refuse: () => refuse(503, NO_ROOM, RETRY),
     listen: (listener) => inbound.listen(listener),
   });
+}
+
+/** A function of its own, so that what listens for as long as the call holds the leg and nothing of the INVITE. */
+function eventsOf(leg: InboundLeg): (event: CallEvent) => void {
+  return (event) => leg.take(event);
 }
 
 /** The application of the first of these numbers that has one. `unknown` when the database cannot tell. */
@@ -163,7 +169,7 @@ async function ownerOf(
   try {
     for (const did of numbers) {
       const appUuid = await options.numberOwner(did);
-      if (appUuid !== undefined) return { did, appUuid };
+      if (appUuid !== undefined) return { did: detached(did), appUuid };
     }
     return undefined;
   } catch {

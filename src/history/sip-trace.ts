@@ -70,7 +70,7 @@ export class SipTrace {
     const facts = { ...read, callId: own(factText(read.callId)), fromTag: own(read.fromTag) };
     const call = this.#calls.get(facts.callId) ?? this.#unbound.get(facts.callId) ?? this.#opened(facts);
     if (call === undefined) return;
-    if (call.callerTag === '' && facts.isRequest) call.callerTag = facts.fromTag;
+    if (call.callerTag === '' && facts.isRequest) call.callerTag = detached(facts.fromTag);
     const side = sideOf(call, direction, facts);
     const session = call.sessions[side];
     if (session === undefined ? call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES : this.#isFull(session)) return;

@@ -3,6 +3,7 @@
  * keeps our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
 
+import { detached } from '../bounds/detached.ts';
 import {
   type AudioCodec,
   agreedFormats,
@@ -169,7 +170,7 @@ export class Negotiation {
     const agreed = this.#choose(answer, 'answer');
     if (agreed === undefined) return { refused: 488, why: 'no usable audio in the answer' };
     const { protocol } = agreed.media;
-    this.#slots = this.#slots.map((slot) => ('refused' in slot ? slot : { protocol }));
+    this.#slots = this.#slots.map((slot) => ('refused' in slot ? slot : { protocol: detached(protocol) }));
     return agreed.agreement;
   }
 
@@ -182,8 +183,8 @@ export class Negotiation {
     const { media, agreement, direction, crypto, events } = chosen;
     this.#slots = offer.media.map((each) =>
       each === media
-        ? { protocol: each.protocol }
-        : { refused: `m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n` },
+        ? { protocol: detached(each.protocol) }
+        : { refused: detached(`m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n`) },
     );
     const formats = [agreement];
     this.#agreed = agreedFormats(
@@ -216,7 +217,7 @@ export class Negotiation {
       const offered = this.#offered ?? offeredFormats(codecs, this.#agreed);
       const others = role === 'answer' ? othersOf(media.formats, offered.codecs, codec) : [];
       const agreement: AudioAgreement = {
-        remoteHost: media.host,
+        remoteHost: detached(media.host),
         remotePort: media.port,
         remoteRtcpPort: media.rtcpPort ?? Math.min(media.port + 1, 65_535),
         codec,
@@ -282,7 +283,8 @@ export class Negotiation {
     const rest = `s=-\r\nc=IN ${family} ${host}\r\nt=0 0\r\n${lines.join('')}`;
     if (rest !== this.#described) {
       this.#version++;
-      this.#described = rest;
+      // In one piece: the engine would keep all the parts that it was put together of.
+      this.#described = detached(rest);
     }
     return encoder.encode(`v=0\r\no=- ${sessionId} ${this.#version} IN ${family} ${host}\r\n${rest}`);
   }

@@ -12,6 +12,7 @@
  * it is up keeps its Call-ID and so its binding; one that starts anew elsewhere leaves its old one until that expires.
  * All phones behind one proxy come from its address, and are told apart by the Path that it has written for each.
  */
+import { detached } from '../bounds/detached.ts';
 import {
   DEVICE_CONTACTS_MAX,
   DEVICE_INSTANCE_MAX_CHARS,
@@ -90,7 +91,7 @@ export function register<Bound extends Binding>(
   isLost: (binding: Bound) => boolean = () => false,
 ): RegisterOutcome {
   const { headers } = request;
-  const callId = headers.get('call-id') ?? '';
+  const callId = detached(headers.get('call-id') ?? '');
   const cseq = parseCSeq(headers.get('cseq'))?.number;
   const contacts = headers.list('contact');
   const path = pathOf(headers);
@@ -115,7 +116,7 @@ export function register<Bound extends Binding>(
     asked.push(contact);
   }
   const { transport, host, port } = source;
-  const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
+  const userAgent = detached((headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS));
   const replaced = live.filter((binding) => asked.some((contact) => isOf(sent(contact), binding)));
   const kept = live.filter((binding) => !replaced.includes(binding));
   const stored: Binding[] = lastOfEach(asked).map(({ seconds, ...contact }) => {
@@ -137,12 +138,12 @@ function readContact(value: string, expires: string | undefined): Asked | undefi
   const uri = contact === undefined ? undefined : requestUri(contact.uri);
   if (contact === undefined || uri === undefined || uri.length > DEVICE_URI_MAX_CHARS) return undefined;
   const seconds = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(expires) ?? SIP_REGISTER_MAX_SEC;
-  return { uri: uriOfKey(uri), seconds, ...nameOf(contact.parameters) };
+  return { uri: detached(uriOfKey(uri)), seconds, ...nameOf(contact.parameters) };
 }
 
 /** What a device calls itself in the parameters of its Contact. A name that is none, or too long, counts as absent. */
 function nameOf(parameters: Parameters): DeviceName {
-  const instance = parameters.get('+sip.instance') ?? '';
+  const instance = detached(parameters.get('+sip.instance') ?? '');
   if (!/^[!#-[\]-~]+$/.test(instance) || instance.length > DEVICE_INSTANCE_MAX_CHARS) return { instance: '', regId: 0 };
   const regId = /^[0-9]{1,10}$/.test(parameters.get('reg-id') ?? '') ? Number(parameters.get('reg-id')) : 0;
   return { instance, regId: regId < 2 ** 31 ? regId : 0 };

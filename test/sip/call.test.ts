@@ -347,6 +347,30 @@ describe('forking', () => {
     expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
   });
 
+  test('is forgotten 64*T1 after the answer: what a fork without the call asks then is 481, and the call goes on', () => {
+    const { network, alice, lines, call, invite, hear } = forked();
+    hear(respond(invite, 180, 'one'));
+    hear(respond(invite, 200, 'two', 'v=0 two'));
+    const answers = (from: number) =>
+      lines(alice)
+        .slice(from)
+        .map((line) => line.slice(0, 11));
+    network.run(network.now - START + 64 * 500 - 1);
+    const before = lines(alice).length;
+    hear(ask(invite, 'OPTIONS', 'one', 1));
+    expect(answers(before)).toEqual(['SIP/2.0 481']);
+    expect(alice.agent.load().dialogs).toBe(1);
+    network.run(network.now - START + 2);
+    const after = lines(alice).length;
+    for (const [at, method] of ['OPTIONS', 'UPDATE', 'BYE'].entries()) hear(ask(invite, method, 'one', 2 + at));
+    expect(answers(after)).toEqual(['SIP/2.0 481', 'SIP/2.0 481', 'SIP/2.0 481']);
+    expect(alice.types(call)).toEqual(['ringing', 'answered']);
+    hear(ask(invite, 'BYE', 'two', 1));
+    expect(alice.ends(call)).toMatchObject([{ end: { why: 'bye' } }]);
+    network.run();
+    expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
   test('that has hung up before its 200 came is answered and over when it comes', () => {
     for (const lost of ['once', 'for good']) {
       const { network, alice, bob } = pair();

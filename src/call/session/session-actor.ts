@@ -23,7 +23,7 @@ import type { LegAudio, MediaEngine, MediaRoom, Playlist, RoomMember } from '../
 import { type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
-import type { Leg, LegSnapshot, RoomNews } from '../ports/leg.ts';
+import type { Leg, LegListener, LegSnapshot, RoomNews } from '../ports/leg.ts';
 import type { SeatsAway } from '../ports/room-peers.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
@@ -131,6 +131,11 @@ export class SessionActor {
     const notice = input.type === 'leg.media' ? input.notice : undefined;
     if (notice?.type === 'recording.failed') this.#environment.recordings.complain(notice);
     this.#mailbox.signal(input);
+  }
+
+  /** Takes the leg's signals. It holds nothing but the actor, for it lives as long as the leg. */
+  get listener(): LegListener {
+    return (signal) => this.signal(signal);
   }
 
   /** Resolves when what was asked of it up to now has been taken, or refused. */

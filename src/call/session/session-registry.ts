@@ -195,7 +195,7 @@ export class SessionRegistry implements Sessions {
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
     // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
     const begun = actor.begin(context, undefined);
-    call.listen((signal) => actor.signal(signal));
+    call.listen(actor.listener);
     if (isProblem(await begun)) {
       call.refuse();
       return undefined;
@@ -231,7 +231,7 @@ export class SessionRegistry implements Sessions {
       return dialRefused(reserved.unavailable);
     }
     const actor = this.#begin(this.#dialled(request, context, sessionUuid, seat), reserved.leg);
-    listener = (signal) => actor.signal(signal);
+    listener = actor.listener;
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) reserved.leg.hangup();
     return result;
@@ -268,7 +268,7 @@ export class SessionRegistry implements Sessions {
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
     const actor = this.#begin(connecting(about, clock.now()), leg);
-    listener = (signal) => actor.signal(signal);
+    listener = actor.listener;
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) leg.hangup();
     return result;
@@ -433,7 +433,7 @@ export class SessionRegistry implements Sessions {
     this.#actors.get(state.sessionUuid)?.dropTaken();
     const actor = this.#begin(state, leg, epoch, traceparent);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
-    listen((signal) => actor.signal(signal));
+    listen(actor.listener);
     actor.storeCall();
     await this.#rooms?.span?.follow(actor);
   }

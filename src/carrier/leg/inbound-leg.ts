@@ -5,7 +5,7 @@ import type { Addresses } from '../../sdp/description.ts';
 import type { AudioAgreement } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
-import { type Headers, NO_BODY, type SipRequest } from '../../sip/message/message.ts';
+import { NO_BODY, type SipRequest } from '../../sip/message/message.ts';
 import { REJECT_STATUS } from './cause.ts';
 import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
@@ -16,8 +16,8 @@ const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No me
 
 export class InboundLeg extends PhoneLeg {
   readonly #call: Call;
-  readonly #offer: Uint8Array;
-  readonly #headers: Headers;
+  /** The INVITE, until the call is answered on both sides. */
+  #invite: SipRequest | undefined;
   #ringing = false;
   /** Our answer, once it is made. 183 and 200 carry the same one (RFC 3261 §13.2.1). */
   #answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement } | undefined;
@@ -29,8 +29,7 @@ export class InboundLeg extends PhoneLeg {
     super(options, 'inbound');
     this.#call = call;
     this.call = call;
-    this.#offer = request.body;
-    this.#headers = request.headers;
+    this.#invite = request;
   }
 
   start(): void {}
@@ -76,7 +75,7 @@ export class InboundLeg extends PhoneLeg {
   /** Takes an event of the call. A late offer is answered with the ACK: until then there is no stream to speak of. */
   take(event: CallEvent): void {
     if (event.type !== 'accepted') this.onCallEvent(event);
-    else if (this.isAgreed) this.signalAnswered(this.#headers);
+    else if (this.isAgreed) this.#tellAnswered();
     else this.#awaitsAnswer = true;
   }
 
@@ -89,11 +88,18 @@ export class InboundLeg extends PhoneLeg {
     if (!isTaken && !this.isAgreed) this.giveUp(UNUSABLE);
     if (!isTaken || !this.#awaitsAnswer) return isTaken;
     this.#awaitsAnswer = false;
-    this.signalAnswered(this.#headers);
+    this.#tellAnswered();
     return true;
   }
 
+  #tellAnswered(): void {
+    const invite = this.#invite;
+    this.#invite = undefined;
+    if (invite !== undefined) this.signalAnswered(invite.headers);
+  }
+
   async #describeFor(send: (body: Uint8Array) => void): Promise<void> {
+    const offer = this.#invite?.body ?? NO_BODY;
     const negotiation = await this.describe();
     if (this.over) return;
     if (negotiation === undefined) {
@@ -101,13 +107,13 @@ export class InboundLeg extends PhoneLeg {
       this.options.driver.run((now) => this.#call.refuse(503, RETRY, now));
       return;
     }
-    if (this.#offer.length === 0) {
+    if (offer.length === 0) {
       send(negotiation.offer());
       return;
     }
-    this.withAddresses(this.#offer, (addresses) => {
+    this.withAddresses(offer, (addresses) => {
       if (this.#answer === undefined) {
-        const answer = negotiation.answer(this.#offer, addresses);
+        const answer = negotiation.answer(offer, addresses);
         if (isRefused(answer)) {
           this.end(NO_ANSWER);
           this.options.driver.run((now) => this.#call.refuse(answer.refused, [], now));

@@ -249,6 +249,7 @@ export class OutboundLeg extends DialledLeg {
         return;
       case 'answered':
         this.#onAnswered(call, event);
+        this.#descriptions.clear();
         return;
       case 'ended':
         void this.#onEnded(event.end);

@@ -1,4 +1,5 @@
 /** What an INVITE, or the answer to ours, tells the application beyond its numbers. */
+import { detached } from '../../bounds/detached.ts';
 import { factText, type SipFacts } from '../../event/call-report.ts';
 import { SIP_FACT_HEADERS_MAX } from '../../limits.ts';
 import type { Headers } from '../../sip/message/message.ts';
@@ -24,7 +25,7 @@ export function sipFacts(
   const fields = {
     trunk: trunk === '' ? undefined : trunk,
     device: device?.device,
-    dialled: device && factText(device.dialled),
+    dialled: device && told(device.dialled),
     codec,
     headers: extensions(headers),
     p_asserted_identity: isWithheld(headers) ? undefined : asserted,
@@ -33,12 +34,15 @@ export function sipFacts(
     verstat,
   };
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return { call_id: factText(headers.get('call-id') ?? ''), ...Object.fromEntries(given) };
+  return { call_id: told(headers.get('call-id') ?? ''), ...Object.fromEntries(given) };
 }
+
+/** A text of the message, which is kept for as long as the call, and not the message with it. */
+const told = (text: string): string => detached(factText(text));
 
 function listed(headers: Headers, name: string): string | undefined {
   const values = headers.fields(name);
-  return values.length === 0 ? undefined : factText(values.join(', '));
+  return values.length === 0 ? undefined : told(values.join(', '));
 }
 
 /** The `X-` header fields under the names that were sent, SIP_FACT_HEADERS_MAX at most. */
@@ -47,7 +51,7 @@ function extensions(headers: Headers): Readonly<Record<string, string>> | undefi
   for (const [i, name] of headers.names.entries()) {
     if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
     const spelled = headers.spelling(name);
-    if (!found.has(spelled)) found.set(spelled, factText(headers.values[i] ?? ''));
+    if (!found.has(spelled)) found.set(spelled, told(headers.values[i] ?? ''));
   }
   return found.size === 0 ? undefined : Object.fromEntries(found);
 }

@@ -233,6 +233,8 @@ export class Call implements Timed {
         this.#emit({ type: 'accepted' });
       },
       onConfirmed: () => {
+        // Its INVITE is over: what is kept of it would be kept for as long as the call.
+        this.#uas = undefined;
         if (this.#isOver) this.#sendBye();
         else this.#emit({ type: 'confirmed' });
       },
@@ -277,6 +279,7 @@ export class Call implements Timed {
         this.#end(end);
         this.#close();
       },
+      onSettled: () => this.#forgetForks(),
     });
     this.#uac.start();
   }
@@ -449,8 +452,19 @@ export class Call implements Timed {
     this.#context.closed(this);
   }
 
+  /** The INVITE is over, and with it the forks that have not got the call. */
+  #forgetForks(): void {
+    this.#uac = undefined;
+    const own = this.#dialog && keyOf(this.#dialog);
+    for (const key of this.#keys) {
+      if (key === own) continue;
+      this.#keys.delete(key);
+      this.#context.leave(key, this);
+    }
+  }
+
   #enter(dialog: Dialog): void {
-    const key = dialogKey(dialog.callId, dialog.localTag, dialog.remoteTag);
+    const key = keyOf(dialog);
     if (this.#keys.has(key) || this.#phase === 'closed') return;
     this.#keys.add(key);
     this.#context.enter(key, this);
@@ -471,6 +485,8 @@ export class Call implements Timed {
     if (!this.#isOver) this.#context.tell(this, event);
   }
 }
+
+const keyOf = ({ callId, localTag, remoteTag }: Dialog): string => dialogKey(callId, localTag, remoteTag);
 
 /** The tag by which a far end, or one of its forks, is known. */
 const forkOf = (request: SipRequest): string => tagOf(request.headers.get('from')) ?? '';

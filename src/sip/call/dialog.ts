@@ -1,4 +1,5 @@
 /** A dialog (RFC 3261 §12): who the two ends are, their sequence numbers, and the way between them. */
+import { detached } from '../../bounds/detached.ts';
 import { SIP_CONNECT_FALLBACK_MS, SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
@@ -25,12 +26,12 @@ export interface Dialog {
 /** The key of a dialog among all dialogs of one user agent (RFC 3261 §12). */
 export const dialogKey = (callId: string, localTag: string, remoteTag: string): string => `${callId} ${localTag} ${remoteTag}`;
 
-/** The URI of the first Contact. */
+/** The URI of the first Contact, by itself. */
 export function contactOf(headers: Headers): string | undefined {
   const value = headers.get('contact');
   if (value === undefined) return undefined;
   const contact = parseNameAddress(value.includes(',') ? (headers.list('contact')[0] ?? '') : value);
-  return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
+  return contact === undefined || parseUri(contact.uri) === undefined ? undefined : detached(contact.uri);
 }
 
 /** The URI of the Contact with the highest q (RFC 3261 §8.1.3.4), the first one of equals. */
@@ -56,7 +57,7 @@ export function dialogOfResponse(request: SipRequest, response: SipResponse, pee
   const local = request.headers.get('from');
   const routes = headers.list('record-route').reverse();
   if (remote === undefined || local === undefined || routes.length > SIP_ROUTES_MAX) return undefined;
-  return {
+  return standingAlone({
     callId: request.headers.get('call-id') ?? '',
     localTag: tagOf(local) ?? '',
     remoteTag: remoteTag ?? '',
@@ -67,7 +68,7 @@ export function dialogOfResponse(request: SipRequest, response: SipResponse, pee
     routes,
     target: contactOf(headers) ?? request.uri,
     peer,
-  };
+  });
 }
 
 /** The dialog that an INVITE makes for the server (RFC 3261 §12.1.1). Undefined when the request cannot open one. */
@@ -78,7 +79,7 @@ export function dialogOfRequest(request: SipRequest, localTag: string, source: P
   const target = contactOf(headers);
   const routes = headers.list('record-route');
   if (from === undefined || to === undefined || target === undefined || routes.length > SIP_ROUTES_MAX) return undefined;
-  return {
+  return standingAlone({
     callId: headers.get('call-id') ?? '',
     localTag,
     remoteTag: tagOf(from) ?? '',
@@ -89,6 +90,19 @@ export function dialogOfRequest(request: SipRequest, localTag: string, source: P
     routes,
     target,
     peer: source,
+  });
+}
+
+/** The same without the message that it was read from, which a long call would hold else. */
+function standingAlone(dialog: Dialog): Dialog {
+  return {
+    ...dialog,
+    callId: detached(dialog.callId),
+    localTag: detached(dialog.localTag),
+    remoteTag: detached(dialog.remoteTag),
+    local: detached(dialog.local),
+    remote: detached(dialog.remote),
+    routes: dialog.routes.map(detached),
   };
 }
 

@@ -40,6 +40,8 @@ interface UacInviteOwner {
    * `onAnswered` where the far end has hung up before its 2xx came.
    */
   onFailed(end: CallEnd): void;
+  /** The INVITE was answered 64*T1 ago: no other 2xx of it can come any more. */
+  onSettled(): void;
 }
 
 interface Fork {
@@ -126,8 +128,12 @@ export class UacInvite implements RequestOwner, Timed {
     this.#over(this.#cancelled ? { why: 'local' } : { why: why === 'timeout' ? 'no_response' : 'unreachable' });
   }
 
-  /** No final response came within 64*T1 of the CANCEL. The INVITE counts as failed (RFC 3261 §9.1). */
+  /** The INVITE was answered 64*T1 ago, or was cancelled and counts as failed (RFC 3261 §9.1). */
   due(): void {
+    if (this.state === 'answered') {
+      this.#owner.onSettled();
+      return;
+    }
     const { transaction } = this.#outgoing;
     if (transaction !== undefined) this.#context.layer.forget(transaction);
     this.#over({ why: 'local' });
@@ -231,6 +237,7 @@ export class UacInvite implements RequestOwner, Timed {
       return;
     }
     this.state = 'answered';
+    this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
     const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
     this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
     const bye = this.#forks.get(tag)?.bye;

@@ -4,6 +4,7 @@
  * proxy knows by them which phone is meant, by a flow token in the user part (RFC 5626 §5.1), or by a parameter, as
  * `received` of Kamailio and OpenSIPS. Left out: a Path without `lr` is sent as it is, and not routed strictly.
  */
+import { detached } from '../../bounds/detached.ts';
 import { DEVICE_PATH_MAX_CHARS, DEVICE_PATHS_MAX } from '../../limits.ts';
 import { defaultPort } from '../flow.ts';
 import { type Headers, splitList } from './message.ts';
@@ -19,7 +20,7 @@ export function pathOf(headers: Headers): string | undefined {
   if (values.length > DEVICE_PATHS_MAX || values.some((value) => hostOf(value) === undefined)) return undefined;
   // Brackets are a must (RFC 3327 §4): without them `lr` would be a parameter of the header field.
   const path = values.map((value) => (value.includes('<') ? value : `<${value}>`)).join(', ');
-  return path.length > DEVICE_PATH_MAX_CHARS || /[\x00-\x1f\x7f]/.test(path) ? undefined : path;
+  return path.length > DEVICE_PATH_MAX_CHARS || /[\x00-\x1f\x7f]/.test(path) ? undefined : detached(path);
 }
 
 const uriOf = (value: string) => parseUri(parseNameAddress(value)?.uri ?? '');
