@@ -5,6 +5,7 @@
  * bundled into it. Header extensions, REMB and transport-cc are passed over.
  */
 import { type ParsedMedia, parse } from 'sdp-transform';
+import { detached } from '../bounds/detached.ts';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
 import { type AudioCodec, codecOf, eventsOf, formatLines, type NumberedEvents, payloadTypes } from './codec.ts';
 import { type Direction, directionOf, type Format, formatOf } from './description.ts';
@@ -84,11 +85,12 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
   if (parsed === undefined || parsed.media.length === 0) return refused(400, 'an SDP offer with a media section');
   if (parsed.media.length > SDP_MEDIA_MAX) return refused(400, `an SDP offer of at most ${SDP_MEDIA_MAX} media sections`);
   if (parsed.icelite !== undefined) return refused(488, 'an offer of a full ICE agent, because we are ICE-lite');
+  // They stay as long as the call, and the rest of the offer does not.
   const sections = parsed.media.map(({ type, protocol, payloads, mid }) => ({
-    type: String(type ?? ''),
-    protocol: String(protocol ?? ''),
-    formats: String(payloads ?? '').trim(),
-    mid: String(mid ?? ''),
+    type: detached(String(type ?? '')),
+    protocol: detached(String(protocol ?? '')),
+    formats: detached(String(payloads ?? '').trim()),
+    mid: detached(String(mid ?? '')),
   }));
   if (!sections.every(isWellFormed)) return refused(400, 'an SDP offer with well-formed media sections');
   const fingerprints = fingerprintsOf(text);
@@ -150,9 +152,12 @@ function taggedOf({ mid }: ParsedMedia, { groups, media }: ReturnType<typeof par
 
 function carrierOf(tagged: ParsedMedia, { media }: ReturnType<typeof parse>): Carrier {
   const at = media.indexOf(tagged);
-  const [format = ''] = String(tagged.payloads ?? '')
-    .trim()
-    .split(' ');
+  const format = detached(
+    String(tagged.payloads ?? '')
+      .trim()
+      .split(' ', 1)
+      .join(''),
+  );
   const port = Number(tagged.sctpPort);
   if (Number.isInteger(port)) return { at, format, lines: `a=sctp-port:${port}\r\n` };
   const lines = [
@@ -161,7 +166,7 @@ function carrierOf(tagged: ParsedMedia, { media }: ReturnType<typeof parse>): Ca
     ),
     ...tagged.fmtp.flatMap(({ payload, config }) => (String(payload) === format ? [`a=fmtp:${format} ${config}`] : [])),
   ];
-  return { at, format, lines: lines.flatMap((line) => (ATTRIBUTE.test(line) ? [`${line}\r\n`] : [])).join('') };
+  return { at, format, lines: detached(lines.flatMap((line) => (ATTRIBUTE.test(line) ? [`${line}\r\n`] : [])).join('')) };
 }
 
 /** The stream of an audio section whose transport is that of `tagged`, which may be itself; or what it lacks. */

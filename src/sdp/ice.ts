@@ -3,6 +3,8 @@
  * candidates (RFC 8839 §5.1) as SDP writes them.
  */
 
+import { detached } from '../bounds/detached.ts';
+
 export interface IceCredentials {
   readonly ufrag: string;
   readonly password: string;
@@ -22,7 +24,7 @@ const PASSWORD = /^[A-Za-z0-9+/]{22,256}$/;
 /** The credentials of a far end; undefined when either is not what RFC 8839 permits. */
 export function iceCredentials(ufrag: unknown, password: unknown): IceCredentials | undefined {
   const [name, secret] = [String(ufrag ?? ''), String(password ?? '')];
-  return UFRAG.test(name) && PASSWORD.test(secret) ? { ufrag: name, password: secret } : undefined;
+  return UFRAG.test(name) && PASSWORD.test(secret) ? { ufrag: detached(name), password: detached(secret) } : undefined;
 }
 
 /** Credentials of ours, out of 6 and 18 random bytes: 8 and 24 characters. */

@@ -1,9 +1,12 @@
 /** What is kept of messages that anybody may send does not hold the whole of them in memory. */
 import { heapStats } from 'bun:jsc';
 import { expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { sipFacts } from '../../src/carrier/leg/sip-facts.ts';
 import { Refusals } from '../../src/carrier/refusals.ts';
 import { SipTrace } from '../../src/history/sip-trace.ts';
+import { readBrowserOffer } from '../../src/sdp/browser-offer.ts';
 import type { Call } from '../../src/sip/call/call.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
 import { pathOf } from '../../src/sip/message/path.ts';
@@ -65,6 +68,19 @@ test('What events tell of a call, and what is kept of a contact that registers, 
   };
   expect(await heldAfter(look)).toBeLessThan(HELD_MAX_BYTES / 3);
   expect(kept).toHaveLength(3 * MESSAGES);
+});
+
+test('What is kept of the offer of a browser holds nothing of the offer beside it', async () => {
+  const folder = join(import.meta.dir, '../sdp/offer');
+  const offer = readFileSync(join(folder, readdirSync(folder)[0] ?? ''), 'utf8').replace(/\r?\n/g, '\r\n');
+  const kept: unknown[] = [];
+  const held = await heldAfter((_, at) => {
+    const read = readBrowserOffer(bytes(`${offer}a=x-${at}:${'z'.repeat(9_000)}\r\n`), ['opus', 'PCMU']);
+    if ('refused' in read) throw new Error(read.why);
+    kept.push(read);
+  });
+  expect(kept).toHaveLength(MESSAGES);
+  expect(held).toBeLessThan(HELD_MAX_BYTES / 3);
 });
 
 test('The refusals that an operator is shown hold no more than their rows', async () => {
