@@ -123,7 +123,9 @@ const read = (n: number) => {
 };
 const write = (keyed: boolean) => (n: number) => {
   const app = apps[n % APPS] ?? { appUuid: '', apiKey: '', webhookSecret: '' };
-  const more: Record<string, string> = keyed ? { 'idempotency-key': newUuid() } : {};
+  // As every HTTP client sends it: without a length the body would be read as a stream.
+  const length = { 'content-length': `${dial.length}` };
+  const more: Record<string, string> = keyed ? { ...length, 'idempotency-key': newUuid() } : length;
   return new Request('http://127.0.0.1/v1/sessions:dial', { method: 'POST', headers: { ...headers(app), ...more }, body: dial });
 };
 

@@ -390,6 +390,7 @@ function tell(history: HistorySink | undefined, context: RequestContext, status:
   history.add(sessionUuid, entry, appUuid);
 }
 
+/** A request as it comes to admission. */
 function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
   const { url } = request;
   // The authority has no slash, so the path begins with the first one after `//`.
@@ -400,9 +401,7 @@ function contextOf(request: Request, route: Route, params: Record<string, string
     route,
     params,
     path: mark < 0 ? url.slice(path) : url.slice(path, mark),
-    get query() {
-      return new URLSearchParams(mark < 0 ? '' : url.slice(mark));
-    },
+    search: mark < 0 ? '' : url.slice(mark),
     traceparent: newTraceparent(),
     raw: undefined,
     body: undefined,
@@ -411,9 +410,11 @@ function contextOf(request: Request, route: Route, params: Record<string, string
     mayOnlyRead: false,
     operationUuid: '',
     keyed: undefined,
-    find: () => undefined,
+    find: findNothing,
     work: undefined,
     sessionUuid: undefined,
     refund: undefined,
   };
 }
+
+const findNothing = () => undefined;

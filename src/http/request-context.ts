@@ -66,7 +66,8 @@ export interface RequestContext {
   /** Parameters of the path, by the names the route gives them. */
   readonly params: Readonly<Record<string, string>>;
   readonly path: string;
-  readonly query: URLSearchParams;
+  /** The query of the URL with its question mark; empty where there is none. */
+  readonly search: string;
   /** The server's own trace (W3C Trace Context), on every response and in every event the request causes. */
   readonly traceparent: string;
   /** The bytes of the body, after `size`; undefined where the route takes none. */
@@ -113,6 +114,9 @@ export type Outcome = Answer | Problem | Response;
 export const noContent: Answer = { status: 204, body: {} };
 export const ok = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 200, body });
 export const created = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 201, body });
+
+/** The query of a request, read. It is made when it is asked for, as most requests have none. */
+export const queryOf = ({ search }: RequestContext): URLSearchParams => new URLSearchParams(search);
 
 /** Tells who sent the command and how to answer: application, operation id, idempotency key, trace. */
 export const commandContext = (context: RequestContext): CommandContext => ({

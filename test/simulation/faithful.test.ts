@@ -15,7 +15,7 @@ const SEEDS = [1, 4, 7, 8, 10, 14, 20];
  * Transaction numbers, the server's clock, and the application that a simulation sets up without SQL are not compared.
  */
 const APART =
-  /outbox|leases|pg_snapshot|^NOTIFY|FROM apps|"api_keys"|"webhook_secrets"| FROM caller_ids| FROM payment_terminals|advisory/;
+  /outbox|leases|pg_snapshot|^NOTIFY|FROM apps| FROM api_keys|"webhook_secrets"| FROM caller_ids| FROM payment_terminals|advisory/;
 const CLOCK = new Set(['started_at', 'dead_at', 'draining_at', 'one', '?column?', 'held', 'sealed', 'labels', 'event_id', 'xid']);
 const TABLES =
   'sessions, rooms, events, outbox, idempotency, nodes, node_beats, leases, cluster_meta, recordings, payment_collections, payment_references, charges, messages, message_parts';

@@ -1,6 +1,6 @@
 /** Every rate limit (interface, Limits; contract §10): capacity is the burst, refill is tokens a second. */
 
-type BucketScope = 'call' | 'room' | 'application';
+export type BucketScope = 'call' | 'room' | 'application';
 
 export interface Bucket {
   readonly scope: BucketScope;

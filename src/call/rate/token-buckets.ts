@@ -11,6 +11,16 @@ interface Level {
   at: number;
 }
 
+/** A bucket that a token was taken of. */
+interface Taken {
+  readonly level: Level;
+  readonly bucket: Bucket;
+}
+
+function giveBack(taken: readonly Taken[]): void {
+  for (const { level, bucket } of taken) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
+}
+
 export class TokenBuckets {
   /** Levels in the order of their last use. */
   readonly #levels = new Map<string, Level>();
@@ -21,20 +31,16 @@ export class TokenBuckets {
 
   /** Takes a token of each, or none. Returns how to give them back, or the whole seconds until there is one of each. */
   take(wanted: readonly { readonly name: string; readonly bucket: Bucket }[], now: number): (() => void) | number {
-    const levels = wanted.map(({ name, bucket }) => this.#level(name, bucket, now));
+    const taken: Taken[] = [];
     let waitSec = 0;
-    for (const [at, { bucket }] of wanted.entries()) {
-      const tokens = levels[at]?.tokens ?? 0;
-      if (tokens < 1) waitSec = Math.max(waitSec, Math.ceil((1 - tokens) / bucket.refill));
+    for (const { name, bucket } of wanted) {
+      const level = this.#level(name, bucket, now);
+      if (level.tokens < 1) waitSec = Math.max(waitSec, Math.ceil((1 - level.tokens) / bucket.refill));
+      taken.push({ level, bucket });
     }
     if (waitSec > 0) return waitSec;
-    for (const level of levels) level.tokens -= 1;
-    return () => {
-      for (const [at, { bucket }] of wanted.entries()) {
-        const level = levels[at];
-        if (level !== undefined) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
-      }
-    };
+    for (const { level } of taken) level.tokens -= 1;
+    return () => giveBack(taken);
   }
 
   /** Gives tokens back that another node took for a command which was not admitted. */

@@ -9,9 +9,9 @@ import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
 import type { Log } from '../../log.ts';
-import { isProblem, problems } from '../../problem.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import { failureResponse } from '../failure.ts';
-import type { Outcome, RequestContext } from '../request-context.ts';
+import type { Outcome, RequestContext, Work } from '../request-context.ts';
 import { answerResponse, problemResponse } from '../response.ts';
 import { typesLoaded } from '../shape/type.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
@@ -101,14 +101,19 @@ export function performing(
   };
 }
 
-async function inOrder(order: readonly Step[], context: RequestContext): Promise<Outcome> {
-  for (const step of order) {
-    const verdict = step(context);
-    const outcome = verdict instanceof Promise ? await verdict : verdict;
-    if (outcome !== undefined) return outcome;
+/** Takes the context through the steps from the one at `from` on. Only a step that waits makes it wait. */
+function inOrder(order: readonly Step[], context: RequestContext, from = 0): Outcome | Promise<Outcome> {
+  for (let at = from; at < order.length; at++) {
+    const verdict = order[at]?.(context);
+    if (verdict instanceof Promise) return goOn(verdict, order, context, at + 1);
+    if (verdict !== undefined) return verdict;
   }
   throw new Error('a route without work');
 }
+
+/** A function of its own: one within the loop would have a scope made for each turn of it. */
+const goOn = (verdict: Promise<Outcome | undefined>, order: readonly Step[], context: RequestContext, from: number) =>
+  verdict.then((outcome) => outcome ?? inOrder(order, context, from));
 
 /**
  * Binds the work to the validated body. A 422 of the shape is an answer that is kept under the key, and replayed from
@@ -131,10 +136,19 @@ function shape(idempotency: IdempotencyStore): Step {
 }
 
 /** A resource of another application, or of none, is 404. */
-async function ownership(context: RequestContext): Promise<Outcome | undefined> {
-  // PostgreSQL knows no text with U+0000, and refuses to look for it. A PUT judges the name that it is to make.
-  const isName = context.route.method === 'PUT' || !Object.values(context.params).some((each) => each.includes('\0'));
-  const found = isName ? await context.find() : undefined;
+function ownership(context: RequestContext): Outcome | undefined | Promise<Outcome | undefined> {
+  const found = isFindable(context) ? context.find() : undefined;
+  return found instanceof Promise ? found.then((work) => owned(context, work)) : owned(context, found);
+}
+
+/** PostgreSQL knows no text with U+0000, and refuses to look for it. A PUT judges the name that it is to make. */
+function isFindable({ route, params }: RequestContext): boolean {
+  if (route.method === 'PUT') return true;
+  for (const name in params) if (params[name]?.includes('\0') === true) return false;
+  return true;
+}
+
+function owned(context: RequestContext, found: Work | Problem | undefined): Outcome | undefined {
   if (found === undefined) return problems.notFound(context.route.resource ?? 'Resource');
   if (isProblem(found)) return found;
   context.work = found;

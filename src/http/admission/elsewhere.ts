@@ -88,7 +88,7 @@ const operationOf = (context: RequestContext): Operation => ({
   route: context.route.path,
   params: context.params,
   path: context.path,
-  query: context.query.size === 0 ? '' : `?${context.query}`,
+  query: context.search,
   body: context.body,
   appUuid: context.appUuid,
   operationUuid: context.operationUuid,

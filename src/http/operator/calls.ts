@@ -17,7 +17,7 @@ import {
 } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { createdBetween, itemLimit, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
-import { noContent, ok, type Route, type RouteFacts, type Work } from '../request-context.ts';
+import { noContent, ok, queryOf, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { route } from '../route.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { callBody, timelineEntries } from './timeline.ts';
@@ -72,7 +72,7 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
       ],
     },
     (context) => {
-      const query = callQuery(context.query);
+      const query = callQuery(queryOf(context));
       if ('problem' in query) return query;
       return async () => {
         const page = await pageOfCalls(calls, query);

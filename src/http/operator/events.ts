@@ -13,7 +13,7 @@ import { EVENT_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { itemLimit, strayParameter } from '../list-query.ts';
 import type { RequestContext, Route } from '../request-context.ts';
-import { ok } from '../request-context.ts';
+import { ok, queryOf } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -58,7 +58,7 @@ const logRoute = ({ events }: Store): Route =>
       ],
     },
     (context) => {
-      const query = eventQuery(context.query);
+      const query = eventQuery(queryOf(context));
       if ('problem' in query) return query;
       return async () => {
         const page = await pageOfLog(events, query);
@@ -157,7 +157,8 @@ export async function replayed(events: EventLog, webhookId: string, appUuid?: st
 }
 
 function streamRequest(context: RequestContext): StreamRequest | Problem {
-  const { query, request } = context;
+  const { request } = context;
+  const query = queryOf(context);
   const stray = strayParameter(query, ['app_uuid', 'signed']);
   if (stray !== undefined) return stray;
   const appUuid = query.get('app_uuid') ?? undefined;

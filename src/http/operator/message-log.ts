@@ -4,7 +4,7 @@ import { isAppUuid } from '../../id.ts';
 import { CALL_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, problems } from '../../problem.ts';
 import { itemLimit, strayParameter } from '../list-query.ts';
-import { ok, type Route } from '../request-context.ts';
+import { ok, queryOf, type Route } from '../request-context.ts';
 import { messageBody } from '../route/messages.ts';
 import { route } from '../route.ts';
 
@@ -22,7 +22,8 @@ export const messageLogRoutes = (messages: Pick<MessageStore, 'latest'>): readon
         { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: CALL_LIST_MAX_ITEMS } },
       ],
     },
-    ({ query }) => {
+    (context) => {
+      const query = queryOf(context);
       const stray = strayParameter(query, ['app_uuid', 'limit']);
       if (stray !== undefined) return stray;
       const appUuid = query.get('app_uuid') ?? undefined;

@@ -11,7 +11,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
 import { createdBetween, itemLimit, strayParameter } from '../list-query.ts';
 import type { Route } from '../request-context.ts';
-import { commandContext, ok } from '../request-context.ts';
+import { commandContext, ok, queryOf } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -59,7 +59,7 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       ],
     },
     (context) => {
-      const query = messageQuery(context.query);
+      const query = messageQuery(queryOf(context));
       if (isProblem(query)) return query;
       return async () => {
         const found = await messages.list(context.appUuid, query);

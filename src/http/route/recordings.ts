@@ -17,7 +17,7 @@ import {
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { createdBetween, itemLimit, pageAfter, pageOf, strayParameter } from '../list-query.ts';
 import type { Find, RequestContext, Route } from '../request-context.ts';
-import { noContent, ok } from '../request-context.ts';
+import { noContent, ok, queryOf } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -122,7 +122,7 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
       ],
     },
     (context) => {
-      const query = recordingQuery(context.query);
+      const query = recordingQuery(queryOf(context));
       if (isProblem(query)) return query;
       return async () => {
         const found = await recordings.kept(context.appUuid, { ...query, limit: query.limit + 1 });

@@ -29,7 +29,7 @@ import { isProblem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
 import { createdBetween, itemLimit, strayParameter } from '../list-query.ts';
 import type { Route } from '../request-context.ts';
-import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
+import { commandContext, ok, queryOf, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -169,7 +169,7 @@ const readRoutes = (sessions: Sessions): readonly Route[] => [
       ],
     },
     (context) => {
-      const filter = sessionFilter(context.query);
+      const filter = sessionFilter(queryOf(context));
       if (isProblem(filter)) return filter;
       return async () => {
         const found = await sessions.list(context.appUuid, filter);

@@ -52,10 +52,10 @@ export function shape<B>(define: () => Definition<B>, told: Told = {}, defaults:
       return (made ?? make()).schema;
     },
     check(value) {
-      const crowded = crowdedAt(value, []);
+      const crowded = pathWhere(value, isCrowded);
       if (crowded !== undefined) return { issue: `${pathText(crowded)}: must have at most ${JSON_MEMBERS_MAX} fields or items` };
       const { definition, schema } = made ?? make();
-      const misplaced = notAnObject(schema, value, []);
+      const misplaced = notAnObject(schema, value);
       if (misplaced !== undefined) return { issue: `${pathText(misplaced)}: must be an object` };
       const out = definition(value);
       if (!(out instanceof type.errors)) return { value: out };
@@ -84,22 +84,35 @@ function withDefault({ description, minimum, maximum, items }: SchemaNode, value
   return `${said === undefined ? '' : `${said}; `}${JSON.stringify(value)} when left out`;
 }
 
-/**
- * The path of an object or list with more members than any body has. arktype makes an error of each that is wrong, at
- * 8 µs, and all of one body are judged in one turn of the event loop.
- */
-function crowdedAt(value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const members: readonly (readonly [PropertyKey, unknown])[] = Array.isArray(value)
-    ? value.map((each, at) => [at, each])
-    : Object.entries(value);
-  if (members.length > JSON_MEMBERS_MAX) return path;
-  for (const [name, each] of members) {
-    const found = crowdedAt(each, [...path, name]);
-    if (found !== undefined) return found;
+/** The path of the first value within another, itself among them, of which that is true. Undefined: there is none. */
+function pathWhere(value: unknown, isSo: (value: unknown) => boolean): readonly PropertyKey[] | undefined {
+  if (isSo(value)) return [];
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) {
+      const found = pathWhere(value[at], isSo);
+      if (found !== undefined) return [at, ...found];
+    }
+  } else if (isRecord(value)) {
+    for (const name of Object.keys(value)) {
+      const found = pathWhere(value[name], isSo);
+      if (found !== undefined) return [name, ...found];
+    }
   }
   return undefined;
 }
+
+/**
+ * Whether an object or list has more members than those of any body. arktype makes an error of each that is wrong, at 8
+ * µs, and all of one body are judged in one turn of the event loop.
+ */
+const isCrowded = (value: unknown): boolean =>
+  (Array.isArray(value) ? value.length : isRecord(value) ? Object.keys(value).length : 0) > JSON_MEMBERS_MAX;
+
+/** PostgreSQL stores neither. The shape has bounded depth and size by now. */
+const isUnstorable = (value: unknown): boolean => typeof value === 'string' && (value.includes('\0') || !value.isWellFormed());
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The part of a JSON Schema that is read here. */
 interface SchemaNode {
@@ -114,16 +127,28 @@ interface SchemaNode {
 }
 
 /** The path of a value that is no object where the schema wants one: to arktype a list is an object too. */
-function notAnObject(node: SchemaNode, value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
+function notAnObject(node: SchemaNode, value: unknown): readonly PropertyKey[] | undefined {
   const wantsObject = node.type === 'object' || node.anyOf?.every((each) => each.type === 'object') === true;
   if (!wantsObject) return undefined;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return path;
-  for (const [name, child] of Object.entries(value)) {
-    const nodes = [node, ...(node.anyOf ?? [])].flatMap(({ properties }) => properties?.[name] ?? []);
-    const found = nodes.map((each) => notAnObject(each, child, [...path, name]));
-    if (found.length > 0 && found.every((each) => each !== undefined)) return found[0];
+  if (!isRecord(value)) return [];
+  for (const name of Object.keys(value)) {
+    const found = misplacedIn(node, name, value[name]);
+    if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** The same of a field, which is misplaced where none of the alternatives that have it takes it. */
+function misplacedIn(node: SchemaNode, name: string, value: unknown): readonly PropertyKey[] | undefined {
+  let path: readonly PropertyKey[] | undefined;
+  for (const { properties } of node.anyOf === undefined ? [node] : [node, ...node.anyOf]) {
+    const field = properties?.[name];
+    if (field === undefined) continue;
+    const found = notAnObject(field, value);
+    if (found === undefined) return undefined;
+    path ??= [name, ...found];
+  }
+  return path;
 }
 
 interface Issue {
@@ -180,23 +205,6 @@ export function inBody<B>(expected: Shape<B>, value: unknown, status: 400 | 422)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('body: must be a JSON object');
   const checked = expected.check(value);
   if ('issue' in checked) return refuse(checked.issue);
-  const unstorable = findUnstorable(value, []);
+  const unstorable = pathWhere(value, isUnstorable);
   return unstorable === undefined ? checked : refuse(`${pathText(unstorable)}: must be text without U+0000 and lone surrogates`);
-}
-
-/** PostgreSQL stores neither. The shape has bounded depth and size by now. */
-function findUnstorable(value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : undefined;
-  if (Array.isArray(value)) {
-    for (const [index, each] of value.entries()) {
-      const found = findUnstorable(each, [...path, index]);
-      if (found !== undefined) return found;
-    }
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [name, each] of Object.entries(value)) {
-      const found = findUnstorable(each, [...path, name]);
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
 }

@@ -93,10 +93,12 @@ export const builtStatements: readonly Statement[] = [
       },
     ];
   }),
-  read(/^select "hash" from "api_keys"/, (execution) => {
-    const app = appOf(execution);
-    return app === undefined ? NONE : [{ hash: app.key_hash }];
-  }),
+  read(/^SELECT app_uuid, encode\(hash, 'hex'\) AS hash FROM api_keys/, (execution) =>
+    listAt<string>(execution, 1).flatMap((app_uuid) => {
+      const app = execution.tables.apps.get(app_uuid);
+      return app === undefined ? [] : [{ app_uuid, hash: Buffer.from(app.key_hash).toString('hex') }];
+    }),
+  ),
   read(/^select "sealed" from "webhook_secrets"/, (execution) => {
     const app = appOf(execution);
     return app === undefined ? NONE : [{ sealed: app.sealed_secret }];
