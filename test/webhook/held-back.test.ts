@@ -2,7 +2,8 @@
 import { expect, test } from 'bun:test';
 import type { AppDetail, AppStore } from '../../src/database/app/apps.ts';
 import type { CredentialStore } from '../../src/database/app/credentials.ts';
-import type { OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
+import type { Attempt } from '../../src/database/event/attempt.ts';
+import type { OutboxEvent, OutboxStore, Settlement } from '../../src/database/event/outbox.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { RELAY_LEASE_MS, RELAY_LEASE_RETRY_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
@@ -39,8 +40,10 @@ const app: AppDetail = {
 };
 
 /** A relay with one event, on a store that the test has in its hands. */
-function held() {
+function held(attemptsAt: (now: number) => readonly Attempt[] = () => []) {
   const clock = new CountingClock();
+  const attempts = attemptsAt(clock.now());
+  const settled: Settlement[] = [];
   const state = { isAway: false, isLeased: true, posts: 0, slow: Promise.resolve() };
   let reads = 0;
   const answered = async <T>(value: T): Promise<T> => {
@@ -52,10 +55,13 @@ function held() {
     release: async () => {},
     horizon: () => answered({ xid: '0', eventId: 0 }),
     backlog: () => answered([]),
-    read: () => answered({ events: reads++ === 0 ? [event] : [], more: false, heldBack: false }),
+    read: () => answered({ events: reads++ === 0 ? [{ ...event, attempts }] : [], more: false, heldBack: false }),
     readApp: () => answered({ events: [], more: false }),
     isEmpty: () => answered(false),
-    settle: () => answered(true),
+    settle: async (_holder, settlements) => {
+      settled.push(...settlements);
+      return await answered(true);
+    },
     onEvents: () => {},
     follow: () => {},
   };
@@ -84,7 +90,7 @@ function held() {
     retryScale: 1,
     random: () => 0.5,
   });
-  return { relay, clock, state };
+  return { relay, clock, state, settled };
 }
 
 test('A relay whose lease has run out rests until the database is back, also when a retry is due', async () => {
@@ -129,4 +135,25 @@ test('An event whose endpoint was looked up until another relay took the lease i
   found.resolve();
   await clock.advance(RELAY_LEASE_MS);
   expect({ posts: state.posts, leading: relay.load().leading }).toEqual({ posts: 0, leading: false });
+});
+
+test('A relay that goes on for another keeps to the schedule of the failed attempts that it finds', async () => {
+  const failed = { status: 503, error: 'http_status', duration_ms: 1 };
+  const { relay, clock, state, settled } = held((now) => [
+    { ...failed, at: now - 2_000, retry_at: now - 1_000 },
+    { ...failed, at: now - 1_000, retry_at: now + 1_000 },
+  ]);
+  relay.start();
+  await clock.advance(999);
+  expect(state.posts).toBe(0);
+  await clock.advance(1);
+  expect(state.posts).toBe(1);
+  // Two attempts failed before: the pause after the third is the third of the schedule.
+  await clock.advance(4_999);
+  expect(state.posts).toBe(1);
+  expect(settled.map(({ status, attempt }) => [status, (attempt?.retry_at ?? 0) - (attempt?.at ?? 0)])).toEqual([
+    ['pending', 5_000],
+  ]);
+  await clock.advance(1);
+  expect([state.posts, relay.load().failed, relay.load().queued]).toEqual([2, 2, 1]);
 });
