@@ -227,7 +227,9 @@ export class RelayLeadership {
       this.#land(() => this.#lanes.retry(job, clock.now() + RELAY_OUTAGE_PAUSE_MS, false));
       return;
     }
-    if (endpoint.blocks(job.name)) this.#finish(job, 'blocked', undefined);
+    // The look-up may have outlasted the lease: whoever holds that now sends the event.
+    if (this.#over || clock.now() >= this.#leasedUntil) this.#land(() => this.#lanes.retry(job, clock.now(), false));
+    else if (endpoint.blocks(job.name)) this.#finish(job, 'blocked', undefined);
     else if (endpoint.url === '' || endpoint.keys.length === 0) this.#finish(job, 'undeliverable', undefined);
     else if (endpoint.disabled) this.#waitForPatch(job, endpoint, clock.now());
     else {

@@ -1,6 +1,6 @@
 /** Events that come into the lanes by being read, by being taken from a flush, or by both at once. */
 import { expect, test } from 'bun:test';
-import type { OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
+import type { Cursor, OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
 import { RELAY_APP_LEAST_EVENTS, RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { Intake } from '../../src/webhook/intake.ts';
@@ -19,22 +19,26 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
   const clock = new VirtualClock();
   const added: number[] = [];
   const readings: { readonly answer: (page: Page) => void }[] = [];
-  const ofApps: { readonly limit: number; readonly answer: (part: Part) => void }[] = [];
+  const ofApps: { readonly after: Cursor; readonly limit: number; readonly answer: (part: Part) => void }[] = [];
+  let told = 0;
   const outbox: OutboxStore = {
     lease: async () => true,
     release: async () => {},
     horizon: async () => ({ xid: '10', eventId: 0 }),
     backlog: async () => backlog,
     read: () => new Promise((answer) => readings.push({ answer })),
-    readApp: (_app, _after, _until, limit) => new Promise((answer) => ofApps.push({ limit, answer })),
+    readApp: (_app, after, _until, limit) => new Promise((answer) => ofApps.push({ after, limit, answer })),
     isEmpty: async () => false,
     settle: async () => true,
     onEvents: () => {},
     follow: () => {},
   };
   const add = ({ eventId }: OutboxEvent) => void added.push(eventId);
-  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead: () => {}, pollMs: RELAY_POLL_MS });
-  return { intake, running: intake.run(), clock, added, readings, ofApps };
+  const onRead = () => {
+    told += 1;
+  };
+  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead, pollMs: RELAY_POLL_MS });
+  return { intake, running: intake.run(), clock, added, readings, ofApps, told: () => told };
 }
 
 const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false });
@@ -153,4 +157,73 @@ test('Memory that was full is read into again when an event of any weight makes 
   intake.made('app_1', 50);
   await settle();
   expect(readings.length).toBe(1);
+});
+
+test('Whoever sends is told at once of what was read and of what was handed over', async () => {
+  const { intake, readings, told } = begun();
+  await settle();
+  readings[0]?.answer(page(event(12, 3)));
+  await settle();
+  expect(told()).toBe(1);
+  intake.take([event(12, 4)]);
+  expect(told()).toBe(2);
+});
+
+test('An application falls behind just before its first event that finds no room, and reads on behind each part', async () => {
+  const held = { app: RELAY_APP_MAX_EVENTS };
+  const { intake, readings, ofApps } = begun({ weight: 0, weightOf: () => held.app });
+  await settle();
+  readings[0]?.answer(page(event(12, 7), event(12, 8)));
+  await settle();
+  expect(ofApps.length).toBe(0);
+  held.app = 0;
+  intake.made('app_1', 1);
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  // Neither the event before it, which may be in the lanes, nor any behind it.
+  expect(ofApps.map(({ after }) => [after.xid, after.eventId])).toEqual([['12', 6]]);
+  ofApps[0]?.answer({ events: [event(12, 7), event(12, 8)], more: true });
+  await settle();
+  readings[2]?.answer(page());
+  await settle();
+  expect(ofApps.map(({ after }) => [after.xid, after.eventId])).toEqual([
+    ['12', 6],
+    ['12', 8],
+  ]);
+});
+
+test('An application that is behind and still has its part in memory is not read on', async () => {
+  const { clock, readings, ofApps } = begun({ weight: 0, weightOf: () => RELAY_APP_MAX_EVENTS / 2 + 1 }, ['app_1']);
+  await settle();
+  readings[0]?.answer(page());
+  await clock.advance(RELAY_POLL_MS);
+  readings[1]?.answer(page());
+  await settle();
+  expect(ofApps.length).toBe(0);
+});
+
+test('What comes from the database after the end is not added', async () => {
+  const reading = begun();
+  await settle();
+  reading.intake.stop();
+  reading.readings[0]?.answer(page(event(12, 3)));
+  await reading.running;
+  const behind = begun(undefined, ['app_1']);
+  await settle();
+  behind.readings[0]?.answer(page());
+  await settle();
+  behind.intake.stop();
+  behind.ofApps[0]?.answer({ events: [event(9, 1)], more: true });
+  await behind.running;
+  expect([reading.added, behind.added]).toEqual([[], []]);
+});
+
+test('What wakes the intake while it reads makes it read again at once', async () => {
+  const { intake, readings } = begun();
+  await settle();
+  intake.wake();
+  readings[0]?.answer(page());
+  await settle();
+  expect(readings.length).toBe(2);
 });

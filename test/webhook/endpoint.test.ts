@@ -1,0 +1,73 @@
+/** The endpoints of applications as the relay remembers them, on virtual time. */
+import { expect, test } from 'bun:test';
+import type { AppDetail } from '../../src/database/app/apps.ts';
+import { ENDPOINT_CACHE_MS } from '../../src/limits.ts';
+import { endpoints } from '../../src/webhook/endpoint.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+const app: AppDetail = {
+  ...{ appUuid: 'app_1', name: '', webhookUrl: 'http://one.invalid/', webhookDisabled: true, webhookSince: 7, createdAt: 0 },
+  ...{ blockedWebhookEvents: ['playback.*'], roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
+  ...{ inboundPhoneNumbers: [], outboundCallerIds: [], paymentTerminals: [], webhookError: '' },
+};
+
+/** Endpoints over rows that are read when the test says so. */
+function remembered() {
+  const clock = new VirtualClock();
+  const reads: { readonly answer: (row: AppDetail | undefined) => void }[] = [];
+  let changed = (_appUuid: string) => {};
+  const known = endpoints(
+    {
+      get: () => new Promise((answer) => reads.push({ answer })),
+      onChange: (listener) => {
+        changed = listener;
+      },
+    },
+    { signingSecrets: async () => [] },
+    () => clock.now(),
+  );
+  return { known, clock, reads, changed: () => changed('app_1') };
+}
+
+test('An endpoint is read once for all who ask meanwhile, and again when its time is over', async () => {
+  const { known, clock, reads } = remembered();
+  const asked = [known.lookUp('app_1'), known.lookUp('app_1')];
+  expect(reads.length).toBe(1);
+  reads[0]?.answer(app);
+  const [found, same] = await Promise.all(asked);
+  expect(found).toMatchObject({ url: 'http://one.invalid/', disabled: true, since: 7 });
+  expect([found?.blocks('playback.started'), same]).toEqual([true, found]);
+  await clock.advance(ENDPOINT_CACHE_MS - 1);
+  expect(known.known('app_1')).toBe(found);
+  await clock.advance(1);
+  expect(known.known('app_1')).toBeUndefined();
+  void known.lookUp('app_1');
+  expect(reads.length).toBe(2);
+});
+
+test('An endpoint that is changed is read again, also when its old row is being read', async () => {
+  const { known, reads, changed } = remembered();
+  const old = known.lookUp('app_1');
+  changed();
+  const next = known.lookUp('app_1');
+  expect(reads.length).toBe(2);
+  reads[0]?.answer(app);
+  await old;
+  await settle();
+  // The old row is remembered for nobody, and those who ask now share the second reading.
+  expect(known.known('app_1')).toBeUndefined();
+  void known.lookUp('app_1');
+  expect(reads.length).toBe(2);
+  reads[1]?.answer({ ...app, webhookUrl: 'http://two.invalid/' });
+  await next;
+  expect(known.known('app_1')?.url).toBe('http://two.invalid/');
+  changed();
+  expect(known.known('app_1')).toBeUndefined();
+});
+
+test('An application that is gone has an endpoint without a URL', async () => {
+  const { known, reads } = remembered();
+  const found = known.lookUp('app_1');
+  reads[0]?.answer(undefined);
+  expect(await found).toMatchObject({ url: '', disabled: false, since: 0, keys: [] });
+});
