@@ -6,7 +6,11 @@ import { WebSocket, WebSocketServer } from 'ws';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
 const { OPENAI_URL = 'wss://api.openai.com/v1/realtime', MODEL = 'gpt-realtime', VOICE = 'marin' } = process.env;
-if (!APP || !KEY || !OPENAI_API_KEY) throw new Error('set APP and KEY (`bin/sidetone apps create NAME` prints both) and OPENAI_API_KEY');
+const unset = ['APP', 'KEY', 'OPENAI_API_KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
 const INSTRUCTIONS = 'You answer the telephone of a bakery. Be brief and friendly. Say goodbye, then call hang_up, when the caller is done.';
 /** The rate of both sides: OpenAI takes and gives 24 kHz. */
@@ -132,6 +136,10 @@ const server = createServer(async (request, response) => {
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 new WebSocketServer({ server, handleProtocols: () => 'sidetone.v1' }).on('connection', converse);
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));
