@@ -46,7 +46,7 @@ async function show(command, [method, path, body], given, done) {
   if (given.json) return;
   const next = command.next?.(answer, given);
   if (next) console.error(`There are more: --after ${next}`);
-  if (command.note) console.error(command.note);
+  if (command.note) console.error(typeof command.note === 'function' ? plainLines(command.note(answer)) : command.note);
 }
 
 /** A signal that is aborted by Ctrl-C and its like. */

@@ -1,5 +1,6 @@
 // Calls a list of numbers, some at once and not too fast, tells persons from machines, and prints what became of each.
 // Plain Node: APP=app_… KEY=… FROM=+15550001 NUMBERS=+15550100,+15550101 node campaign.mjs
+// Started again within a day it calls only who is new on the list. Another CAMPAIGN=NAME calls everybody again.
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 

@@ -1,6 +1,7 @@
 // Takes a card by telephone: number, CVV, charge. The digits never reach this program: it gets references and the last four.
 // Plain Node: APP=app_… KEY=… node card-payment.mjs
 // The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
+// There are no prompts: when the call is answered, key in 4111111111111111# and then 123#. The sandbox charges that card.
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
@@ -19,6 +20,10 @@ const order = async (event, path, body = {}, headers = {}) => {
   if (!response.ok) console.log(path, response.status, await response.text());
 };
 const hangUp = (event) => order(event, '', null);
+const giveUp = (event, what) => {
+  console.log(`no ${what}: ${event.reason}`);
+  return hangUp(event);
+};
 
 /** The card of each call that is up, until it is charged. */
 const cards = new Map();
@@ -28,14 +33,14 @@ const steps = {
   'session.created': (event) => order(event, '/answer'),
   'session.answered': (event) => order(event, '/payment/card/collect', { max_attempts: 2, accepted_brands: ['visa', 'mastercard'] }),
   'payment.card.collected': (event) => {
-    if (event.status !== 'collected') return hangUp(event);
+    if (event.status !== 'collected') return giveUp(event, 'card');
     const { brand, last4 } = event.payment_method_details.card;
     console.log(`card: ${brand} that ends in ${last4}`);
     cards.set(event.session_uuid, event.card_uuid);
     return order(event, '/payment/cvv/collect', { card_uuid: event.card_uuid });
   },
   'payment.cvv.collected': (event) => {
-    if (event.status !== 'collected') return hangUp(event);
+    if (event.status !== 'collected') return giveUp(event, 'CVV');
     const charge = {
       card_uuid: cards.get(event.session_uuid),
       cvv_uuid: event.cvv_uuid,

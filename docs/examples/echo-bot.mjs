@@ -1,5 +1,6 @@
 // A bot that says back what it hears: each call gets a Room, and a WebSocket of this program joins it.
-// Node with the package ws (npm install ws): APP=app_… KEY=… node echo-bot.mjs
+// Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
+//   APP=app_… KEY=… node echo-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 

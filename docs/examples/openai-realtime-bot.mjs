@@ -1,6 +1,7 @@
 // A voice bot on OpenAI's Realtime API: what the caller says goes there, and what the model says is heard by the caller. The
 // caller may interrupt it, and the model may hang up.
-// Node with the package ws (npm install ws): APP=app_… KEY=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
+// Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
+//   APP=app_… KEY=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 

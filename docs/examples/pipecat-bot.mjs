@@ -78,7 +78,7 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
   const event = JSON.parse(text);
-  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
+  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? event.reason ?? '');
   await steps[event.event]?.(event);
 });
 server.on('error', ({ message }) => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPlatform, type Platform } from '../http/platform.ts';
@@ -293,7 +294,13 @@ describe('bin/sidetone', () => {
 
   test('tells a reader, and not a program, that a secret is shown once and that there are more events', async () => {
     const made = await sidetone(['apps', 'create', 'once']);
-    expect(made.err).toBe('The key and the secret are shown this once: keep them.\n');
+    const [, appUuid = '', apiKey = '', secret = ''] =
+      /^app_uuid +(app_\S+)\napi_key +(sk_\S+)\nwebhook_secret +(whsec_\S+)\n$/.exec(made.out) ?? [];
+    expect(appUuid).not.toBe('');
+    expect(made.err).toStartWith('The key and the secret are shown this once: keep them.');
+    // The line is one of a shell, with the names that the guides use.
+    const shell = spawnSync('sh', ['-c', `${made.err.split('\n').at(-2)}; echo "$APP $KEY $SECRET"`], { encoding: 'utf8' });
+    expect(shell.stdout).toBe(`${appUuid} ${apiKey} ${secret}\n`);
     const app = /app_[0-9a-f-]{36}/.exec(made.out)?.[0] ?? '';
     const key = await sidetone(['keys', 'add', app, '--json']);
     expect([key.err, JSON.parse(key.out).api_key.slice(0, 3)]).toEqual(['', 'sk_']);
