@@ -1,6 +1,7 @@
 // Desk phones: each caller is put through to an agent's telephone, telephones call each other and the outside, and their own
 // button transfers: at once, to what is dialled (blind), or to a colleague whom the agent has asked first (attended).
 // Plain Node: APP=app_… KEY=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
+// The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENT } = process.env;
