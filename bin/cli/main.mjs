@@ -38,6 +38,10 @@ async function show(command, [method, path, body], given, done) {
     process.stdout.write(plainLines(answer));
     return;
   }
+  if (given.shell) {
+    console.log(plain(command.shell(answer)));
+    return;
+  }
   if (given.json) console.log(plainJson(answer ?? done, 2));
   else if (answer === undefined) console.log('done');
   else if (command.text) console.log(command.text(answer));
@@ -46,7 +50,7 @@ async function show(command, [method, path, body], given, done) {
   if (given.json) return;
   const next = command.next?.(answer, given);
   if (next) console.error(`There are more: --after ${next}`);
-  if (command.note) console.error(typeof command.note === 'function' ? plainLines(command.note(answer)) : command.note);
+  if (command.note) console.error(command.note);
 }
 
 /** A signal that is aborted by Ctrl-C and its like. */

@@ -76,7 +76,9 @@ function curlFault(words: readonly string[]): string | undefined {
 }
 
 function commandFault(command: string): string | undefined {
-  const words = wordsOf(command.replace(/^(?:[A-Z]+=\S+ )+/, '')).filter((word) => !['&&', '|', ';'].includes(word));
+  const words = wordsOf(command.replace(/^(?:[A-Z]+=\S+ )+/, '').replace(/ > \S+$/, '')).filter(
+    (word) => !['&&', '|', ';'].includes(word),
+  );
   const [program = '', ...rest] = words;
   if (program === 'bin/sidetone') return toolFault(rest);
   if (program === 'curl') return curlFault(rest);
