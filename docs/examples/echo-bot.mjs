@@ -42,7 +42,9 @@ const steps = {
       client_state: caller, // Comes back in every event of the bot.
     });
     talk.bot = bot.session_uuid;
-    if (!talks.has(caller)) await close(talk); // The caller has hung up before these answers came.
+    // Without a bot nobody would talk to the caller. Or the caller has hung up before these answers came.
+    if (talk.bot === undefined) talks.delete(caller);
+    if (!talks.has(caller)) await close(talk);
   },
   // Who is left alone is hung up.
   'session.ended': async (event) => {

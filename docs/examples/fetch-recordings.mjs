@@ -12,13 +12,13 @@ if (unset.length > 0) {
   process.exit(1);
 }
 
-mkdirSync(FOLDER, { recursive: true });
 /** Recordings that began before that time are in the folder, or gone. */
 const sinceFile = join(FOLDER, 'since');
 const since = existsSync(sinceFile) ? readFileSync(sinceFile, 'utf8') : '1970-01-01T00:00:00.000Z';
 const missing = [];
 
 try {
+  mkdirSync(FOLDER, { recursive: true });
   let newest = since;
   let after = '';
   do {

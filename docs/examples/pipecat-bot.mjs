@@ -51,7 +51,9 @@ const steps = {
       client_state: caller, // Comes back in every event of the bot.
     });
     conversation.bot = bot.session_uuid;
-    if (!conversations.has(caller)) await close(conversation); // The caller has hung up before these answers came.
+    // Without a bot nobody would talk to the caller. Or the caller has hung up before these answers came.
+    if (conversation.bot === undefined) conversations.delete(caller);
+    if (!conversations.has(caller)) await close(conversation);
   },
   // Who is left alone is hung up.
   'session.ended': async (event) => {

@@ -154,6 +154,12 @@ test('fetch-recordings.mjs ends with the reason when the platform is away, so th
   }
 }, 30_000);
 
+test('fetch-recordings.mjs ends with the reason when its folder cannot be made', async () => {
+  const { printed, said, code } = await runToEnd('fetch-recordings.mjs', { ...CREDENTIALS, FOLDER: '/dev/null/calls' });
+  expect({ said, code }).toEqual({ said: '', code: 1 });
+  expect(printed).toMatch(/^failed: ENOTDIR: .*\n$/);
+}, 30_000);
+
 test('campaign.mjs ends with the reason when the platform is away, because nobody is called then', async () => {
   const child = Bun.spawn(['node', join(FOLDER, 'campaign.mjs')], {
     env: { PATH: process.env.PATH ?? '', PORT: '0', ...CREDENTIALS, ...REST, SIDETONE_URL: await nobody() },

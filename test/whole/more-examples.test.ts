@@ -115,6 +115,18 @@ test('card-payment.mjs says why there is no card, and hangs up.', async () => {
   await receiver.event('session.ended', session);
 }, 40_000);
 
+test('card-payment.mjs hangs up when the charge is refused, because its terminal is not assigned.', async () => {
+  using example = await Example.start('card-payment.mjs', platform, called, { TERMINAL: '1111111' });
+  const session = await dial();
+  await example.prints(/session\.answered/);
+  await send(session, 'W4111111111111111#');
+  await example.prints(/card: visa/);
+  await send(session, 'W123#');
+  await example.prints(/\/payment\/charges 403/);
+  const { body } = await receiver.event('session.ended', session);
+  expect(body).toMatchObject({ hangup_by: 'callee' });
+}, 40_000);
+
 test('campaign.mjs calls a list of numbers once each, with what became of them.', async () => {
   const environment = { FROM: CALLED, NUMBERS: `${COLLEAGUE},${NOBODY},12`, AT_ONCE: '1', PER_SECOND: '50' };
   {
