@@ -43,7 +43,12 @@ export async function dev(signal, env = process.env) {
     giveBack = await borrowNumber(operator, NUMBER, credentials.appUuid);
     await operator('PUT', `/apps/${credentials.appUuid}/caller-ids/${encodeURIComponent(NUMBER)}`, {});
     await operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: demo.hook });
-    silence = () => operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: '' });
+    silence = async () => {
+      const path = `/apps/${credentials.appUuid}`;
+      const { webhook_url: url } = await operator('GET', path);
+      // One that was set anew meanwhile stays.
+      if (url === demo.hook) await operator('PATCH', path, { webhook_url: '' });
+    };
     const { url: console } = await operator('POST', '/console-logins', {});
     welcome(platform.url, demo.url, console, credentials);
     await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
