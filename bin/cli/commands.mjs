@@ -27,7 +27,7 @@ const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(define
  *   ask(words, given)   [method, path, body] of the operator API. `answer` is the shape of what it answers (shape.mjs),
  *                       or gives it; without one there is no body. `rows` and `columns` print the answer as a table,
  *                       `text` as it likes; without them it is printed field by field. `note` is said to a reader
- *                       after it, and `next` gives the cursor of the next page.
+ *                       after it, `next` gives the cursor of the next page, and `shell` is what --shell prints instead.
  *   run                 a program of the platform, in its own runtime
  *   start(signal)       runs until it is interrupted
  *   follow(api, given, signal)   reads from the operator API until it is interrupted
@@ -47,10 +47,12 @@ export const COMMANDS = {
     columns: ['app_uuid', 'name', 'webhook_url', 'created_at'],
   },
   'apps create': {
-    usage: 'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N]',
+    usage: 'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N] [--shell]',
+    about: '--shell: prints one line for a shell, export APP=… KEY=… SECRET=…, to be kept in a file',
     answer: { app_uuid: '', api_key: '', webhook_secret: '' },
     ask: ([name], given) => ['POST', '/apps', { ...appFields(given), name }],
     note: 'The key and the secret are shown this once: keep them.',
+    shell: ({ app_uuid, api_key, webhook_secret }) => `export APP=${app_uuid} KEY=${api_key} SECRET=${webhook_secret}`,
   },
   'apps show': { usage: 'apps show APP', answer: { app_uuid: '' }, ask: ([app]) => ['GET', `/apps/${segment(app)}`] },
   'apps update': {

@@ -26,6 +26,7 @@ export async function dev(signal, env = process.env) {
   const platform = await startPlatform(env);
   let demo;
   let giveBack;
+  let silence;
   try {
     const token = env.OPERATOR_TOKEN || readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
     const operator = operatorApi(platform.url, token);
@@ -42,10 +43,18 @@ export async function dev(signal, env = process.env) {
     giveBack = await borrowNumber(operator, NUMBER, credentials.appUuid);
     await operator('PUT', `/apps/${credentials.appUuid}/caller-ids/${encodeURIComponent(NUMBER)}`, {});
     await operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: demo.hook });
+    silence = async () => {
+      const path = `/apps/${credentials.appUuid}`;
+      const { webhook_url: url } = await operator('GET', path);
+      // One that was set anew meanwhile stays.
+      if (url === demo.hook) await operator('PATCH', path, { webhook_url: '' });
+    };
     const { url: console } = await operator('POST', '/console-logins', {});
     welcome(platform.url, demo.url, console, credentials);
     await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
   } finally {
+    // Nobody is there for its events any more: they would be retried, and `doctor` would find a fault in it.
+    await silence?.().catch(() => undefined);
     await demo?.close();
     await giveBack?.().catch(({ message }) => console.error(`${NUMBER} stays with the application "demo": ${message}`));
     await platform.stop();

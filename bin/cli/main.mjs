@@ -38,6 +38,10 @@ async function show(command, [method, path, body], given, done) {
     process.stdout.write(plainLines(answer));
     return;
   }
+  if (given.shell) {
+    console.log(plain(command.shell(answer)));
+    return;
+  }
   if (given.json) console.log(plainJson(answer ?? done, 2));
   else if (answer === undefined) console.log('done');
   else if (command.text) console.log(command.text(answer));

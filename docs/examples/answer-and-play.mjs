@@ -2,7 +2,11 @@
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  process.exit(1);
+}
 
 const command = async (path, body = {}) => {
   const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
@@ -28,6 +32,10 @@ const server = createServer(async (request, response) => {
   if (event.event === 'session.answered') {
     await command(`${event.session_uuid}/playback/play`, { type: 'files', urls: [`${here()}/melody.wav`] });
   }
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
 const here = () => `http://127.0.0.1:${server.address().port}`;

@@ -4,7 +4,11 @@
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENTS = '', RING_SEC = '20' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY', 'FROM', 'AGENTS'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
 const call = async (method, path, body, headers = {}) => {
   const response = await fetch(SIDETONE_URL + path, {
@@ -121,6 +125,10 @@ const server = createServer(async (request, response) => {
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
 

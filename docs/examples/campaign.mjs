@@ -1,11 +1,16 @@
 // Calls a list of numbers, some at once and not too fast, tells persons from machines, and prints what became of each.
 // Plain Node: APP=app_… KEY=… FROM=+15550001 NUMBERS=+15550100,+15550101 node campaign.mjs
+// Started again within a day it calls only who is new on the list. Another CAMPAIGN=NAME calls everybody again.
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
 const { FROM, NUMBERS = '', AT_ONCE = '10', PER_SECOND = '5', MESSAGE, CAMPAIGN = 'campaign-1' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY', 'FROM', 'NUMBERS'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
 const send = async (method, path, body, headers = {}) => {
   for (;;) {
@@ -80,6 +85,10 @@ const server = createServer(async (request, response) => {
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
   const event = JSON.parse(text);
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', async () => {
   const url = `http://127.0.0.1:${server.address().port}/`;

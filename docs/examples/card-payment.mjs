@@ -1,10 +1,15 @@
 // Takes a card by telephone: number, CVV, charge. The digits never reach this program: it gets references and the last four.
 // Plain Node: APP=app_… KEY=… node card-payment.mjs
 // The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
+// There are no prompts: when the call is answered, key in 4111111111111111# and then 123#. The sandbox charges that card.
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  process.exit(1);
+}
 
 const order = async (event, path, body = {}, headers = {}) => {
   const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
@@ -12,9 +17,16 @@ const order = async (event, path, body = {}, headers = {}) => {
     headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
     body: body === null ? undefined : JSON.stringify(body),
   });
-  if (!response.ok) console.log(path, response.status, await response.text());
+  if (response.ok) return;
+  console.log(path, response.status, await response.text());
+  // Nothing more would come of this call, as where the terminal is not assigned.
+  if (path.startsWith('/payment/')) await hangUp(event);
 };
 const hangUp = (event) => order(event, '', null);
+const giveUp = (event, what) => {
+  console.log(`no ${what}: ${event.reason}`);
+  return hangUp(event);
+};
 
 /** The card of each call that is up, until it is charged. */
 const cards = new Map();
@@ -24,14 +36,14 @@ const steps = {
   'session.created': (event) => order(event, '/answer'),
   'session.answered': (event) => order(event, '/payment/card/collect', { max_attempts: 2, accepted_brands: ['visa', 'mastercard'] }),
   'payment.card.collected': (event) => {
-    if (event.status !== 'collected') return hangUp(event);
+    if (event.status !== 'collected') return giveUp(event, 'card');
     const { brand, last4 } = event.payment_method_details.card;
     console.log(`card: ${brand} that ends in ${last4}`);
     cards.set(event.session_uuid, event.card_uuid);
     return order(event, '/payment/cvv/collect', { card_uuid: event.card_uuid });
   },
   'payment.cvv.collected': (event) => {
-    if (event.status !== 'collected') return hangUp(event);
+    if (event.status !== 'collected') return giveUp(event, 'CVV');
     const charge = {
       card_uuid: cards.get(event.session_uuid),
       cvv_uuid: event.cvv_uuid,
@@ -64,5 +76,9 @@ const server = createServer(async (request, response) => {
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid);
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

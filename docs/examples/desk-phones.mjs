@@ -1,10 +1,15 @@
 // Desk phones: each caller is put through to an agent's telephone, telephones call each other and the outside, and their own
 // button transfers: at once, to what is dialled (blind), or to a colleague whom the agent has asked first (attended).
 // Plain Node: APP=app_… KEY=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
+// The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENT } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
 const call = async (method, path, body) => {
   const response = await fetch(SIDETONE_URL + path, {
@@ -118,6 +123,10 @@ const server = createServer(async (request, response) => {
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
 

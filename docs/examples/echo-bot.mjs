@@ -1,10 +1,15 @@
 // A bot that says back what it hears: each call gets a Room, and a WebSocket of this program joins it.
-// Node with the package ws (npm install ws): APP=app_… KEY=… node echo-bot.mjs
+// Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
+//   APP=app_… KEY=… node echo-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  process.exit(1);
+}
 
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: 16_000 };
 
@@ -37,7 +42,9 @@ const steps = {
       client_state: caller, // Comes back in every event of the bot.
     });
     talk.bot = bot.session_uuid;
-    if (!talks.has(caller)) await close(talk); // The caller has hung up before these answers came.
+    // Without a bot nobody would talk to the caller. Or the caller has hung up before these answers came.
+    if (talk.bot === undefined) talks.delete(caller);
+    if (!talks.has(caller)) await close(talk);
   },
   // Who is left alone is hung up.
   'session.ended': async (event) => {
@@ -63,8 +70,12 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
   const event = JSON.parse(text);
-  console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
+  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 
 // Each binary message is 20 ms of what the caller says. A bot of yours would think here before it answers.

@@ -6,15 +6,19 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
 const { APP, KEY, FOLDER, SIDETONE_URL = 'http://127.0.0.1:8080' } = process.env;
-if (!APP || !KEY || !FOLDER) throw new Error('set APP, KEY and FOLDER');
+const unset = ['APP', 'KEY', 'FOLDER'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
-mkdirSync(FOLDER, { recursive: true });
 /** Recordings that began before that time are in the folder, or gone. */
 const sinceFile = join(FOLDER, 'since');
 const since = existsSync(sinceFile) ? readFileSync(sinceFile, 'utf8') : '1970-01-01T00:00:00.000Z';
 const missing = [];
 
 try {
+  mkdirSync(FOLDER, { recursive: true });
   let newest = since;
   let after = '';
   do {

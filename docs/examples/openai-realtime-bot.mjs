@@ -1,12 +1,17 @@
 // A voice bot on OpenAI's Realtime API: what the caller says goes there, and what the model says is heard by the caller. The
 // caller may interrupt it, and the model may hang up.
-// Node with the package ws (npm install ws): APP=app_… KEY=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
+// Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
+//   APP=app_… KEY=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
 const { OPENAI_URL = 'wss://api.openai.com/v1/realtime', MODEL = 'gpt-realtime', VOICE = 'marin' } = process.env;
-if (!APP || !KEY || !OPENAI_API_KEY) throw new Error('set APP and KEY (`bin/sidetone apps create NAME` prints both) and OPENAI_API_KEY');
+const unset = ['APP', 'KEY', 'OPENAI_API_KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
 const INSTRUCTIONS = 'You answer the telephone of a bakery. Be brief and friendly. Say goodbye, then call hang_up, when the caller is done.';
 /** The rate of both sides: OpenAI takes and gives 24 kHz. */
@@ -43,7 +48,9 @@ const steps = {
       client_state: caller, // Comes back in every event of the bot.
     });
     talk.bot = bot.session_uuid;
-    if (!talks.has(caller)) await close(talk); // The caller has hung up before these answers came.
+    // Without a bot nobody would talk to the caller. Or the caller has hung up before these answers came.
+    if (talk.bot === undefined) talks.delete(caller);
+    if (!talks.has(caller)) await close(talk);
   },
   // Who is left alone is hung up.
   'session.ended': async (event) => {
@@ -132,6 +139,10 @@ const server = createServer(async (request, response) => {
   const event = JSON.parse(text);
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 new WebSocketServer({ server, handleProtocols: () => 'sidetone.v1' }).on('connection', converse);
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

@@ -6,7 +6,11 @@
 import { createServer } from 'node:http';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
+const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  process.exit(1);
+}
 
 /** Twilio's audio is mu-law at 8 kHz, both ways. */
 const FORMAT = { encoding: 'mulaw', sample_rate: 8000 };
@@ -47,7 +51,9 @@ const steps = {
       client_state: caller, // Comes back in every event of the bot.
     });
     conversation.bot = bot.session_uuid;
-    if (!conversations.has(caller)) await close(conversation); // The caller has hung up before these answers came.
+    // Without a bot nobody would talk to the caller. Or the caller has hung up before these answers came.
+    if (conversation.bot === undefined) conversations.delete(caller);
+    if (!conversations.has(caller)) await close(conversation);
   },
   // Who is left alone is hung up.
   'session.ended': async (event) => {
@@ -74,7 +80,11 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
   const event = JSON.parse(text);
-  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
+  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? event.reason ?? '');
   await steps[event.event]?.(event);
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

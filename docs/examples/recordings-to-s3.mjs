@@ -1,16 +1,21 @@
 // Records every call, and copies the recording into a bucket of the application when it is finished.
 // (The platform itself can keep all recordings in a bucket: RECORDINGS=s3://… of its operator.)
-// Node with the package aws4fetch (npm install aws4fetch):
+// Node with the package aws4fetch (it is there in a clone that was started; elsewhere npm install aws4fetch):
 //   APP=app_… KEY=… BUCKET=https://s3.eu-central-1.amazonaws.com/my-calls AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… node recordings-to-s3.mjs
 import { createServer } from 'node:http';
 import { AwsClient } from 'aws4fetch';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
-const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION = 'us-east-1' } = process.env;
-if (!APP || !KEY) throw new Error('set APP and KEY: `bin/sidetone apps create NAME` prints both');
-if (!BUCKET) throw new Error('set BUCKET to the URL of the bucket');
+const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION } = process.env;
+const unset = ['APP', 'KEY', 'BUCKET', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].filter((name) => !process.env[name]);
+if (unset.length > 0) {
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  process.exit(1);
+}
 
-const store = new AwsClient({ accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY, service: 's3', region: AWS_REGION });
+// Without AWS_REGION the region is that of the URL. Nothing is retried here: the platform delivers the event again.
+const keys = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
+const store = new AwsClient({ ...keys, service: 's3', region: AWS_REGION, retries: 0 });
 
 const order = async (event, path, body) => {
   const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
@@ -27,7 +32,9 @@ const steps = {
   'recording.ended': async (event) => {
     // The URL is signed: it takes no credentials. It stays valid until `expires_at`.
     const recording = await fetch(event.pull_url);
-    if (!recording.ok) return console.log('recording', recording.status);
+    // One that was removed meanwhile does not come back.
+    if (recording.status === 404 || recording.status === 410) return console.log('recording', recording.status);
+    if (!recording.ok) throw new Error(`recording ${recording.status}`);
     const name = `${event.recording_uuid}.wav`;
     // A call of an hour at 8 kHz has 58 MB. For longer ones send the body in parts (a multipart upload).
     const sent = await store.fetch(`${BUCKET}/${name}`, {
@@ -35,6 +42,7 @@ const steps = {
       headers: { 'content-type': 'audio/wav' },
       body: await recording.arrayBuffer(),
     });
+    if (!sent.ok) throw new Error(`the bucket answered ${sent.status}: ${await sent.text()}`);
     console.log('stored', name, sent.status);
   },
 };
@@ -53,5 +61,9 @@ const server = createServer(async (request, response) => {
     response.writeHead(500).end();
     console.log('failed:', error.message, error.cause?.message ?? '');
   }
+});
+server.on('error', ({ message }) => {
+  console.error(`${message}: set PORT to another one`);
+  process.exit(1);
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

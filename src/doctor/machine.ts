@@ -89,7 +89,7 @@ function realTime(proc: string, { name: pid, told }: Examined): Check {
   return warning(
     name,
     `media threads cannot have a real-time priority, so a busy machine makes audio late (limit ${told})`,
-    'Set LimitRTPRIO=20 in the systemd unit, or `ulimit -r 20`, or --cap-add SYS_NICE for a container',
+    'Set LimitRTPRIO=1 in the systemd unit, --ulimit rtprio=1 for a container, or in the shell that starts it: sudo prlimit --pid $$ --rtprio=1',
   );
 }
 

@@ -185,7 +185,7 @@ async function checked(api: OperatorApi, outbound: Outbound, now: number, names:
   const probed = await probeAll(api, trunks);
   const farEnds = resolved.flatMap(({ addresses }) => addresses);
   const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps', ['app_uuid', 'name']);
-  const receivers = await webhooks(apps, outbound);
+  const receivers = await webhooks(api, apps, outbound);
   const checks = [
     ...(await readiness(api)),
     clock(receivers.apart),
@@ -343,6 +343,7 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
  * in ms.
  */
 async function webhooks(
+  api: OperatorApi,
   apps: readonly ToldApp[],
   outbound: Outbound,
 ): Promise<{ readonly checks: readonly Check[]; readonly apart: readonly number[] }> {
@@ -355,6 +356,7 @@ async function webhooks(
   }: ToldApp): Promise<Check> => {
     const name = `webhook:${appName}`;
     const set = `bin/sidetone apps update ${appUuid} --webhook-url URL`;
+    if (url === '' && !(await isCalled(api, appUuid))) return ok(name, 'no webhook is set, and no number or device leads to it');
     if (url === '') return warning(name, 'no webhook is set: nobody answers its calls', set);
     const { host, port } = new URL(url);
     if (isOff)
@@ -388,6 +390,14 @@ async function webhooks(
   };
   const checks = await Promise.all(apps.slice(0, WEBHOOKS_MAX).map(check));
   return { checks, apart };
+}
+
+/** Whether an application has a number that is called, or a device that calls. */
+async function isCalled(api: OperatorApi, appUuid: string): Promise<boolean> {
+  const path = `/operator/v1/apps/${appUuid}`;
+  const { inbound_phone_numbers: numbers } = await api.get(path);
+  if (!Array.isArray(numbers) || numbers.length > 0) return true;
+  return (await api.list(`${path}/devices`, 'devices', [])).length > 0;
 }
 
 /** The applications that keep nearly as much in recordings as they may, or as much; one line where none does. */

@@ -192,7 +192,15 @@ test('Ctrl-C gives its number back to the application that had it, and does not 
   expect(stopMs).toBeLessThan(20_000);
   const bun = join(import.meta.dir, '../../node_modules/.bin/bun');
   const main = join(import.meta.dir, '../../src/main.ts');
-  await during(bun, ['--no-env-file', main], /"url":"([^"]+)"/, async (url) => expect(await numbers(url)).toEqual(['+15550001']));
+  await during(bun, ['--no-env-file', main], /"url":"([^"]+)"/, async (url) => {
+    expect(await numbers(url)).toEqual(['+15550001']);
+    // The demo is not there for its events any more.
+    expect((await operator(url, 'GET', '/apps')).apps.map((app: { webhook_url: string }) => app.webhook_url)).toEqual([
+      '',
+      '',
+      '',
+    ]);
+  });
   rmSync(own, { recursive: true, force: true });
 }, 90_000);
 

@@ -76,7 +76,9 @@ function curlFault(words: readonly string[]): string | undefined {
 }
 
 function commandFault(command: string): string | undefined {
-  const words = wordsOf(command.replace(/^(?:[A-Z]+=\S+ )+/, '')).filter((word) => !['&&', '|', ';'].includes(word));
+  const words = wordsOf(command.replace(/^(?:[A-Z]+=\S+ )+/, '').replace(/ > \S+$/, '')).filter(
+    (word) => !['&&', '|', ';'].includes(word),
+  );
   const [program = '', ...rest] = words;
   if (program === 'bin/sidetone') return toolFault(rest);
   if (program === 'curl') return curlFault(rest);
@@ -117,6 +119,13 @@ describe('code blocks', () => {
     }
     expect(wrong).toEqual([]);
   }, 30_000);
+
+  test('of the first pages can be pasted as they stand: nothing in them is left to fill in', () => {
+    const pages = ['README.md', 'docs/getting-started.md', 'docs/first-call.md'];
+    const first = blocksOf('sh').filter(({ page }) => pages.includes(page));
+    expect(first.length).toBeGreaterThan(10);
+    expect(first.filter(({ text }) => text.includes('…')).map(({ at }) => at)).toEqual([]);
+  });
 
   test('of JSON are JSON, and bodies, problems and events are those of the API', () => {
     /** The schema of a body, told by a field that only such a body has. */

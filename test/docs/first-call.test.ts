@@ -44,14 +44,13 @@ describe.skipIf(!baresipInstalled)('the telephone of the first call', () => {
 
   /** The commands of the page that concern the telephone, with the folder and the ports of this test. */
   const commands = (): readonly string[] => {
-    const block = allBlocks.find(({ page, text }) => page === 'docs/first-call.md' && text.includes('baresip -t 1'));
+    const block = allBlocks.find(({ page, text }) => page === 'docs/first-call.md' && text.includes('-t 1 '));
     if (block === undefined) throw new Error('the page sets no telephone up');
     return commandsOf(block).map((command) =>
       command
-        .replaceAll('~/.baresip', folder)
+        .replaceAll('data/phone', folder)
         .replaceAll('127.0.0.1:5080', `127.0.0.1:${port}`)
-        .replaceAll('127.0.0.1:5060', platform.sipUdp)
-        .replace(/^baresip /, `baresip -f ${folder} `),
+        .replaceAll('127.0.0.1:5060', platform.sipUdp),
     );
   };
 

@@ -110,7 +110,8 @@ describe('the machine', () => {
     );
     expect(named(checks, 'realtime_priority')).toMatchObject({
       status: 'warning',
-      remedy: expect.stringContaining('LimitRTPRIO'),
+      // A media thread takes priority 1; the unit of systemd and compose.yaml permit as much.
+      remedy: expect.stringMatching(/LimitRTPRIO=1 .*--ulimit rtprio=1 .*--rtprio=1$/),
     });
     expect(named(checks, 'io_uring')).toMatchObject({
       status: 'warning',
@@ -413,7 +414,7 @@ describe('beside the running platform', () => {
         status: 'fault',
         remedy: expect.stringContaining('--webhook-url'),
       });
-      expect(named(told.checks, 'webhook:default')).toMatchObject({ status: 'warning' });
+      expect(named(told.checks, 'webhook:default')).toMatchObject({ status: 'ok', found: expect.stringContaining('no webhook') });
       expect(named(told.checks, 'refusals')).toMatchObject({
         status: 'warning',
         remedy: expect.stringContaining('inbound_cidrs'),

@@ -17,11 +17,13 @@ async function examined(told: {
   readonly trunks?: readonly { readonly name: string; readonly uri: string; readonly outbound_proxy?: string }[];
   readonly answers?: Readonly<Record<string, number>>;
   readonly apps?: readonly object[];
+  /** What is told under further paths. */
+  readonly more?: Readonly<Record<string, object>>;
   readonly names?: Names;
   readonly nats?: boolean;
   readonly nodes?: readonly object[];
 }) {
-  const { trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [] } = told;
+  const { trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
   const bodies: Readonly<Record<string, () => object>> = {
     '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
     '/operator/v1/nodes': () => ({ nodes }),
@@ -36,7 +38,7 @@ async function examined(told: {
     }),
   };
   const api = new OperatorApi('http://platform.invalid', 'token', async (request) =>
-    Response.json(bodies[new URL(request.url).pathname]?.() ?? {}),
+    Response.json(bodies[new URL(request.url).pathname]?.() ?? more[new URL(request.url).pathname] ?? {}),
   );
   const found = await platformChecks(api, createOutbound([]), Date.now(), names);
   return {
@@ -91,6 +93,23 @@ test('a webhook that is switched off is a fault, with the command that sets its 
     found: expect.stringContaining('switched off'),
     remedy: expect.stringContaining("apps update app_1 --webhook-url 'http://127.0.0.1:9/hook'"),
   });
+});
+
+test('no webhook is a warning only for an application that is called', async () => {
+  const named = (name: string) => ({ app_uuid: `app_${name}`, name, webhook_url: '', webhook_disabled: false });
+  const { check } = await examined({
+    apps: [named('numbered'), named('phoned'), named('unused')],
+    more: {
+      '/operator/v1/apps/app_numbered': { inbound_phone_numbers: ['+15550001'] },
+      '/operator/v1/apps/app_phoned': { inbound_phone_numbers: [] },
+      '/operator/v1/apps/app_phoned/devices': { devices: [{ username: 'alice' }] },
+      '/operator/v1/apps/app_unused': { inbound_phone_numbers: [] },
+      '/operator/v1/apps/app_unused/devices': { devices: [] },
+    },
+  });
+  expect(check('webhook:numbered')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('app_numbered') });
+  expect(check('webhook:phoned')).toMatchObject({ status: 'warning' });
+  expect(check('webhook:unused')).toMatchObject({ status: 'ok', found: expect.stringContaining('no number') });
 });
 
 test('a webhook at a port of another protocol is told to move, not to be allowed', async () => {

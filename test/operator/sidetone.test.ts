@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPlatform, type Platform } from '../http/platform.ts';
@@ -289,6 +290,16 @@ describe('bin/sidetone', () => {
   test('helps with one command where another begins with the same letters', async () => {
     const { out } = await sidetone(['dev', '--help']);
     expect([out.includes('a page with a button'), out.includes('devices list')]).toEqual([true, false]);
+  }, 60_000);
+
+  test('gives a shell the application that it made, under the names that the guides use', async () => {
+    const { out, err } = await sidetone(['apps', 'create', 'shelled', '--shell']);
+    expect(err).toBe('');
+    const shell = spawnSync('sh', ['-c', `${out} echo "$APP:$KEY"; echo "$SECRET"`], { encoding: 'utf8' });
+    const [credentials = '', secret = ''] = shell.stdout.split('\n');
+    expect(secret).toStartWith('whsec_');
+    const told = await platform.raw('/api/v1/app', { headers: { authorization: `Bearer ${credentials}` } });
+    expect([told.status, told.body.app_uuid]).toEqual([200, credentials.split(':')[0]]);
   }, 60_000);
 
   test('tells a reader, and not a program, that a secret is shown once and that there are more events', async () => {

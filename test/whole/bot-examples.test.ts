@@ -196,3 +196,12 @@ test('pipecat-bot.mjs connects a caller with a bot that speaks as Pipecat does.'
   await example.prints(/room\.deleted/);
   await bot.stop();
 }, 40_000);
+
+test('pipecat-bot.mjs hangs up when it gets no bot, so that nobody waits in silence.', async () => {
+  using example = await Example.start('pipecat-bot.mjs', platform, called, { PIPECAT_URL: 'http://127.0.0.1:7860/ws' });
+  const session = await dial();
+  await example.prints(/:connectWebsocket 400/);
+  const { body } = await receiver.event('session.ended', session);
+  expect(body).toMatchObject({ answered: true, hangup_by: 'callee' });
+  await example.prints(/room\.deleted/);
+}, 40_000);

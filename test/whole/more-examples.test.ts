@@ -90,6 +90,43 @@ test('recordings-to-s3.mjs records a call and puts the recording into a bucket.'
   expect(stored?.readUInt32LE(4)).toBe((stored?.length ?? 0) - 8);
 }, 40_000);
 
+test('recordings-to-s3.mjs leaves the recording to the next delivery when the bucket refuses it.', async () => {
+  using example = await Example.start('recordings-to-s3.mjs', platform, called, {
+    BUCKET: `${bucket.endpoint}/calls`,
+    AWS_ACCESS_KEY_ID: 'S3RVER',
+    AWS_SECRET_ACCESS_KEY: 'S3RVER',
+  });
+  let refusals = 1;
+  bucket.misbehave = () => (refusals-- > 0 ? { status: 503, body: 'SlowDown' } : undefined);
+  const session = await dial();
+  await example.prints(/recording\.became_available/);
+  await hangUp(session);
+  const [, name = ''] = await example.prints(/failed: the bucket answered 503: SlowDown[\s\S]*stored (rec_[0-9a-f-]+\.wav) 200/);
+  expect((await bucket.object(name))?.subarray(0, 4).toString()).toBe('RIFF');
+}, 40_000);
+
+test('card-payment.mjs says why there is no card, and hangs up.', async () => {
+  using example = await Example.start('card-payment.mjs', platform, called, { TERMINAL });
+  const session = await dial();
+  await example.prints(/session\.answered/);
+  // Two attempts, each with a number that is no card's.
+  await send(session, 'W4111111111111112#W4111111111111112#');
+  await example.prints(/no card: \w+/);
+  await receiver.event('session.ended', session);
+}, 40_000);
+
+test('card-payment.mjs hangs up when the charge is refused, because its terminal is not assigned.', async () => {
+  using example = await Example.start('card-payment.mjs', platform, called, { TERMINAL: '1111111' });
+  const session = await dial();
+  await example.prints(/session\.answered/);
+  await send(session, 'W4111111111111111#');
+  await example.prints(/card: visa/);
+  await send(session, 'W123#');
+  await example.prints(/\/payment\/charges 403/);
+  const { body } = await receiver.event('session.ended', session);
+  expect(body).toMatchObject({ hangup_by: 'callee' });
+}, 40_000);
+
 test('campaign.mjs calls a list of numbers once each, with what became of them.', async () => {
   const environment = { FROM: CALLED, NUMBERS: `${COLLEAGUE},${NOBODY},12`, AT_ONCE: '1', PER_SECOND: '50' };
   {
