@@ -118,7 +118,7 @@ export class Lanes<J extends LaneJob> {
       const app = this.#app(appUuid);
       if (turns === this.#round) app.inRound = false;
       else app.inReserve = false;
-      if (app.inFlight >= (turns === this.#round ? app.window : APP_RESERVED_JOBS)) continue;
+      if (app.inFlight >= (turns === this.#round ? app.window : reservedFor(app))) continue;
       const entry = app.ready.shift();
       if (entry === undefined) continue;
       app.inFlight += 1;
@@ -188,7 +188,7 @@ export class Lanes<J extends LaneJob> {
       app.inRound = true;
       this.#round.push(appUuid);
     }
-    if (!app.inReserve && app.inFlight < APP_RESERVED_JOBS) {
+    if (!app.inReserve && app.inFlight < reservedFor(app)) {
       app.inReserve = true;
       this.#reserve.push(appUuid);
     }
@@ -204,6 +204,9 @@ export class Lanes<J extends LaneJob> {
     return app;
   }
 }
+
+/** The jobs in flight up to which the application has a turn in the reserve; no more than its window permits. */
+const reservedFor = ({ window }: { readonly window: number }): number => Math.min(window, APP_RESERVED_JOBS);
 
 /** First in, first out, in amortised constant time. */
 class Queue<T> {

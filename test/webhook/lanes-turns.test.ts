@@ -1,6 +1,6 @@
 /** Which job of the lanes is next: never one twice, never one before its time, and applications in turn. */
 import { describe, expect, test } from 'bun:test';
-import { APP_RESERVED_JOBS, APP_WINDOW_MAX_JOBS } from '../../src/limits.ts';
+import { APP_RESERVED_JOBS, APP_WINDOW_LEAST_JOBS, APP_WINDOW_MAX_JOBS } from '../../src/limits.ts';
 import { type LaneJob, Lanes } from '../../src/webhook/lanes.ts';
 
 /** A job in a lane of its own. */
@@ -85,6 +85,13 @@ describe('an application with many jobs', () => {
     for (let id = 1; id < APP_RESERVED_JOBS; id += 1) lanes.take(0);
     expect(lanes.take(0)).toBeDefined();
     expect(lanes.take(0, 'reserve')).toBeUndefined();
+  });
+
+  test('whose receiver hangs has no more in flight from the reserve than its window allows', () => {
+    const lanes = filled(APP_WINDOW_MAX_JOBS + APP_RESERVED_JOBS);
+    for (const job of drain(lanes, 0)) lanes.retry(job, 10, true);
+    expect(drain(lanes, 10)).toHaveLength(APP_WINDOW_LEAST_JOBS);
+    expect(lanes.take(10, 'reserve')).toBeUndefined();
   });
 
   test('has half as many at once after a timeout, one more after a success, and keeps that when it has no more jobs', () => {
