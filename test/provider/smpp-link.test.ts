@@ -49,6 +49,19 @@ const submit = () =>
     .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0], total: 1 })
     .then(([first]) => first?.outcome);
 
+test('A number is international and E.164, and its receipt is asked for', async () => {
+  await ready();
+  expect(await submit()).toMatchObject({ outcome: 'accepted' });
+  expect(smsc.submissions).toMatchObject([{ from: '15550001', to: '15550002', plans: [1, 1, 1, 1], registeredDelivery: 1 }]);
+});
+
+test('No more is under way at a time than leaves in a second', () => {
+  const settings = { host: '127.0.0.1', port: smsc.port, systemId: 'user', password: 'secret', systemType: '', window: 5 };
+  const windowAt = (ratePerSec: number | undefined) =>
+    new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh', ratePerSec }, clock, silentLog).window;
+  expect([undefined, 3, 50].map(windowAt)).toEqual([5, 3, 5]);
+});
+
 describe('the link to an SMSC', () => {
   test('is asked for a sign of life every 30 s, again after each answer', async () => {
     await ready();

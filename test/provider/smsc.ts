@@ -6,6 +6,9 @@ export interface SubmitSm {
   readonly messageId: string;
   readonly from: string;
   readonly to: string;
+  /** Type and plan of the source's number, then of the destination's (§5.2.5, §5.2.6). */
+  readonly plans: readonly number[];
+  readonly registeredDelivery: number;
   readonly dataCoding: number;
   readonly esmClass: number;
   readonly udh: Uint8Array | undefined;
@@ -235,15 +238,16 @@ function mandatoryFields(raw: Buffer): Omit<SubmitSm, 'messageId'> {
   };
   const octet = (): number => raw[at++] ?? 0;
   text();
-  at += 2;
+  const source = [octet(), octet()];
   const from = text();
-  at += 2;
+  const destination = [octet(), octet()];
   const to = text();
   const esmClass = octet();
   at += 2;
   text();
   text();
-  at += 2;
+  const registeredDelivery = octet();
+  octet();
   const dataCoding = octet();
   octet();
   const length = octet();
@@ -261,5 +265,6 @@ function mandatoryFields(raw: Buffer): Omit<SubmitSm, 'messageId'> {
   }
   const header = (esmClass & 0x40) !== 0 ? (message[0] ?? 0) + 1 : 0;
   const udh = header === 0 ? undefined : message.subarray(0, header);
-  return { from, to, dataCoding, esmClass, udh, octets: message.subarray(header), viaPayload };
+  const plans = [...source, ...destination];
+  return { from, to, plans, registeredDelivery, dataCoding, esmClass, udh, octets: message.subarray(header), viaPayload };
 }
