@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { SMPP_TURN_MAX_PDUS } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import type { SmsListener } from '../../src/machine/message/gateway.ts';
-import { SmppConnection } from '../../src/provider/smpp-connection.ts';
+import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
@@ -53,6 +53,22 @@ test('A number is international and E.164, and its receipt is asked for', async 
   await ready();
   expect(await submit()).toMatchObject({ outcome: 'accepted' });
   expect(smsc.submissions).toMatchObject([{ from: '15550001', to: '15550002', plans: [1, 1, 1, 1], registeredDelivery: 1 }]);
+});
+
+test('What is asked of a connection that is not up, or no longer, was certainly not sent', async () => {
+  const { promise: opened, resolve } = Promise.withResolvers<void>();
+  const options = { host: '127.0.0.1', port: smsc.port, clock, onRequest: () => {}, onLeaving: () => {}, onClose: () => {} };
+  const connection = new SmppConnection(options, resolve);
+  const asked = () =>
+    connection.request('enquire_link', {}).then(
+      () => 'answered',
+      (error: unknown) => error instanceof SmppLost && error.sent,
+    );
+  expect(await asked()).toBe(false);
+  await opened;
+  expect(await asked()).toBe('answered');
+  connection.close('done');
+  expect(await asked()).toBe(false);
 });
 
 test('No more is under way at a time than leaves in a second', () => {
