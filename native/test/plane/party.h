@@ -20,11 +20,13 @@ class Party : public Participant {
 
   uint32_t rate_hz() const override { return hz_; }
   void take(const Now& now, Notices& notices) override {
+    taken++;
     if (!wanted()) return;
     std::copy_n(said_now.begin(), count(), said());
     heard(count(), says, now, notices);
   }
   void give(const Now& now, Notices& notices) override {
+    given++;
     int16_t pcm[frame_max] = {};
     room_only = hears_room_only();
     hears_something = hears(pcm, count(), now, notices);
@@ -52,6 +54,8 @@ class Party : public Participant {
   bool hears_something = false;
   std::vector<int16_t> hears_now;
   std::vector<bool> attentions;
+  uint32_t taken = 0;  // ticks
+  uint32_t given = 0;
 
  protected:
   void attention(bool wanted) override { attentions.push_back(wanted); }
