@@ -280,3 +280,18 @@ TEST("a phone that is alone with another one hears what is played to it over the
   CHECK(bench.plane->stop(1, 1));
   CHECK(hears() == alone && bench.plane->leg(2)->relays());
 }
+
+TEST("a member that is muted while it talks does not hear itself, and leaves nothing behind when it is gone") {
+  Three three;
+  three.a.say(1000);
+  three.tick(3);
+  three.room.mute(*three.a.seat(), true, three.studio.notices);
+  three.tick(2);
+  CHECK(is_silent(three.a) && is_silent(three.ear));
+  three.b.say(300);
+  three.tick(2);
+  CHECK(three.a.hears_now.back() == 300 && three.ear.hears_now.back() == 300);
+  three.room.drop(*three.a.seat(), three.studio.notices);
+  three.tick();
+  CHECK(three.ear.hears_now == std::vector<int16_t>(frame_units, 300));
+}
