@@ -93,9 +93,8 @@ int16_t* Participant::said() {
 void Participant::heard(size_t count, bool heard, const Now& now, Notices& notices) {
   if (tones_) {
     const uint32_t hz = rate_hz();
-    if ((hz == 8000 || hz == 16000) && (!detector_ || detector_hz_ != hz))
-      detector_ = std::make_unique<ToneDetector>(hz);
-    detector_hz_ = hz;
+    if (std::exchange(detector_hz_, hz) != hz) detector_.reset();  // also where there is none for the new rate
+    if (!detector_ && (hz == 8000 || hz == 16000)) detector_ = std::make_unique<ToneDetector>(hz);
     ToneDetector::Key key;
     if (detector_ && count * 50 == hz && detector_->process(said_.get(), count, key)) tone(key, now, notices);
   }

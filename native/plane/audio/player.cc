@@ -20,7 +20,6 @@ void fade(int16_t* pcm, size_t count, size_t ramp, bool rising) {
 
 void Player::play(uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
   replace(Track(playback, rate_hz, volume_percent));
-  started_ = 0;
   paused_ = false;
 }
 
@@ -51,12 +50,10 @@ void Player::clear() {
   now_ = Track();
   next_ = Track();
   paused_ = false;
-  started_ = 0;
 }
 
 bool Player::pause(uint32_t playback) {
   if (playback == 0 || playback != this->playback()) return false;
-  if (paused_) return true;
   leave();
   if (next_.active()) now_ = std::exchange(next_, Track());
   paused_ = true;
@@ -65,7 +62,6 @@ bool Player::pause(uint32_t playback) {
 
 bool Player::resume(uint32_t playback) {
   if (playback == 0 || playback != this->playback()) return false;
-  rise_ = rise_ || paused_;
   paused_ = false;
   return true;
 }
@@ -93,7 +89,7 @@ size_t Player::ramp() const {
  * sample goes on. A sound of which nothing is heard yet, or which is yet to rise again, leaves nothing but the ramp
  * that may be under way. */
 void Player::leave() {
-  if (!now_.active() || paused_ || rise_ || !now_.heard()) return;
+  if (paused_ || rise_ || !now_.heard()) return;
   const int16_t last = std::exchange(last_, int16_t{0});
   size_t count = now_.peek(tail_, ramp(), heard_hz_);
   const int16_t end = count > 0 ? tail_[count - 1] : last;
@@ -111,7 +107,6 @@ void Player::leave() {
 void Player::change() {
   leave();
   now_ = std::exchange(next_, Track());
-  waited_frames_ = 0;
 }
 
 bool Player::next_ready(size_t count, uint32_t rate_hz) const {
@@ -134,8 +129,8 @@ void Player::progress(uint32_t id, const Now& now, Notices& notices) {
   }
 }
 
-/** Adds the end of what was left. Returns how many samples of the frame it reaches over. */
-size_t Player::add_tail(int16_t* out, size_t count) {
+/** Adds the end of what was left. */
+void Player::add_tail(int16_t* out, size_t count) {
   const size_t tail = tail_count_ < count ? tail_count_ : count;
   for (size_t i = 0; i < tail; i++) {
     const int32_t sum = out[i] + tail_[i];
@@ -143,7 +138,6 @@ size_t Player::add_tail(int16_t* out, size_t count) {
   }
   tail_count_ -= tail;  // a ramp of 48 kHz is longer than a frame of 8 kHz, which may have come meanwhile
   std::memmove(tail_, tail_ + tail, tail_count_ * sizeof(int16_t));
-  return tail;
 }
 
 /** Lets the last sample fall where nothing is there after the first `got` of the frame; what comes next rises. Whether
@@ -151,7 +145,7 @@ size_t Player::add_tail(int16_t* out, size_t count) {
 bool Player::run_dry(int16_t* out, size_t got, size_t count) {
   const int16_t end = got > 0 ? out[got - 1] : last_;
   last_ = 0;
-  rise_ = rise_ || end != 0 || now_.taken() > 0;
+  rise_ = rise_ || now_.taken() > 0;
   if (end == 0) return false;
   int16_t fall[ramp_max];
   const size_t length = ramp();
@@ -161,13 +155,13 @@ bool Player::run_dry(int16_t* out, size_t got, size_t count) {
   std::memcpy(out + got, fall, here * sizeof(int16_t));
   tail_count_ = length - here;
   std::memcpy(tail_, fall + here, tail_count_ * sizeof(int16_t));
-  return here > 0;
+  return true;
 }
 
 bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
   if (next_.active()) {
     if (next_ready(count, rate_hz)) {
-      if (!paused_) heard_hz_ = rate_hz;
+      heard_hz_ = rate_hz;
       change();
     } else {
       waited_frames_++;
@@ -187,8 +181,8 @@ bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
       starved_ms_ += static_cast<uint32_t>((count - got) * 1000 / rate_hz);
   }
   std::memset(out + got, 0, (count - got) * sizeof(int16_t));
-  bool voiced = got > 0;
-  if (tail_count_ > 0) voiced = add_tail(out, count) > 0 || voiced;
+  bool voiced = got > 0 || tail_count_ > 0;
+  add_tail(out, count);
   if (runs && got < count && !now_.finished()) voiced = run_dry(out, got, count) || voiced;
   else if (runs) last_ = out[count - 1];
   if (!now_.active()) rise_ = false;

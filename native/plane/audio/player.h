@@ -73,7 +73,7 @@ class Player {
   void replace(Track track);
   void change();
   void leave();
-  size_t add_tail(int16_t* out, size_t count);
+  void add_tail(int16_t* out, size_t count);
   bool run_dry(int16_t* out, size_t got, size_t count);
   size_t ramp() const;
 

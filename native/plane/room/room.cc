@@ -62,7 +62,6 @@ Seat& Room::join(Participant& party, bool muted, int32_t from_percent, int32_t t
   seat->group = rate_index(party.rate_hz());
   seat->muted = muted;
   seat->unheard = seat->rtp != nullptr;  // a stream is taken from its beginning, without a wait
-  seat->leaving = closing_;
   seat->from_percent = from_percent;
   seat->to_percent = to_percent;
   seat->voice = VoiceActivity(voice_rule);
@@ -173,7 +172,6 @@ void Room::hold() {
   const bool alone = seats_.size() == 1 && !closing_ && !player_.active();
   if (!alone) {
     (void)player.pause(player.playback());
-    if (music_->listener == nullptr) player.forget_ramp();  // else the next one who is alone would begin with it
     return;
   }
   if (music_->listener != seats_[0].get()) {  // who comes as the last one goes does not hear the middle of it
@@ -184,13 +182,12 @@ void Room::hold() {
   (void)player.resume(player.playback());
 }
 
-/** Whether `to` is to hear what `from` says and nothing else, as loud as it is. */
+/** Whether `to` is to hear what `from` says and nothing else, as loud as it is. What is still on its way to that, a
+ * gain or the end of a sound, is over in the last frame of its own before a packet is passed on. */
 bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
-  const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity &&
-                     to.to_goal() == gain_unity;
+  const bool plain = from.from_goal() == gain_unity && to.to_goal() == gain_unity;
   return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() &&
-         !to.party->player().audible() && groups_[to.group]->tail == 0 && to.fall == 0 &&
-         from.rtp->could_relay(*to.rtp, now) &&
+         !to.party->player().audible() && from.rtp->could_relay(*to.rtp, now) &&
          !(to.rtp->relay().on() && to.rtp->relay().silent(now.us, from.rtp->patience_us(*to.rtp)));
 }
 

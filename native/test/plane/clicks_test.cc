@@ -40,7 +40,7 @@ void run(Player& player, std::vector<int16_t>& out, int frames, uint32_t rate_hz
   Notices notices;
   for (int i = 0; i < frames; i++) {
     int16_t pcm[frame_max];
-    (void)player.frame(pcm, rate_hz / 50, rate_hz);
+    if (!player.frame(pcm, rate_hz / 50, rate_hz)) std::fill_n(pcm, frame_max, int16_t{0});
     out.insert(out.end(), pcm, pcm + rate_hz / 50);
     player.progress(1, {}, notices);
   }

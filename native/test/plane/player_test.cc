@@ -5,12 +5,10 @@
 
 #include "plane/audio/player.h"
 #include "test/check.h"
+#include "test/plane/player_run.h"
 
 namespace sidetone {
 namespace {
-
-constexpr uint32_t hz = 8000;
-constexpr size_t frame = 160;
 
 std::vector<int16_t> sine(double pitch, size_t count, double phase = 0) {
   std::vector<int16_t> out(count);
@@ -20,31 +18,11 @@ std::vector<int16_t> sine(double pitch, size_t count, double phase = 0) {
   return out;
 }
 
-void run(Player& player, std::vector<int16_t>& out, int frames, uint32_t rate = hz) {
-  const size_t count = rate / 50;
-  for (int i = 0; i < frames; i++) {
-    int16_t pcm[960];
-    (void)player.frame(pcm, count, rate);
-    out.insert(out.end(), pcm, pcm + count);
-  }
-}
-
-/** The largest step from one sample to the next. */
-int steepest(const std::vector<int16_t>& pcm) {
-  int most = 0;
-  for (size_t i = 1; i < pcm.size(); i++) most = std::max(most, std::abs(pcm[i] - pcm[i - 1]));
-  return most;
-}
-
 size_t silences(const std::vector<int16_t>& pcm, size_t from) {
   size_t count = 0;
   for (size_t i = from; i < pcm.size(); i++) count += std::abs(pcm[i]) < 200;
   return count;
 }
-
-// A sine of 300 Hz and 12000 rises by 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single
-// one's ramp.
-constexpr int smooth = 3600;
 
 TEST("what is fed is what is heard") {
   Player player;
