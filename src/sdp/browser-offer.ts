@@ -85,7 +85,7 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
   if (parsed === undefined || parsed.media.length === 0) return refused(400, 'an SDP offer with a media section');
   if (parsed.media.length > SDP_MEDIA_MAX) return refused(400, `an SDP offer of at most ${SDP_MEDIA_MAX} media sections`);
   if (parsed.icelite !== undefined) return refused(488, 'an offer of a full ICE agent, because we are ICE-lite');
-  // They stay as long as the call, and the rest of the offer does not.
+  // The sections are kept for as long as the call, and the rest of the offer is not.
   const sections = parsed.media.map(({ type, protocol, payloads, mid }) => ({
     type: detached(String(type ?? '')),
     protocol: detached(String(protocol ?? '')),

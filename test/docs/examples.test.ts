@@ -80,7 +80,7 @@ for (const name of names)
     const { printed, said, code } = await runToEnd(name, {});
     expect({ printed, code }).toEqual({ printed: '', code: 1 });
     expect(said).toMatch(new RegExp(`^set ${wanted.join(', ')}: .*apps create.*\\n$`));
-    // Those that are there are not asked for.
+    // Settings that are there are not asked for.
     const rest = wanted.filter((each) => !Object.hasOwn(CREDENTIALS, each));
     if (rest.length > 0) expect((await runToEnd(name, CREDENTIALS)).said).toMatch(new RegExp(`^set ${rest.join(', ')}: .*\\n$`));
   }, 30_000);

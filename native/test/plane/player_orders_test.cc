@@ -12,12 +12,17 @@ namespace {
 /** A sound of one level, whose steps show every ramp. */
 const std::vector<int16_t> flat(4000, 12'000);
 
-TEST("a play after a paused one is heard") {
-  Player player;
+/** Plays it as playback 1, and adds the first frames of that to `out`. */
+void begin(Player& player, std::vector<int16_t>& out, int frames) {
   player.play(1, hz, 100);
   CHECK(player.feed(1, flat.data(), flat.size()));
+  run(player, out, frames);
+}
+
+TEST("a play after a paused one is heard") {
+  Player player;
   std::vector<int16_t> out;
-  run(player, out, 2);
+  begin(player, out, 2);
   CHECK(player.pause(1));
   run(player, out, 2);
   player.play(2, hz, 100);
@@ -29,10 +34,8 @@ TEST("a play after a paused one is heard") {
 
 TEST("a stop while a new play waits for its sound ends both") {
   Player player;
-  player.play(1, hz, 100);
-  CHECK(player.feed(1, flat.data(), flat.size()));
   std::vector<int16_t> out;
-  run(player, out, 2);
+  begin(player, out, 2);
   player.play(2, hz, 100);
   CHECK(player.feed(2, flat.data(), flat.size()));
   player.clear();
@@ -77,10 +80,8 @@ TEST(
     "a sound that waited behind another and is paused and resumed at once is not heard, and the other is heard no "
     "more") {
   Player player;
-  player.play(1, hz, 100);
-  CHECK(player.feed(1, flat.data(), flat.size()));
   std::vector<int16_t> out;
-  run(player, out, 2);
+  begin(player, out, 2);
   player.play(2, hz, 100);
   CHECK(player.pause(2) && player.resume(2));
   run(player, out, 3);
@@ -123,10 +124,8 @@ TEST("a sound that was heard to its end leaves nothing behind it, and the next b
 
 TEST("a play that comes when the ramp of a stop is over begins as it is") {
   Player player;
-  player.play(1, hz, 100);
-  CHECK(player.feed(1, flat.data(), flat.size()));
   std::vector<int16_t> out;
-  run(player, out, 1);
+  begin(player, out, 1);
   player.clear();
   CHECK(player.audible());
   run(player, out, 1);
