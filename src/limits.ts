@@ -247,14 +247,10 @@ export const APP_WINDOW_MAX_JOBS = 64;
 export const APP_WINDOW_LEAST_JOBS = 2;
 /** A receiver's answer is read, and thrown away, up to here; then the connection is closed. */
 export const WEBHOOK_ANSWER_MAX_BYTES = 64 * 1024;
-export const ENDPOINT_CACHE_MS = 5_000;
-export const ENDPOINT_CACHE_MAX_APPS = 10_000;
 
 // HTTP.
 /** Token buckets in memory; past it the one unused for longest is forgotten, which by then is full. */
 export const RATE_BUCKETS_MAX = 200_000;
-export const AUTH_CACHE_MS = 5_000;
-export const AUTH_CACHE_MAX_APPS = 10_000;
 export const AUTHORIZATION_MAX_CHARS = 1_024;
 export const WEBHOOK_URL_MAX_CHARS = 2_048;
 export const PLAYBACK_URLS_MAX = 100;

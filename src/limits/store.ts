@@ -82,3 +82,9 @@ export const RETENTION_FIRST_SEC = 300;
 /** How often an outage of the database that lasts is said, and how long no question may have failed when it is over. */
 export const OUTAGE_SAID_EVERY_MS = 60_000;
 export const OUTAGE_OVER_MS = 2_000;
+/**
+ * What is remembered of applications: their keys, endpoints, numbers and what they are permitted. A change is seen at
+ * once on the node that made it, elsewhere when NATS tells it, and after so long without NATS.
+ */
+export const APP_CACHE_MS = 5_000;
+export const APP_CACHE_MAX_ITEMS = 10_000;

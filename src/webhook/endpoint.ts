@@ -3,9 +3,10 @@
  * costs no query.
  */
 
+import { BriefCache } from '../bounds/brief-cache.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { CredentialStore } from '../database/app/credentials.ts';
-import { ENDPOINT_CACHE_MAX_APPS, ENDPOINT_CACHE_MS } from '../limits.ts';
+import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS } from '../limits.ts';
 import { signingKey } from '../outbound/webhook-signature.ts';
 
 export interface Endpoint {
@@ -32,14 +33,6 @@ export function endpoints(
   credentials: Pick<CredentialStore, 'signingSecrets'>,
   now: () => number,
 ): Endpoints {
-  const cache = new Map<string, { readonly endpoint: Endpoint; readonly until: number }>();
-  const looking = new Map<string, Promise<Endpoint>>();
-  apps.onChange((appUuid) => {
-    cache.delete(appUuid);
-    // A look-up under way may have read the old row: its caller gets it, nobody after.
-    looking.delete(appUuid);
-  });
-
   const load = async (appUuid: string): Promise<Endpoint> => {
     const [app, secrets] = await Promise.all([apps.get(appUuid), credentials.signingSecrets(appUuid)]);
     return {
@@ -51,29 +44,9 @@ export function endpoints(
     };
   };
 
-  return {
-    known(appUuid) {
-      const found = cache.get(appUuid);
-      return found !== undefined && found.until > now() ? found.endpoint : undefined;
-    },
-    lookUp(appUuid) {
-      const under = looking.get(appUuid);
-      if (under !== undefined) return under;
-      const answer: Promise<Endpoint> = load(appUuid)
-        .then((endpoint) => {
-          if (looking.get(appUuid) === answer) {
-            if (cache.size >= ENDPOINT_CACHE_MAX_APPS) cache.clear();
-            cache.set(appUuid, { endpoint, until: now() + ENDPOINT_CACHE_MS });
-          }
-          return endpoint;
-        })
-        .finally(() => {
-          if (looking.get(appUuid) === answer) looking.delete(appUuid);
-        });
-      looking.set(appUuid, answer);
-      return answer;
-    },
-  };
+  const cache = new BriefCache({ load, keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now });
+  apps.onChange((appUuid) => cache.forget(appUuid));
+  return { known: (appUuid) => cache.known(appUuid), lookUp: (appUuid) => cache.get(appUuid) };
 }
 
 /** `blocked_webhook_events`: event names, and a prefix with a trailing `.*` (contract §8). */

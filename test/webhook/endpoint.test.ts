@@ -1,7 +1,7 @@
 /** The endpoints of applications as the relay remembers them, on virtual time. */
 import { expect, test } from 'bun:test';
 import type { AppDetail } from '../../src/database/app/apps.ts';
-import { ENDPOINT_CACHE_MS } from '../../src/limits.ts';
+import { APP_CACHE_MS } from '../../src/limits.ts';
 import { endpoints } from '../../src/webhook/endpoint.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -37,7 +37,7 @@ test('An endpoint is read once for all who ask meanwhile, and again when its tim
   const [found, same] = await Promise.all(asked);
   expect(found).toMatchObject({ url: 'http://one.invalid/', disabled: true, since: 7 });
   expect([found?.blocks('playback.started'), same]).toEqual([true, found]);
-  await clock.advance(ENDPOINT_CACHE_MS - 1);
+  await clock.advance(APP_CACHE_MS - 1);
   expect(known.known('app_1')).toBe(found);
   await clock.advance(1);
   expect(known.known('app_1')).toBeUndefined();

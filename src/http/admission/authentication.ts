@@ -1,10 +1,11 @@
 /** 400 and 401: `Authorization: Bearer <app_uuid>:<api_key>` (interface, Authentication), or the operator's token. */
 import { timingSafeEqual } from 'node:crypto';
+import { BriefCache } from '../../bounds/brief-cache.ts';
 import type { AppStore } from '../../database/app/apps.ts';
 import { type CredentialStore, keyHash } from '../../database/app/credentials.ts';
 import { sha256 } from '../../hash.ts';
 import { isAppUuid } from '../../id.ts';
-import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
+import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type ConsoleSession, type ConsoleSessions, hasSessionCookie } from '../console/console-sessions.ts';
 import type { HttpPeer } from '../pipelining.ts';
@@ -29,7 +30,9 @@ const BEARER = /^Bearer +([^\s].*)$/i;
 export function authentication(
   options: AuthenticationOptions,
 ): (context: RequestContext) => Problem | undefined | Promise<Problem | undefined> {
-  const hashesOf = hashCache(options);
+  const { apps, credentials, now } = options;
+  const hashes = new BriefCache({ load: credentials.keyHashes, keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now });
+  apps.onChange((appUuid) => hashes.forget(appUuid));
   const operatorHash = sha256(options.operatorToken);
   const readHash = options.operatorReadToken === undefined ? undefined : sha256(options.operatorReadToken);
   const wrongTokens = new WrongTokens();
@@ -73,15 +76,15 @@ export function authentication(
     const apiKey = credential.slice(colon + 1);
     if (apiKey === '') return problems.missingApiKey();
     const given = keyHash(apiKey);
-    const judge = (hashes: readonly Uint8Array[]): Problem | undefined => {
+    const judge = (right: readonly Uint8Array[]): Problem | undefined => {
       let match = false;
-      for (const hash of hashes) if (timingSafeEqual(hash, given)) match = true;
+      for (const hash of right) if (timingSafeEqual(hash, given)) match = true;
       if (!match) return problems.invalidApiKey();
       context.appUuid = appUuid;
       return undefined;
     };
-    const hashes = hashesOf(appUuid);
-    return hashes instanceof Promise ? hashes.then(judge) : judge(hashes);
+    const known = hashes.known(appUuid);
+    return known === undefined ? hashes.get(appUuid).then(judge) : judge(known);
   };
 }
 
@@ -100,35 +103,4 @@ function inSession({ role, csrf }: ConsoleSession, context: RequestContext): Pro
   return timingSafeEqual(sha256(given), sha256(csrf))
     ? undefined
     : problems.forbidden('X-CSRF-Token: must be the one of the session');
-}
-
-/** Key hashes for a few seconds, so that most requests cost no query. A change made on this node is seen at once. */
-function hashCache(options: AuthenticationOptions): (appUuid: string) => readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
-  const known = new Map<string, { readonly hashes: readonly Uint8Array[]; readonly until: number }>();
-  const asking = new Map<string, Promise<readonly Uint8Array[]>>();
-  options.apps.onChange((appUuid) => {
-    known.delete(appUuid);
-    asking.delete(appUuid);
-  });
-  return (appUuid) => {
-    const found = known.get(appUuid);
-    if (found !== undefined && found.until > options.now()) return found.hashes;
-    const under = asking.get(appUuid);
-    if (under !== undefined) return under;
-    const answer: Promise<readonly Uint8Array[]> = options.credentials
-      .keyHashes(appUuid)
-      .then((hashes) => {
-        // Asked before a change, answered after it: good for who waited, not to be kept.
-        if (asking.get(appUuid) === answer) {
-          if (known.size >= AUTH_CACHE_MAX_APPS) known.clear();
-          known.set(appUuid, { hashes, until: options.now() + AUTH_CACHE_MS });
-        }
-        return hashes;
-      })
-      .finally(() => {
-        if (asking.get(appUuid) === answer) asking.delete(appUuid);
-      });
-    asking.set(appUuid, answer);
-    return answer;
-  };
 }
