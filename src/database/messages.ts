@@ -92,11 +92,18 @@ const HELD = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stag
 const WAITING_SINCE = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'waiting' AND created_at <= $1::bigint
   ORDER BY created_at LIMIT 1000`;
 const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
-const MATCHED = `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text) AND ($3::text IS NULL OR to_number = $3::text)
-  AND ($4::text IS NULL OR from_number = $4::text) AND ($5::bigint IS NULL OR created_at >= $5::bigint) AND ($6::bigint IS NULL OR created_at < $6::bigint)`;
-const LIST = `SELECT ${COLUMNS},
-  (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${MATCHED} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
-  FROM messages WHERE ${MATCHED} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
+/**
+ * The messages that a list matches. Those to one number have a statement of their own, which finds them by the index
+ * that has numbers: a plan for either would look at all messages of the application, 1.4 s of 1,500,000.
+ */
+const matched = (toOne: boolean): string => `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text)
+  AND ${toOne ? 'to_number = $3::text' : '$3::text IS NULL'} AND ($4::text IS NULL OR from_number = $4::text)
+  AND ($5::bigint IS NULL OR created_at >= $5::bigint) AND ($6::bigint IS NULL OR created_at < $6::bigint)`;
+const list = (toOne: boolean): string => `SELECT ${COLUMNS},
+  (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${matched(toOne)} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
+  FROM messages WHERE ${matched(toOne)} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
+const LIST = list(false);
+const LIST_TO_ONE = list(true);
 const latest = (of: string) => `SELECT ${COLUMNS} FROM messages ${of} ORDER BY created_at DESC, message_uuid DESC LIMIT $1::int`;
 
 /** Writes a step of a message and emits its events, within a transaction. */
@@ -200,7 +207,8 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     },
 
     async list(appUuid, query) {
-      const rows = await database.query(LIST, [appUuid, ...listParameters(query)]);
+      const statement = query.to === undefined ? LIST : LIST_TO_ONE;
+      const rows = await database.query(statement, [appUuid, ...listParameters(query)]);
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(messageOf);
     },
 
@@ -247,7 +255,7 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
   };
 }
 
-/** The parameters of `LIST` after the application. null stands for a filter that is not given. */
+/** The parameters of a list after the application. null stands for a filter that is not given. */
 const listParameters = ({ status, to, from, createdAfter, createdBefore, limit }: MessageQuery) => [
   status ?? null,
   to ?? null,

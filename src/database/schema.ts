@@ -433,6 +433,7 @@ export const messages = pgTable(
   },
   (table) => [
     index('messages_app').on(table.appUuid, table.createdAt),
+    index('messages_to').on(table.appUuid, table.to, table.createdAt),
     index('messages_turn').on(table.appUuid, table.dueAt).where(sql`stage = 'waiting'`),
     index('messages_due').on(table.stage, table.dueAt).where(sql`stage <> 'settled'`),
     index('messages_age').on(table.createdAt),

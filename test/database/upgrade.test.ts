@@ -24,6 +24,8 @@ async function undoLast(): Promise<void> {
   const changes = all.findLastIndex(({ sql }) => sql.some((each) => each.includes('ALTER TABLE')));
   expect(all[changes]?.sql).toEqual([expect.stringContaining('ALTER TABLE "device_contacts" ADD COLUMN "path"')]);
   await caller.unsafe('ALTER TABLE device_contacts DROP COLUMN path');
+  for (const { sql } of all.slice(changes + 1))
+    for (const made of sql) await caller.unsafe(made.replace(/^CREATE INDEX ("\w+") .*$/, 'DROP INDEX $1'));
   for (const { hash } of all.slice(changes)) await caller.unsafe('DELETE FROM sidetone_migrations WHERE hash = $1', [hash]);
 }
 

@@ -1,0 +1,1 @@
+CREATE INDEX "messages_to" ON "messages" USING btree ("app_uuid","to_number","created_at");
