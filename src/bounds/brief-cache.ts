@@ -1,7 +1,10 @@
 import { detached } from './detached.ts';
 
 export interface BriefCacheOptions<V> {
-  /** Looks the answer up. What it rejects with goes to whoever waits, and nothing is kept. */
+  /**
+   * Looks the answer up. Nothing is kept of undefined, so that what is not there is found once it is, nor of a
+   * rejection, which goes to whoever waits.
+   */
   readonly load: (key: string) => Promise<V>;
   /** How long an answer is kept, in milliseconds of `now`. */
   readonly keptMs: number;
@@ -25,15 +28,15 @@ export class BriefCache<V> {
     this.#options = options;
   }
 
-  /** The answer that is kept, without waiting; undefined where it has to be looked up, or is undefined itself. */
+  /** The answer that is kept, without waiting; undefined where it has to be looked up. */
   known(key: string): V | undefined {
-    return this.#fresh(key)?.answer;
+    const found = this.#kept.get(key);
+    return found !== undefined && found.until > this.#options.now() ? found.answer : undefined;
   }
 
   /** The answer that is kept, else the one that `load` gives. */
   async get(key: string): Promise<V> {
-    const fresh = this.#fresh(key);
-    return fresh === undefined ? await (this.#looking.get(key) ?? this.#lookUp(key)) : fresh.answer;
+    return this.known(key) ?? (await (this.#looking.get(key) ?? this.#lookUp(key)));
   }
 
   forget(key: string): void {
@@ -46,17 +49,12 @@ export class BriefCache<V> {
     this.#looking.clear();
   }
 
-  #fresh(key: string): { readonly answer: V } | undefined {
-    const found = this.#kept.get(key);
-    return found !== undefined && found.until > this.#options.now() ? found : undefined;
-  }
-
   #lookUp(key: string): Promise<V> {
     const { load, keptMs, most, now } = this.#options;
     const isLast = () => this.#looking.get(key) === answer;
     const answer: Promise<V> = load(key)
       .then((found) => {
-        if (isLast()) {
+        if (found !== undefined && isLast()) {
           if (this.#kept.size >= most) this.#kept.clear();
           // The key may be a part of something large, as of a message that came in.
           this.#kept.set(detached(key), { answer: found, until: now() + keptMs });

@@ -39,10 +39,10 @@ describe('a brief cache', () => {
     expect([await anew, asked.length]).toEqual(['two', 2]);
   });
 
-  test('keeps that there is nothing, too', async () => {
+  test('looks again for what was not there', async () => {
     const { cache, asked, fill } = cached();
     await fill('a', undefined);
-    expect([await cache.get('a'), asked.length]).toEqual([undefined, 1]);
+    expect([await fill('a', 'now'), cache.known('a'), asked.length]).toEqual(['now', 'now', 2]);
   });
 
   test('gives what was forgotten meanwhile to those who asked before, and looks it up for the others', async () => {

@@ -94,7 +94,11 @@ function permitted<T extends PgTable>(
     },
   });
   const permissions = new BriefCache({
-    load: (pair) => load([pair.slice(0, pair.indexOf(' ')), pair.slice(pair.indexOf(' ') + 1)]),
+    load: async (pair) => {
+      const space = pair.indexOf(' ');
+      // A refusal is not kept: who is permitted a moment later may call.
+      return (await load([pair.slice(0, space), pair.slice(space + 1)])) || undefined;
+    },
     ...{ keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now },
   });
   changes.onChange(() => permissions.forgetAll());
@@ -115,7 +119,7 @@ function permitted<T extends PgTable>(
       changes.changed(appUuid);
       return gone.length > 0;
     },
-    allowed: (appUuid, text) => permissions.get(`${appUuid} ${text}`),
+    allowed: async (appUuid, text) => (await permissions.get(`${appUuid} ${text}`)) === true,
   };
 }
 
