@@ -68,6 +68,7 @@ export interface SharedCaches {
   onChangeHere(tell: (appUuid: string) => void): void;
   appChanged(appUuid: string): void;
   trunksChanged(): Promise<void>;
+  deviceChanged(username: string): Promise<void>;
 }
 
 export class Cluster {
@@ -313,6 +314,11 @@ export class Cluster {
     const reload = () =>
       caches.trunksChanged().catch((error: unknown) => warnUnlessAway(log, error, {}, 'the trunks were not read anew'));
     this.#bus.hear('trunks', () => void reload());
+    this.#bus.hear('device', (username) => {
+      if (typeof username !== 'string') return;
+      const failed = (error: unknown) => warnUnlessAway(log, error, { username }, 'a device was not read anew');
+      caches.deviceChanged(username).catch(failed);
+    });
     const again = () => {
       const { clock } = this.#options;
       this.#cancelReload = clock.at(clock.now() + NODE_CACHE_MS, () => {
@@ -325,6 +331,11 @@ export class Cluster {
   /** This node changed a trunk. */
   tellTrunks(): void {
     this.#bus.tell('trunks', {});
+  }
+
+  /** This node set a device up, changed it or took it down. */
+  tellDevice(username: string): void {
+    this.#bus.tell('device', username);
   }
 
   /** Stops the beats: from here on this node is on its way out. */

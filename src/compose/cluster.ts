@@ -138,6 +138,8 @@ interface ClusterParts {
   exit(): void;
   readonly trunks: () => readonly TrunkRow[];
   reloadTrunks(): Promise<void>;
+  /** Reads a device again that another node has changed. */
+  refreshDevice(username: string): Promise<void>;
 }
 
 /**
@@ -157,6 +159,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     onChangeHere: (tell) => store.apps.onChangeHere(tell),
     appChanged: store.appChanged,
     trunksChanged: () => parts.reloadTrunks(),
+    deviceChanged: (username) => parts.refreshDevice(username),
   });
   await cluster.start(membership(parts, cluster));
   cluster.dialogs.serve(carrier);

@@ -102,6 +102,10 @@ interface Doors {
   trunksChanged(): Promise<void>;
   /** The same without telling other nodes. */
   reloadTrunks(): Promise<void>;
+  /** Reads a device again, and tells the carrier and the other nodes. */
+  deviceChanged(username: string): Promise<void>;
+  /** The same without telling other nodes. */
+  refreshDevice(username: string): Promise<void>;
 }
 
 /**
@@ -255,7 +259,13 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     await reloadTrunks();
     cluster?.tellTrunks();
   };
-  return { carrier, browsers, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
+  const refreshDevice = async (username: string) => carrier.devicesGone(await devices.refresh(username));
+  const deviceChanged = async (username: string) => {
+    await refreshDevice(username);
+    cluster?.tellDevice(username);
+  };
+  const changes = { trunksChanged, reloadTrunks, deviceChanged, refreshDevice };
+  return { carrier, browsers, relay, trunks: () => trunks, ...changes };
 }
 
 /** Makes the door for calls from browsers. */
@@ -296,7 +306,7 @@ function relayOf({ settings, store, outbound, clock, log, cluster, tracing }: En
 function openHttp(
   { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes, tracing, cluster }: Engines & ClusterDoors,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
-  { carrier, browsers, trunksChanged }: Doors,
+  { carrier, browsers, trunksChanged, deviceChanged }: Doors,
   listener: HttpListener,
   readings: readonly Reading[],
   draining: () => boolean,
@@ -335,7 +345,7 @@ function openHttp(
     carrier,
     browserCalls: cluster?.browserCalls(browsers, store.sessions.owner) ?? browsers,
     onTrunksChanged: trunksChanged,
-    onDevicesChanged: trunksChanged,
+    onDeviceChanged: deviceChanged,
     nodes,
     history,
     sipTraceHide: settings.sipTraceHide,

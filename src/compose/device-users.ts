@@ -2,15 +2,20 @@
  * The devices as the composition root keeps them for the carrier: all users in memory, their contacts in the database.
  */
 import type { Device, DeviceDirectory } from '../call/ports/devices.ts';
-import type { DeviceStore } from '../database/device/devices.ts';
+import type { DeviceStore, StoredDevice } from '../database/device/devices.ts';
+import { coalesce } from '../database/journal/coalesce.ts';
 
 export class DeviceUsers implements DeviceDirectory {
   readonly #store: DeviceStore;
-  #users: ReadonlyMap<string, Device> = new Map();
-  #version = '';
+  readonly #users = new Map<string, StoredDevice>();
+  /** The sum of what `changedAt` is of all users. It tells, with their number, whether the database has other ones. */
+  #changes = 0n;
+  readonly #read: (username: string | undefined) => Promise<readonly string[]>;
 
   constructor(store: DeviceStore) {
     this.#store = store;
+    // One look at a time: an earlier one that was overtaken would bring the row of before back.
+    this.#read = coalesce({ load: (asked) => this.#load(asked), flights: 1 });
   }
 
   get size(): number {
@@ -30,17 +35,43 @@ export class DeviceUsers implements DeviceDirectory {
   }
 
   /**
-   * Reads the users again where any of them has changed, here or on another node. Resolves with the names of those that
-   * are gone or have another password: their contacts are bound no more.
+   * Reads all users again where any of them has changed, here or on another node. Resolves with the names of those that
+   * are gone or have another password: their contacts are bound no more. Each name is told once, to whoever asked
+   * first.
    */
-  async reload(): Promise<readonly string[]> {
-    const version = await this.#store.version();
-    if (version === this.#version) return [];
-    const before = [...this.#users.values()];
-    this.#users = new Map((await this.#store.all()).map((device) => [device.username, device]));
-    this.#version = version;
-    return before
-      .filter(({ username, secrets }) => this.#users.get(username)?.secrets.sha256 !== secrets.sha256)
-      .map(({ username }) => username);
+  reload(): Promise<readonly string[]> {
+    return this.#read(undefined);
+  }
+
+  /** Reads one user again, which was set up, changed or taken down. Resolves as `reload`. */
+  refresh(username: string): Promise<readonly string[]> {
+    return this.#read(username);
+  }
+
+  /** Looks at users by their names, or at all of them for an undefined one. */
+  async #load(asked: readonly (string | undefined)[]): Promise<readonly (readonly string[])[]> {
+    const names = asked.filter((name) => name !== undefined);
+    let gone: readonly string[] = [];
+    if (names.length === asked.length) gone = this.#take(names, await this.#store.some(names));
+    else if ((await this.#store.version()) !== `${this.#users.size} ${this.#changes}`)
+      gone = this.#take([...this.#users.keys()], await this.#store.all());
+    return asked.map((_, at) => (at === 0 ? gone : []));
+  }
+
+  /** Keeps what was found of the users that were looked for. Returns the names of those that are gone or changed. */
+  #take(lookedFor: readonly string[], found: readonly StoredDevice[]): readonly string[] {
+    const before = lookedFor.flatMap((name) => this.#users.get(name) ?? []);
+    for (const { username, changedAt } of before) {
+      if (this.#users.delete(username)) this.#changes -= BigInt(changedAt);
+    }
+    for (const device of found) {
+      this.#users.set(device.username, device);
+      this.#changes += BigInt(device.changedAt);
+    }
+    const isGone = (was: StoredDevice) => {
+      const now = this.#users.get(was.username);
+      return now?.changedAt !== was.changedAt && now?.secrets.sha256 !== was.secrets.sha256;
+    };
+    return before.filter(isGone).map(({ username }) => username);
   }
 }

@@ -44,6 +44,63 @@ test('Each change of a device is another version, also by a machine whose clock 
   expect((await ahead.store.devices.all()).find(({ username }) => username === 'bob')?.secrets.md5).toBe('d');
 });
 
+describe('The users that a process keeps', () => {
+  /** The users, and how often all of them were read. */
+  async function kept() {
+    const reads = { all: 0 };
+    const all = () => {
+      reads.all += 1;
+      return behind.devices.all();
+    };
+    const users = new DeviceUsers({ ...behind.devices, all });
+    await users.reload();
+    return { users, reads };
+  }
+
+  test('are read one by one where they change, and all only where another one has changed as well', async () => {
+    for (const name of ['erin', 'frank']) await behind.devices.put(device(name, 'a'));
+    const { users, reads } = await kept();
+    const { size } = users;
+    await ahead.store.devices.put(device('erin', 'b'));
+    expect(await users.refresh('erin')).toEqual(['erin']);
+    expect(users.find('erin')?.secrets.md5).toBe('b');
+    await ahead.store.devices.put(device('grace', 'c'));
+    expect(await users.refresh('grace')).toEqual([]);
+    expect([users.find('grace')?.appUuid, users.size]).toEqual([appUuid, size + 1]);
+    await ahead.store.devices.remove(appUuid, 'frank');
+    expect(await users.refresh('frank')).toEqual(['frank']);
+    expect([users.find('frank'), users.size]).toEqual([undefined, size]);
+    expect([await users.reload(), reads.all]).toEqual([[], 1]);
+    await ahead.store.devices.put(device('erin', 'd'));
+    expect(await users.refresh('nobody')).toEqual([]);
+    expect([await users.reload(), reads.all]).toEqual([['erin'], 2]);
+  });
+
+  test('keep their contacts where they are given the password that they have', async () => {
+    await behind.devices.put(device('heidi', 'a'));
+    const { users, reads } = await kept();
+    await ahead.store.devices.put(device('heidi', 'a'));
+    expect(await users.refresh('heidi')).toEqual([]);
+    expect([await users.reload(), reads.all]).toEqual([[], 1]);
+  });
+
+  test('that change together are each told once, and are as the database has them', async () => {
+    const names = Array.from({ length: 20 }, (_, n) => `many${n}`);
+    for (const name of names) await behind.devices.put(device(name, 'a'));
+    const { users, reads } = await kept();
+    const told = await Promise.all(
+      names.map(async (name, n) => {
+        await (n % 2 === 0 ? ahead.store : behind).devices.put(device(name, 'b'));
+        return await (n === 7 ? users.reload() : users.refresh(name));
+      }),
+    );
+    await users.reload();
+    expect(told.flat().sort()).toEqual([...names].sort());
+    expect(names.map((name) => users.find(name)?.secrets.md5)).toEqual(names.map(() => 'b'));
+    expect(reads.all).toBeLessThanOrEqual(3);
+  });
+});
+
 describe('The contacts of a device', () => {
   const contact = (number: number): Binding => ({
     key: `sip:c${number}@10.0.0.5`,
@@ -106,6 +163,24 @@ describe('The contacts of a device', () => {
       ['<urn:uuid:51>', 51, 'here'],
       ['', 0, 'nobody'],
     ]);
+  });
+
+  test('of many users who register at once are stored, but for one that the database refuses and one with another password', async () => {
+    const names = Array.from({ length: 30 }, (_, n) => `crowd${n}`);
+    for (const name of names) await behind.devices.put(device(name, 'a'));
+    const registered = await Promise.allSettled(
+      names.map((name, n) =>
+        behind.devices.change(device(name, n === 3 ? 'b' : 'a'), (bound) => {
+          // No port is that large, and no column for one.
+          const stored = [{ ...contact(n), port: n === 5 ? 2 ** 40 : 5070 }];
+          return { status: 200, bound: [...bound, ...stored], stored, removed: [] };
+        }),
+      ),
+    );
+    expect(registered.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []))).toEqual([3, 5]);
+    const bound = await Promise.all(names.map((name) => ahead.store.devices.bindings(name)));
+    expect(bound).toEqual(names.map((_, n) => (n === 3 || n === 5 ? [] : [contact(n)])));
+    for (const name of names) await behind.devices.remove(appUuid, name);
   });
 
   test('that have one URI are kept beside each other, and each is removed by its key', async () => {

@@ -86,7 +86,7 @@ export async function openPlatform(
     clock: { ...wall, now: () => platform.now() },
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
     onTrunksChanged: () => void hooks.push('trunks'),
-    onDevicesChanged: () => void hooks.push('devices'),
+    onDeviceChanged: (username) => void hooks.push(`device ${username}`),
     carrier: { ...noCarrier, refusals: () => [REFUSAL] },
     ...given,
   });

@@ -218,7 +218,7 @@ describe('the operator API', () => {
     const [app, other] = [await makeApp(), await makeApp()];
     const path = `/operator/v1/apps/${app.appUuid}/devices`;
     expect((await operator('PUT', `${path}/alice`, { password: 'open sesame' })).status).toBe(204);
-    expect(platform.hooks.at(-1)).toBe('devices');
+    expect(platform.hooks.at(-1)).toBe('device alice');
     expect((await operator('PUT', `${path}/alice`, { password: 'another' })).status).toBe(204);
     expect((await operator('PUT', `/operator/v1/apps/${other.appUuid}/devices/alice`, { password: 'x' })).status).toBe(409);
     expect((await operator('DELETE', `/operator/v1/apps/${other.appUuid}/devices/alice`)).status).toBe(404);

@@ -192,6 +192,7 @@ export class Process {
       },
       trunks: () => [TRUNK],
       reloadTrunks: async () => {},
+      refreshDevice: async () => {},
     };
     return await connectCluster(parts, (operation, until) => app().perform(operation, until));
   }
@@ -300,7 +301,7 @@ export class Process {
       draining: () => false,
       carrier: noCarrier,
       onTrunksChanged: () => {},
-      onDevicesChanged: () => {},
+      onDeviceChanged: () => {},
       turn: () => {
         const { promise, resolve } = Promise.withResolvers<void>();
         scheduler.after(0, () => {

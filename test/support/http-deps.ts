@@ -46,6 +46,6 @@ export const httpDeps = (store: Store, clock: Clock): HttpDeps => ({
   ready: async () => ({ database: await store.ready() }),
   draining: () => false,
   onTrunksChanged: () => {},
-  onDevicesChanged: () => {},
+  onDeviceChanged: () => {},
   carrier: noCarrier,
 });

@@ -2,13 +2,14 @@
  * SIP devices: the users that may register, and the contacts that they have registered. What a password is checked
  * against (HA1 for both digests) is sealed under MASTER_KEY; the password itself is not stored.
  */
-import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
 import { DEVICES_MAX } from '../../limits.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { apps, deviceContacts, devices } from '../schema.ts';
 import type { Seal } from '../vault/seal.ts';
 import { bindingOf, type ContactStore, type DeviceRow, hasSecrets, ownerOf, registeredContacts, secretsOf } from './contacts.ts';
+import { type RegistrationStore, registrationStore } from './registrations.ts';
 
 /** A device user of an application, with the contacts that are bound. */
 interface ListedDevice {
@@ -20,7 +21,7 @@ interface ListedDevice {
 }
 
 /** The devices of all applications: their users, and the contacts of these that are bound. */
-export interface DeviceStore extends ContactStore {
+export interface DeviceStore extends ContactStore, RegistrationStore {
   /** Sets a device up, or gives it another password: its contacts, which it registered with the old one, go. */
   put(device: DeviceRow): Promise<'stored' | 'no_app' | 'taken' | 'full'>;
   /** Removes a device and its contacts. Resolves with false when the application has no such device. */
@@ -28,18 +29,30 @@ export interface DeviceStore extends ContactStore {
   /** Resolves with undefined where there is no such application. */
   list(appUuid: string): Promise<readonly ListedDevice[] | undefined>;
   /** Every device, secrets opened: for the carrier only. */
-  all(): Promise<readonly DeviceRow[]>;
-  /** Changes with every `put` and `remove`. */
+  all(): Promise<readonly StoredDevice[]>;
+  /** The devices of these names, as far as they are there. */
+  some(usernames: readonly string[]): Promise<readonly StoredDevice[]>;
+  /** The number of devices and the sum of their `changedAt`. It changes with every `put` and `remove`. */
   version(): Promise<string>;
+}
+
+/** A device as its row says. */
+export interface StoredDevice extends DeviceRow {
+  /** Milliseconds since the epoch by some machine; it rises with each change of this device. */
+  readonly changedAt: number;
 }
 
 /** Makes the store. `nodeId` names this process, which has the connections of the devices that register with it. */
 export function deviceStore(database: Database, seal: Seal, nodeId: string, clock: () => number): DeviceStore {
   const now = () => Math.floor(clock());
-  return { ...deviceUsers(database, seal, now), ...registeredContacts(database, seal, nodeId, now) };
+  return {
+    ...deviceUsers(database, seal, now),
+    ...registeredContacts(database, now),
+    ...registrationStore(database, seal, nodeId, now),
+  };
 }
 
-type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'version'>;
+type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'some' | 'version'>;
 
 /** The users that may register. `now` tells whole milliseconds since the epoch. */
 function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceUsers {
@@ -57,7 +70,16 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
     list: (appUuid) => listDevices(database, appUuid, now()),
     async all() {
       const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
-      return rows.map((row) => ({ username: row.username, appUuid: row.appUuid, secrets: secretsOf(seal, row) }));
+      return rows.map((row) => storedDevice(seal, row));
+    },
+    async some(usernames) {
+      const rows = await database.run((on) =>
+        on
+          .select()
+          .from(devices)
+          .where(inArray(devices.username, [...usernames])),
+      );
+      return rows.map((row) => storedDevice(seal, row));
     },
     async version() {
       const [row] = await database.query<{ version: string }>(
@@ -68,6 +90,13 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
     },
   };
 }
+
+const storedDevice = (seal: Seal, row: typeof devices.$inferSelect): StoredDevice => ({
+  username: row.username,
+  appUuid: row.appUuid,
+  changedAt: row.changedAt,
+  secrets: secretsOf(seal, row),
+});
 
 /**
  * Sets a device up, or changes its password, which unbinds its contacts: who has the old one only hears of no more

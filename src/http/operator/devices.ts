@@ -30,7 +30,7 @@ const facts = { auth: 'operator', tag: 'Operator: devices' } as const;
 const DEVICES = '/operator/v1/apps/:app_uuid/devices';
 const DEVICE = `${DEVICES}/:username`;
 
-export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDevicesChanged'>): readonly Route[] => [
+export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDeviceChanged'>): readonly Route[] => [
   route(
     {
       ...facts,
@@ -82,7 +82,7 @@ export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDevices
         if (outcome === 'no_app') return problems.notFound('Application');
         if (outcome === 'taken') return problems.conflict('The user name belongs to another application');
         if (outcome === 'full') return problems.conflict(`There are at most ${DEVICES_MAX} devices`);
-        await hooks.onDevicesChanged();
+        await hooks.onDeviceChanged(username);
         return noContent;
       };
     },
@@ -90,9 +90,10 @@ export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDevices
   route(
     { ...facts, resource: 'Device', method: 'DELETE', path: DEVICE, summary: 'Take a SIP device down', success: [204, 'Gone.'] },
     async (context) => {
+      const { username = '' } = context.params;
       const appUuid = pathApp(context);
-      if (appUuid === undefined || !(await store.devices.remove(appUuid, context.params.username ?? ''))) return undefined;
-      await hooks.onDevicesChanged();
+      if (appUuid === undefined || !(await store.devices.remove(appUuid, username))) return undefined;
+      await hooks.onDeviceChanged(username);
       return () => noContent;
     },
   ),

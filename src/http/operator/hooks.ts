@@ -27,7 +27,7 @@ export interface OperatorNodes {
 /** Called after a change is durable, and awaited before it is answered. */
 export interface OperatorHooks {
   readonly onTrunksChanged: () => void | Promise<void>;
-  readonly onDevicesChanged: () => void | Promise<void>;
+  readonly onDeviceChanged: (username: string) => void | Promise<void>;
   readonly carrier: CarrierReadings;
   /** The nodes of the cluster, or undefined when their routes are not served. */
   readonly nodes?: OperatorNodes | undefined;
