@@ -172,7 +172,7 @@ function makeRooms(engines: HeartEngines, recordings: RecordingRegistry, session
     homes: cluster === undefined ? undefined : store.rooms,
     peers: cluster?.rooms,
     tellBots: (sessionUuid, roomId, news) => sessions.tellBots(sessionUuid, roomId, news),
-    limits: async (appUuid) => (await store.apps.get(appUuid))?.roomLimits,
+    limits: async (appUuid) => (await store.apps.settings(appUuid))?.roomLimits,
     session: (sessionUuid) => sessions.find(sessionUuid),
   });
 }

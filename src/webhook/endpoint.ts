@@ -29,12 +29,12 @@ export interface Endpoints {
 }
 
 export function endpoints(
-  apps: Pick<AppStore, 'get' | 'onChange'>,
+  apps: Pick<AppStore, 'settings' | 'onChange'>,
   credentials: Pick<CredentialStore, 'signingSecrets'>,
   now: () => number,
 ): Endpoints {
   const load = async (appUuid: string): Promise<Endpoint> => {
-    const [app, secrets] = await Promise.all([apps.get(appUuid), credentials.signingSecrets(appUuid)]);
+    const [app, secrets] = await Promise.all([apps.settings(appUuid), credentials.signingSecrets(appUuid)]);
     return {
       url: app?.webhookUrl ?? '',
       disabled: app?.webhookDisabled ?? false,

@@ -25,7 +25,7 @@ import { type LeadershipLoad, RelayLeadership } from './relay-leadership.ts';
 
 export interface RelayOptions {
   readonly outbox: OutboxStore;
-  readonly apps: Pick<AppStore, 'get' | 'onChange' | 'disableWebhook'>;
+  readonly apps: Pick<AppStore, 'settings' | 'onChange' | 'disableWebhook'>;
   readonly credentials: Pick<CredentialStore, 'signingSecrets'>;
   readonly outbound: Outbound;
   readonly clock: Clock;

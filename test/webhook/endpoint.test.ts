@@ -1,24 +1,23 @@
 /** The endpoints of applications as the relay remembers them, on virtual time. */
 import { expect, test } from 'bun:test';
-import type { AppDetail } from '../../src/database/app/apps.ts';
+import type { App } from '../../src/database/app/apps.ts';
 import { APP_CACHE_MS } from '../../src/limits.ts';
 import { endpoints } from '../../src/webhook/endpoint.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
-const app: AppDetail = {
+const app: App = {
   ...{ appUuid: 'app_1', name: '', webhookUrl: 'http://one.invalid/', webhookDisabled: true, webhookSince: 7, createdAt: 0 },
   ...{ blockedWebhookEvents: ['playback.*'], roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
-  ...{ inboundPhoneNumbers: [], outboundCallerIds: [], paymentTerminals: [], webhookError: '' },
 };
 
 /** Endpoints over rows that are read when the test says so. */
 function remembered() {
   const clock = new VirtualClock();
-  const reads: { readonly answer: (row: AppDetail | undefined) => void }[] = [];
+  const reads: { readonly answer: (row: App | undefined) => void }[] = [];
   let changed = (_appUuid: string) => {};
   const known = endpoints(
     {
-      get: () => new Promise((answer) => reads.push({ answer })),
+      settings: () => new Promise((answer) => reads.push({ answer })),
       onChange: (listener) => {
         changed = listener;
       },

@@ -65,8 +65,8 @@ function held(attemptsAt: (now: number) => readonly Attempt[] = () => []) {
     onEvents: () => {},
     follow: () => {},
   };
-  const apps: Pick<AppStore, 'get' | 'onChange' | 'disableWebhook'> = {
-    get: async () => {
+  const apps: Pick<AppStore, 'settings' | 'onChange' | 'disableWebhook'> = {
+    settings: async () => {
       await state.slow;
       return await answered(app);
     },

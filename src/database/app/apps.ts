@@ -56,7 +56,10 @@ export interface AppSecrets {
 export interface AppStore {
   create(app: NewApp): Promise<AppSecrets>;
   list(): Promise<readonly App[]>;
+  /** The application with what is assigned to it, of which there may be much. */
   get(appUuid: string): Promise<AppDetail | undefined>;
+  /** The application alone. */
+  settings(appUuid: string): Promise<App | undefined>;
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
   /** A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before. */
@@ -155,6 +158,11 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       return row === undefined ? undefined : detailOf(appUuid, row);
     },
 
+    async settings(appUuid) {
+      const [row] = await database.query<typeof SETTINGS_ROW>(SETTINGS, [appUuid]);
+      return row === undefined ? undefined : settingsOf(appUuid, row);
+    },
+
     async patch(appUuid, change) {
       const found = await database.run(() =>
         drizzle
@@ -193,7 +201,7 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
 
 const DEFAULT_APP_LOCK = 7_414_093_302;
 
-const DETAIL_ROW = {
+const SETTINGS_ROW = {
   name: '',
   webhook_url: '',
   webhook_disabled: false,
@@ -202,14 +210,12 @@ const DETAIL_ROW = {
   max_rooms: 0,
   max_members_per_room: 0,
   created_at: '',
-  numbers: '',
-  caller_ids: '',
-  terminals: '',
-  tried: '',
 };
 
-const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
-  ...appOf({
+const DETAIL_ROW = { ...SETTINGS_ROW, numbers: '', caller_ids: '', terminals: '', tried: '' };
+
+const settingsOf = (appUuid: string, row: typeof SETTINGS_ROW): App =>
+  appOf({
     appUuid,
     name: row.name,
     webhookUrl: row.webhook_url,
@@ -219,7 +225,10 @@ const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
     maxRooms: row.max_rooms,
     maxMembersPerRoom: row.max_members_per_room,
     createdAt: Number(row.created_at),
-  }),
+  });
+
+const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
+  ...settingsOf(appUuid, row),
   inboundPhoneNumbers: JSON.parse(row.numbers),
   outboundCallerIds: JSON.parse(row.caller_ids),
   paymentTerminals: JSON.parse(row.terminals),
@@ -232,8 +241,10 @@ const errorOf = (tried: Pick<Attempt, 'status' | 'error'> | null): string =>
 
 const listOf = (column: string, table: string): string =>
   `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;
-const DETAIL = `SELECT name, webhook_url, webhook_disabled, webhook_since, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
-  max_members_per_room, created_at, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
+const SETTINGS_COLUMNS = `name, webhook_url, webhook_disabled, webhook_since, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
+  max_members_per_room, created_at`;
+const SETTINGS = `SELECT ${SETTINGS_COLUMNS} FROM apps WHERE app_uuid = $1`;
+const DETAIL = `SELECT ${SETTINGS_COLUMNS}, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
   ${listOf('terminal_number', 'payment_terminals')} AS terminals,
   coalesce((SELECT e.attempts -> -1 FROM outbox AS o JOIN events AS e USING (event_id) WHERE o.app_uuid = a.app_uuid
     ORDER BY o.xid, o.event_id LIMIT 1)::text, 'null') AS tried

@@ -132,7 +132,7 @@ export const sampleEventRoutes = (
     sample,
     async (context, { event }) => {
       const appUuid = pathApp(context);
-      if (appUuid === undefined || (await apps.get(appUuid)) === undefined) return undefined;
+      if (appUuid === undefined || (await apps.settings(appUuid)) === undefined) return undefined;
       return async () => {
         const webhookId = newWebhookId();
         const made = sampleOf(event, newUuid);

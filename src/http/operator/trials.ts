@@ -49,7 +49,7 @@ export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string)
     tokenShape,
     async (context, terms) => {
       const appUuid = pathApp(context);
-      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
+      if (appUuid === undefined || (await store.apps.settings(appUuid)) === undefined) return undefined;
       return () => makeToken(store, publicUrl, appUuid, terms);
     },
   ),
@@ -64,7 +64,7 @@ export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string)
     dial,
     async (context, request) => {
       const appUuid = pathApp(context);
-      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
+      if (appUuid === undefined || (await store.apps.settings(appUuid)) === undefined) return undefined;
       return () => sessions.dial({ ...request, ring_timeout_sec: RING_TIMEOUT_SEC }, onBehalf(appUuid, context));
     },
   ),

@@ -72,10 +72,10 @@ const allowed = (text: RegExp, permitted: (app: AppRecord) => readonly string[])
 
 export const builtStatements: readonly Statement[] = [
   ...recordingStatements,
-  read(/^SELECT name, webhook_url, .* FROM apps AS a WHERE app_uuid = \$1$/s, (execution) => {
+  read(/^SELECT name, webhook_url, .* FROM apps WHERE app_uuid = \$1$/s, (execution) => {
     const app = appOf(execution);
     if (app === undefined) return NONE;
-    const { webhook_url, max_rooms, max_members_per_room, caller_ids, terminals } = app;
+    const { webhook_url, max_rooms, max_members_per_room } = app;
     return [
       {
         name: 'simulated',
@@ -86,10 +86,6 @@ export const builtStatements: readonly Statement[] = [
         max_rooms,
         max_members_per_room,
         created_at: '0',
-        numbers: '[]',
-        caller_ids: JSON.stringify(caller_ids),
-        terminals: JSON.stringify(terminals),
-        tried: 'null',
       },
     ];
   }),
