@@ -81,6 +81,13 @@ describe('the SIP of a call', () => {
     expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES);
   });
 
+  test('is kept up to 4 kB of each message', () => {
+    const { trace, tell, kept } = world();
+    tell('in', invite('x', 'far', '', 'y'.repeat(10_000)));
+    trace.bind('x', 'one', 'callee');
+    expect(kept.get('one')?.map(({ text }) => text.length)).toEqual([4_096]);
+  });
+
   test('of a Session that makes several calls is kept up to a hundred messages in all', () => {
     const { trace, tell, lines } = world();
     for (const callId of ['x', 'y']) {
