@@ -222,17 +222,23 @@ test('A timeline tells what the operator commanded.', async () => {
   });
 });
 
-test('with CALL_HISTORY_DAYS=0 no timeline is kept', async () => {
+test('with CALL_HISTORY_DAYS=0 nothing is kept of a call that has ended', async () => {
   const quiet = await Platform.start({ CALL_HISTORY_DAYS: '0' });
   try {
     const owner = await quiet.application(receiver.url, NUMBER);
     await quiet.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     const { body } = await quiet.api(owner, 'POST', '/v1/sessions:dial', { from: NUMBER, to: NUMBER, ring_timeout_sec: 30 });
     const uuid = String(body.session_uuid);
+    const live = (await quiet.operator('GET', `/sessions/${uuid}/timeline`)).body;
+    expect(live.session).toMatchObject({ session_uuid: uuid });
+    expect(JSON.stringify(live.entries)).not.toMatch(/"kind":"(sip|command|media)"/);
     await quiet.api(owner, 'DELETE', `/v1/sessions/${uuid}`);
     await receiver.event('session.ended', uuid);
-    const { entries } = (await quiet.operator('GET', `/sessions/${uuid}/timeline`)).body;
-    expect(JSON.stringify(entries)).not.toMatch(/"kind":"(sip|command|media)"/);
+    for (const path of ['timeline', 'sip.txt', 'sip.pcap'])
+      expect([path, (await quiet.operator('GET', `/sessions/${uuid}/${path}`)).status]).toEqual([path, 404]);
+    expect((await quiet.operator('GET', '/sessions?state=ended')).body.sessions).toEqual([]);
+    // Commands to it are answered all the same.
+    expect((await quiet.api(owner, 'DELETE', `/v1/sessions/${uuid}`)).body).toMatchObject({ already_ended: true });
   } finally {
     await quiet.stop();
   }
