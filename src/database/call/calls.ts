@@ -81,9 +81,9 @@ const COLUMNS = {
 };
 
 /**
- * Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal.
- * `keepsEnded`: false where calls have no history (CALL_HISTORY_DAYS=0). Their rows stay for a day all the same, because
- * commands to them are still answered.
+ * Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal. Without
+ * `keepsEnded` calls have no history (CALL_HISTORY_DAYS=0). Their rows stay for a day all the same, because commands to
+ * them are still answered.
  */
 export function callStore(database: Database, keepsEnded: boolean): CallStore {
   const shown = keepsEnded ? undefined : isNull(sessions.endedAt);
