@@ -140,7 +140,7 @@ const routesOf = (
   ...loginRoutes(consoleSessions, deps.publicUrl),
   mcpRoute({
     store: deps.store,
-    calls: callRoutesOptions(deps.store, deps),
+    calls: callRoutesOptions(deps.store, deps.clock, deps),
     doctor: deps.doctor,
     mayAct: deps.mcpMayAct === true,
     publicUrl: deps.publicUrl,

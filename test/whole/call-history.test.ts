@@ -209,6 +209,35 @@ describe('an ended call', () => {
   });
 });
 
+test('A call is erased as soon as its end was delivered, and not while that is tried again.', async () => {
+  const dialled = async () => {
+    const { body } = await platform.api(app, 'POST', '/v1/sessions:dial', {
+      from: NUMBER,
+      to: '+15559999',
+      ring_timeout_sec: 30,
+    });
+    return String(body.session_uuid);
+  };
+  const delivered = await dialled();
+  await receiver.event('session.ended', delivered);
+  expect((await platform.operator('DELETE', `/sessions/${delivered}`)).status).toBe(204);
+
+  const tried = Promise.withResolvers<void>();
+  receiver.misbehave = ({ event }) => {
+    if (event !== 'session.ended') return undefined;
+    tried.resolve();
+    return new Response(null, { status: 500, headers: { 'retry-after': '3600' } });
+  };
+  const undelivered = await dialled();
+  await tried.promise;
+  const refused = await platform.operator('DELETE', `/sessions/${undelivered}`);
+  receiver.misbehave = undefined;
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    { code: 'conflict', message: 'An event of the Session is still being delivered' },
+  ]);
+});
+
 test('A timeline tells what the operator commanded.', async () => {
   const dialled = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: '+15559999' });
   expect(dialled.status).toBe(202);

@@ -1,5 +1,5 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
-import { timestamp } from '../../clock.ts';
+import { type Clock, sleep, timestamp } from '../../clock.ts';
 import { pageOfCalls } from '../../database/call/call-page.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
@@ -9,6 +9,8 @@ import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import {
+  CALL_ERASE_LOOK_MS,
+  CALL_ERASE_LOOKS,
   CALL_LIST_MAX_ITEMS,
   EVENT_LIST_MAX_ITEMS,
   PAGE_DEFAULT_ITEMS,
@@ -25,6 +27,7 @@ import { callBody, timelineEntries } from './timeline.ts';
 export interface CallRoutesOptions {
   readonly calls: CallStore;
   readonly events: EventLog;
+  readonly clock: Clock;
   /** The entries of a live call's timeline that are not stored yet. */
   unsaved(sessionUuid: string): readonly TimedEntry[];
   /** Names of `X-` header fields that timelines do not show, in lower case. */
@@ -33,8 +36,9 @@ export interface CallRoutesOptions {
 
 export const callRoutesOptions = (
   { calls, events }: Pick<Store, 'calls' | 'events'>,
+  clock: Clock,
   { history, sipTraceHide: hidden = [] }: Pick<OperatorHooks, 'history' | 'sipTraceHide'>,
-): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
+): CallRoutesOptions => ({ calls, events, clock, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
 
 const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
 /** The parameters of the list. */
@@ -128,7 +132,7 @@ const sipRoutes = (options: CallRoutesOptions): readonly Route[] => [
   ),
 ];
 
-const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
+const eraseRoute = (options: CallRoutesOptions): Route =>
   route(
     {
       ...facts,
@@ -142,7 +146,7 @@ const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
       const { uuid = '' } = context.params;
       if (!isUuid(uuid)) return undefined;
       return async () => {
-        const outcome = await calls.erase(uuid);
+        const outcome = await erased(options, uuid);
         if (outcome === 'unknown') return problems.notFound('Session');
         if (outcome === 'live') return problems.conflict('The Session has not ended');
         if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');
@@ -150,6 +154,15 @@ const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
       };
     },
   );
+
+/** Erases a call. One that has just ended is waited for until its last events are delivered and that is stored. */
+async function erased({ calls, clock }: CallRoutesOptions, uuid: string): ReturnType<CallStore['erase']> {
+  for (let looks = 1; ; looks++) {
+    const outcome = await calls.erase(uuid);
+    if (outcome !== 'pending' || looks === CALL_ERASE_LOOKS) return outcome;
+    await sleep(clock, CALL_ERASE_LOOK_MS);
+  }
+}
 
 /** A route that reads of one call, live or ended. */
 const callRoute = (

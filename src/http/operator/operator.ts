@@ -50,5 +50,5 @@ export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks 
   ...liveRoomRoutes(hooks.rooms),
   ...messageLogRoutes(store.messages),
   ...trialRoutes(hooks.sessions, store, hooks.publicUrl),
-  ...callRoutes(callRoutesOptions(store, hooks)),
+  ...callRoutes(callRoutesOptions(store, clock, hooks)),
 ];
