@@ -140,6 +140,7 @@ const routesOf = (
   ...loginRoutes(consoleSessions, deps.publicUrl),
   mcpRoute({
     store: deps.store,
+    clock: deps.clock,
     calls: callRoutesOptions(deps.store, deps.clock, deps),
     doctor: deps.doctor,
     mayAct: deps.mcpMayAct === true,

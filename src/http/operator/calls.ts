@@ -1,5 +1,5 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
-import { type Clock, sleep, timestamp } from '../../clock.ts';
+import { type Clock, timestamp } from '../../clock.ts';
 import { pageOfCalls } from '../../database/call/call-page.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
@@ -9,8 +9,6 @@ import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import {
-  CALL_ERASE_LOOK_MS,
-  CALL_ERASE_LOOKS,
   CALL_LIST_MAX_ITEMS,
   EVENT_LIST_MAX_ITEMS,
   PAGE_DEFAULT_ITEMS,
@@ -21,6 +19,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { createdBetween, itemLimit, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
 import { noContent, ok, queryOf, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { route } from '../route.ts';
+import { notPending } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { callBody, timelineEntries } from './timeline.ts';
 
@@ -132,7 +131,7 @@ const sipRoutes = (options: CallRoutesOptions): readonly Route[] => [
   ),
 ];
 
-const eraseRoute = (options: CallRoutesOptions): Route =>
+const eraseRoute = ({ calls, clock }: CallRoutesOptions): Route =>
   route(
     {
       ...facts,
@@ -146,7 +145,7 @@ const eraseRoute = (options: CallRoutesOptions): Route =>
       const { uuid = '' } = context.params;
       if (!isUuid(uuid)) return undefined;
       return async () => {
-        const outcome = await erased(options, uuid);
+        const outcome = await notPending(clock, () => calls.erase(uuid));
         if (outcome === 'unknown') return problems.notFound('Session');
         if (outcome === 'live') return problems.conflict('The Session has not ended');
         if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');
@@ -154,15 +153,6 @@ const eraseRoute = (options: CallRoutesOptions): Route =>
       };
     },
   );
-
-/** Erases a call. One that has just ended is waited for until its last events are delivered and that is stored. */
-async function erased({ calls, clock }: CallRoutesOptions, uuid: string): ReturnType<CallStore['erase']> {
-  for (let looks = 1; ; looks++) {
-    const outcome = await calls.erase(uuid);
-    if (outcome !== 'pending' || looks === CALL_ERASE_LOOKS) return outcome;
-    await sleep(clock, CALL_ERASE_LOOK_MS);
-  }
-}
 
 /** A route that reads of one call, live or ended. */
 const callRoute = (
