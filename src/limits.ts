@@ -63,6 +63,9 @@ export const HISTORY_QUALITY_MS = 10_000;
 /** Items in a page of a list that is read page by page, where none is asked for, and calls in one at most. */
 export const PAGE_DEFAULT_ITEMS = 100;
 export const CALL_LIST_MAX_ITEMS = 1_000;
+/** The looks at an event whose delivery is in the way of what the operator asks for, and the pause between two. */
+export const EVENT_PENDING_LOOKS = 20;
+export const EVENT_PENDING_LOOK_MS = 100;
 /** Recordings in one page of an application's list. */
 export const RECORDING_LIST_MAX_ITEMS = 1_000;
 /** Bytes of a webhook's answer that are kept with the attempt. */

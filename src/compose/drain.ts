@@ -24,7 +24,7 @@ export class Drain {
 
   constructor(
     carrier: Pick<Carrier, 'drain'>,
-    sessions: SessionRegistry,
+    sessions: Pick<SessionRegistry, 'refuseNew' | 'endAll' | 'size'>,
     { clock, log }: { readonly clock: Clock; readonly log: Log },
   ) {
     this.#carrier = carrier;

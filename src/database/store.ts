@@ -142,7 +142,7 @@ export async function storeOn(
   return {
     journal,
     sessions: sessionStore(database, nodeId, now),
-    calls: callStore(database),
+    calls: callStore(database, settings.callHistoryDays !== 0),
     rooms: roomStore(database, nodeId),
     apps,
     credentials: credentialStore(database, seal, now, apps.changed),

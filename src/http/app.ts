@@ -140,7 +140,8 @@ const routesOf = (
   ...loginRoutes(consoleSessions, deps.publicUrl),
   mcpRoute({
     store: deps.store,
-    calls: callRoutesOptions(deps.store, deps),
+    clock: deps.clock,
+    calls: callRoutesOptions(deps.store, deps.clock, deps),
     doctor: deps.doctor,
     mayAct: deps.mcpMayAct === true,
     publicUrl: deps.publicUrl,

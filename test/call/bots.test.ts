@@ -97,6 +97,13 @@ describe('An order of a bot', () => {
     expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBeUndefined();
   });
 
+  test('that came from another node is about a Session of its own application only', async () => {
+    const { bots, commands } = world({ one: 'phone_in' }, []);
+    expect(await bots.obey('app_of_another', 'one', hangup, about.traceparent)).toBe('the Session has ended');
+    expect(commands).toEqual([]);
+    expect(await bots.obey(APP, 'one', hangup, about.traceparent)).toBeUndefined();
+  });
+
   test('is none when its Session has ended', async () => {
     const { bots, commands } = world({ one: 'phone_in' }, []);
     bots.add('bot', { ...about, phoneSessionUuid: 'one' });

@@ -20,3 +20,18 @@ test('of a trunk that was used and deleted nothing is kept, here or where the no
   channels.keep(new Set(['other']));
   expect([kept, channels.counts('gone').calls24h]).toEqual([[['other']], 0]);
 });
+
+test('calls and failures of a trunk count for a day', () => {
+  const hour = 3_600_000;
+  let now = 0;
+  const channels = new Channels(() => now);
+  const trunk = trunkTo('sip:127.0.0.1');
+  channels.take(trunk)?.();
+  channels.failed(trunk.name);
+  const counts = (at: number) => {
+    now = at;
+    return channels.counts(trunk.name);
+  };
+  expect(counts(24 * hour - 1)).toEqual({ channelsInUse: 0, calls24h: 1, failures24h: 1 });
+  expect(counts(24 * hour)).toEqual({ channelsInUse: 0, calls24h: 0, failures24h: 0 });
+});

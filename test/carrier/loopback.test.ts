@@ -40,6 +40,21 @@ test('A dial to a number of this platform comes back in as a call of the trunk, 
   expect(signals.types()).toEqual(['leg.ringing', 'leg.answered', 'leg.ended']);
 });
 
+test('A dial leaves with five hops, so that a call that is passed on and on over the trunk ends', async () => {
+  const hops: string[] = [];
+  carrier = await TestCarrier.open([loopback], {
+    trace(direction, bytes) {
+      const text = new TextDecoder().decode(bytes);
+      if (direction === 'out' && text.startsWith('INVITE '))
+        hops.push(...text.split('\r\n').filter((line) => /^max-forwards/i.test(line)));
+    },
+  });
+  carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
+  const { signals } = await order();
+  await signals.until('leg.ended');
+  expect(hops).toEqual(['Max-Forwards: 5']);
+});
+
 test('A dial to a number that is not assigned ends as invalid_number', async () => {
   carrier = await TestCarrier.open([loopback]);
   const { signals } = await order({ to: '+15551111' });

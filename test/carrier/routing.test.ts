@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { lookup } from 'node:dns/promises';
 import { Pace } from '../../src/bounds/pace.ts';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
-import { inOrder } from '../../src/carrier/trunk/route.ts';
+import { FailedTrunks, inOrder } from '../../src/carrier/trunk/route.ts';
 import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
@@ -240,6 +240,31 @@ describe('trunks are tried', () => {
     expect(heavy).toBeLessThan(0.8);
   });
 
+  test('last where they are not registered although they should be', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
+    const [refusing, other] = far;
+    if (refusing === undefined || other === undefined) throw new Error('no carriers');
+    carrier.trunks = carrier.trunks.map((trunk) =>
+      trunk.name === 't0' ? { ...trunk, username: 'u', password: 'p', register: true } : trunk,
+    );
+    carrier.carrier.trunksChanged();
+    refusing.respond(await refusing.until(/^REGISTER /), '403 Forbidden');
+    const { signals } = await dial(carrier);
+    other.respond(await other.until(/^INVITE /), '486 Busy Here');
+    expect(await endOf(signals)).toMatchObject({ cause: 'busy' });
+    expect(refusing.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+  });
+
+  test('after a failure last for 30 s', () => {
+    const failed = new FailedTrunks();
+    failed.failed('down', 1_000);
+    expect([failed.isFailed('down', 30_999), failed.isFailed('down', 31_000), failed.isFailed('up', 1_000)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
   test('at their pace: evenly spaced, and none that would wait more than 2 s', () => {
     const pace = new Pace(2_000);
     const waits = Array.from({ length: 25 }, () => pace.take('t', 'app', 10, 1_000));
@@ -452,6 +477,8 @@ describe('a call that comes in over a trunk', () => {
     ]);
     expect((await incoming(settings, '037654321', FROM, asserted))[2]).toBe('+972501234567');
     const remote = 'Remote-Party-ID: <sip:0509876543@x>;party=calling;privacy=off\r\n';
+    const other = 'Remote-Party-ID: <sip:0500000000@x>\r\n';
+    expect((await incoming({ ...settings, trust_identity: true }, '037654321', FROM, other + asserted))[2]).toBe('+972509876543');
     expect((await incoming({ ...settings, trust_identity: true }, '037654321', FROM, remote))[2]).toBe('+972509876543');
   });
 
@@ -459,6 +486,9 @@ describe('a call that comes in over a trunk', () => {
     const asserted = 'P-Asserted-Identity: <sip:+972509876543@x>\r\nPrivacy: header; id\r\n';
     for (const trust_identity of [true, false])
       expect((await incoming({ country_code: '972', trust_identity }, '037654321', FROM, asserted))[2]).toBe('');
+    const remote = 'Remote-Party-ID: <sip:0509876543@x>;privacy=full\r\n';
+    for (const trust_identity of [true, false])
+      expect((await incoming({ country_code: '972', trust_identity }, '037654321', FROM, remote))[2]).toBe('');
     expect((await incoming({ country_code: '972' }, '037654321', '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=1'))[2]).toBe(
       '',
     );

@@ -42,14 +42,15 @@ test('A registrar that answers again after a silence is registered with at once,
   await clock.advance(33_000);
   await until(() => status().lastProbe?.ok === false, 'a probe without an answer');
   expect(status().registered).toBe(true);
+  expect(status().lastProbe).toMatchObject({ ok: false, rttMs: 0, sipStatus: 0 });
 
   // The probe of a minute after the start is under way by now.
   await until(() => far.heard.some((message) => message.startsWith('OPTIONS ')), 'another probe');
   const probe = far.heard.findLast((message) => message.startsWith('OPTIONS '));
-  far.respond(probe ?? '', '200 OK');
+  far.respond(probe ?? '', '405 Method Not Allowed');
   const again = await far.until(/^REGISTER /);
   expect(field(again, 'CSeq')).toBe('2 REGISTER');
-  expect(status().lastProbe).toMatchObject({ ok: true });
+  expect(status().lastProbe).toMatchObject({ ok: true, sipStatus: 405 });
   far.respond(again, '200 OK', { fields: 'Expires: 300\r\n' });
 });
 

@@ -75,7 +75,8 @@ test('A page of large events ends early, one event at least is in it, and all ar
 test('A timeline shows the first events of a call that has too many large ones', async () => {
   const sessionUuid = await largeEvents('app shown', 200);
   const calls = { ...own.store.calls, timeline: async () => [] };
-  const { events } = await recordOf({ calls, events: own.store.events, unsaved: () => [], hidden: [] }, sessionUuid);
+  const options = { calls, events: own.store.events, clock: systemClock(), unsaved: () => [], hidden: [] };
+  const { events } = await recordOf(options, sessionUuid);
   const chars = events.reduce((sum, { body }) => sum + body.length, 0);
   expect(chars).toBeGreaterThanOrEqual(TIMELINE_EVENTS_MAX_CHARS);
   expect(chars).toBeLessThan(TIMELINE_EVENTS_MAX_CHARS + 2 * LARGE_CHARS);

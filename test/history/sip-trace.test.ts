@@ -81,6 +81,13 @@ describe('the SIP of a call', () => {
     expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES);
   });
 
+  test('is kept up to 4 kB of each message', () => {
+    const { trace, tell, kept } = world();
+    tell('in', invite('x', 'far', '', 'y'.repeat(10_000)));
+    trace.bind('x', 'one', 'callee');
+    expect(kept.get('one')?.map(({ text }) => text.length)).toEqual([4_096]);
+  });
+
   test('of a Session that makes several calls is kept up to a hundred messages in all', () => {
     const { trace, tell, lines } = world();
     for (const callId of ['x', 'y']) {
@@ -131,6 +138,8 @@ describe('redaction', () => {
   test('the body of an INFO or MESSAGE is never kept, nor that of anything unless it is asked for', () => {
     const info = message('INFO sip:b@c SIP/2.0', 'x', 'a', '2 INFO', '', 'Signal=4\r\nDuration=100\r\n');
     expect(redactor('full', [], 4_096)(info, '2 INFO')).not.toContain('Signal');
+    const words = message('MESSAGE sip:b@c SIP/2.0', 'x', 'a', '3 MESSAGE', '', 'meet me at nine');
+    expect(redactor('full', [], 4_096)(words, '3 MESSAGE')).not.toContain('meet me');
     expect(redactor('headers', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).not.toContain('v=0');
     expect(redactor('off', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).toBe('');
   });

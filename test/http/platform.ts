@@ -83,7 +83,11 @@ export async function openPlatform(
   const app = createHttpApp({
     ...httpDeps(testStore.store, wall),
     sessions,
-    clock: { ...wall, now: () => platform.now() },
+    clock: {
+      ...wall,
+      now: () => platform.now(),
+      at: (deadline, fire) => wall.at(wall.now() + (deadline - platform.now()), fire),
+    },
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
     onTrunksChanged: () => void hooks.push('trunks'),
     onDeviceChanged: (username) => void hooks.push(`device ${username}`),

@@ -130,6 +130,30 @@ describe('Sessions', () => {
     }
   });
 
+  test('dtmf/send and transfer fill in the contract’s defaults, in milliseconds', async () => {
+    const sessionUuid = platform.session(mine);
+    const uri = 'sip:bob@example.com';
+    const orders: [path: string, body: object, command: object][] = [
+      ['dtmf/send', { digits: '1wW#' }, { type: 'send_digits', digits: '1wW#', durationMs: 100, gapMs: 100 }],
+      [
+        'dtmf/send',
+        { digits: 'A', duration_ms: 40, gap_ms: 1000 },
+        { type: 'send_digits', digits: 'A', durationMs: 40, gapMs: 1000 },
+      ],
+      ['transfer', { to: '+15550111' }, { type: 'transfer', target: { number: '+15550111' }, timeoutMs: 30_000 }],
+      ['transfer', { to: uri, timeout_sec: 5 }, { type: 'transfer', target: { uri }, timeoutMs: 5_000 }],
+      [
+        'transfer',
+        { to_session_uuid: sessionUuid, timeout_sec: 120 },
+        { type: 'transfer', target: { sessionUuid }, timeoutMs: 120_000 },
+      ],
+    ];
+    for (const [path, body, command] of orders) {
+      expect((await call('POST', `/v1/sessions/${platform.session(mine)}/${path}`, body)).status).toBe(202);
+      expect(lastCommand()?.command).toEqual(Object(command));
+    }
+  });
+
   test('collect fills in the contract’s defaults and takes an empty list of terminators', async () => {
     const path = `/v1/sessions/${platform.session(mine)}/dtmf/collect`;
     await call('POST', path);

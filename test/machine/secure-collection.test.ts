@@ -32,6 +32,7 @@ const collect = (more: Partial<CollectionTerms> = {}): Command => ({
   promptUrls: [],
   cardUuid: undefined,
 });
+const transfer: Command = { type: 'transfer', target: { number: '+15550111' }, timeoutMs: 30_000 };
 const order = (state: SessionState, command: Command, now = NOW) =>
   step(state, { type: 'command', command, operationUuid: 'op' }, now);
 const begun = (more: Partial<CollectionTerms> = {}) => order(answered, collect(more)).state;
@@ -139,6 +140,8 @@ describe('a Session that collects securely', () => {
       { type: 'member_join', roomId: 'r', room: 1, muted: false, voiceActivityEvents: false },
       { type: 'play', urls: ['http://x/a.wav'], loop: 1, volume: 100 },
       { type: 'play_silence' },
+      { type: 'send_digits', digits: '1', durationMs: 100, gapMs: 100 },
+      transfer,
     ];
     for (const command of refused) expect([command.type, order(state, command).refused?.status]).toEqual([command.type, 409]);
     const membership = {
@@ -155,6 +158,16 @@ describe('a Session that collects securely', () => {
     expect(order({ ...answered, type: 'websocket' }, collect()).refused?.status).toBe(409);
     const collectsDigits = order(answered, { type: 'collect', terms: { ...collectTerms }, promptUrls: [] }).state;
     expect(order(collectsDigits, collect()).refused?.status).toBe(409);
+  });
+
+  test('and a transfer are not under way together, whichever is asked for first', () => {
+    const transferred = order(answered, transfer).state;
+    const refer = (phase: 'accepted' | 'completed'): SessionInput => ({ type: 'leg.transfer', phase });
+    const accepted = step(transferred, refer('accepted'), NOW).state;
+    const completed = step(accepted, refer('completed'), NOW).state;
+    for (const state of [transferred, accepted, completed]) expect(order(state, collect()).refused?.status).toBe(409);
+    const failed = step(transferred, { type: 'leg.transfer', phase: 'refused', status: 603 }, NOW).state;
+    expect(order(failed, collect()).refused).toBeUndefined();
   });
 
   test('is not told of a key that ends just after; later ones are ordinary again', () => {

@@ -505,8 +505,19 @@ describe('a Session whose process is gone', () => {
     expect(run.command(play()).refused).toBeDefined();
     expect(run.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: true, duration_seconds: 0 });
     expect(run.state.answeredAt).toBe(START - 50_000);
-    const unanswered = new Run(recovered({ ...remains, phase: 'ringing', answered: false, answeredAt: undefined }, START));
-    expect(unanswered.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: false });
+  });
+
+  test('that was not answered ends by command as one whose process lives', () => {
+    for (const [type, hangup_cause, hangup_by] of [
+      ['phone_in', 'rejected', 'callee'],
+      ['phone_out', 'cancelled', 'caller'],
+      ['websocket', 'cancelled', 'caller'],
+    ] as const) {
+      const phase = type === 'websocket' ? 'connecting' : 'ringing';
+      const run = new Run(recovered({ ...remains, type, phase, answered: false, answeredAt: undefined }, START));
+      const ended = run.command({ type: 'hangup' }).last;
+      expect(ended).toMatchObject({ event: 'session.ended', answered: false, duration_seconds: 0, hangup_cause, hangup_by });
+    }
   });
 });
 

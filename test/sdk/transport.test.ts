@@ -123,6 +123,74 @@ test('the SDK of TypeScript ends a wait for another attempt with the signal that
   expect(await sidetone.sessions.hold('x', { signal: abort.signal }).catch(String)).toBe('Error: enough');
 });
 
+/** A platform that refuses a hold with each of these statuses first, and the keys that it was asked with. */
+function refusing(statuses: readonly number[]) {
+  const keys: (string | null)[] = [];
+  const left = [...statuses];
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      keys.push(request.headers.get('idempotency-key'));
+      const status = left.shift();
+      const problem = { code: 'unavailable', message: 'later' };
+      if (status !== undefined) return Response.json(problem, { status, headers: { 'retry-after': '0' } });
+      return Response.json({ operation_uuid: 'o', status: 'in_progress' }, { status: 202 });
+    },
+  });
+  return { keys, baseUrl: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
+}
+const TRIED_AGAIN = [409, 429, 503, 529];
+const GIVEN_UP = [400, 401, 403, 404, 413, 415, 422, 500, 502];
+
+test('the SDK of TypeScript tries again what passes, under one key, and nothing else', async () => {
+  for (const status of [...TRIED_AGAIN, ...GIVEN_UP]) {
+    const { baseUrl, keys, stop } = refusing([status]);
+    const { sessions } = new Sidetone({ baseUrl, appUuid: 'app_1', apiKey: 'key' });
+    const held = await sessions.hold('x').then(
+      (answer) => answer.status,
+      (error: unknown) => error,
+    );
+    await stop();
+    const isTried = TRIED_AGAIN.includes(status);
+    expect([status, held, keys.length, new Set(keys).size]).toMatchObject([
+      status,
+      isTried ? 'in_progress' : { status },
+      isTried ? 2 : 1,
+      1,
+    ]);
+    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+  }
+}, 20_000);
+
+const HOLD = `
+import json, os, sys
+from sidetone import Sidetone, SidetoneError
+
+told = []
+for url in json.loads(sys.argv[1]):
+    try:
+        told.append(Sidetone(base_url=url, app_uuid="app_1", api_key="key").sessions.hold("x")["status"])
+    except SidetoneError as error:
+        told.append(error.status)
+print(json.dumps(told))
+`;
+
+test.skipIf(!hasPython)(
+  'the SDK of Python tries again what passes, under one key, and nothing else',
+  async () => {
+    const servers = [...TRIED_AGAIN, ...GIVEN_UP].map((status) => ({ status, ...refusing([status]) }));
+    const [stdout, stderr] = await python(HOLD, {}, JSON.stringify(servers.map(({ baseUrl }) => baseUrl)));
+    for (const { stop } of servers) await stop();
+    expect([stderr, JSON.parse(stdout)]).toEqual(['', [...TRIED_AGAIN.map(() => 'in_progress'), ...GIVEN_UP]]);
+    expect(servers.map(({ keys }) => [keys.length, new Set(keys).size])).toEqual([
+      ...TRIED_AGAIN.map(() => [2, 1]),
+      ...GIVEN_UP.map(() => [1, 1]),
+    ]);
+  },
+  20_000,
+);
+
 const TYPES = `
 import typing
 from sidetone import _api

@@ -44,7 +44,12 @@ describe('settings', () => {
       paymentReferenceTtlSec: 3600,
       mediaTimeoutSec: 30,
       shutdownGraceSec: 30,
+      mcpWrite: false,
+      sipBan: { after: 30, sec: 600 },
+      node: { burialSec: 15, takesOver: false },
+      webrtc: { host: '127.0.0.1', port: 0 },
     });
+    expect(load({ HTTP_HOST: '0.0.0.0' }).webrtc).toMatchObject({ host: '0.0.0.0', port: 3478 });
     expect(config.sip.listen).toEqual([
       { transport: 'udp', host: '127.0.0.1', port: 5060 },
       { transport: 'tcp', host: '127.0.0.1', port: 5060 },
@@ -56,6 +61,34 @@ describe('settings', () => {
     expect(load({ APP_RECORDINGS_MAX: '40' }).appRecordingsMax).toBe(40);
     expect(load({ APP_RECORDING_MAX_GB: '0.5' }).appRecordingMaxGb).toBe(0.5);
     expect(config.masterKey.length).toBe(32);
+  });
+
+  test('of the extensions are read under the names of the contract', () => {
+    const config = load({
+      OPERATOR_READ_TOKEN: 'a-token-that-may-read',
+      CALL_HISTORY_DAYS: '7',
+      SIP_TRACE: 'full',
+      SIP_BAN_AFTER: '5',
+      SIP_BAN_SEC: '60',
+      WEBRTC_LISTEN: '127.0.0.1:3479',
+      WEBRTC_ADVERTISE: '203.0.113.5',
+      MCP_WRITE: 'on',
+      NODE_BURIAL_SEC: '20',
+      DATABASE_URL: 'postgres://localhost/x',
+      NATS_URL: 'nats://127.0.0.1:4222',
+      CALL_TAKEOVER: 'on',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    });
+    expect(config).toMatchObject({
+      operatorReadToken: 'a-token-that-may-read',
+      callHistoryDays: 7,
+      sipTrace: 'full',
+      sipBan: { after: 5, sec: 60 },
+      webrtc: { host: '127.0.0.1', port: 3479, advertise: ['203.0.113.5'] },
+      mcpWrite: true,
+      node: { burialSec: 20, takesOver: true },
+      otlpEndpoint: 'http://127.0.0.1:4318',
+    });
   });
 
   test('make the operator token and the master key once, readable by their owner only', () => {

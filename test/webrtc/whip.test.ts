@@ -249,6 +249,33 @@ describe('a call from a browser', () => {
     expect(platform.output).not.toContain(token.token);
   });
 
+  test('a token calls from a number of its application, which need not be one of its caller IDs', async () => {
+    const own = '+15550078';
+    await platform.operator('PUT', `/numbers/${encodeURIComponent(own)}`, { app_uuid: app.appUuid });
+    expect((await api('POST', '/v1/webrtc-tokens', { caller_id: own })).status).toBe(201);
+  });
+
+  test('a token has ten live Sessions at most, and takes another when one is over', async () => {
+    const token = await newToken();
+    let offer = '';
+    const first = await ring(token, { alter: (made) => (offer = made) });
+    /** The bucket of a token is empty for a second after ten offers. */
+    const post = async (): Promise<Response> => {
+      for (;;) {
+        const response = await whip(token, 'POST', offer);
+        if (response.status !== 429) return response;
+      }
+    };
+    const others = await Promise.all(Array.from({ length: 9 }, () => whip(token, 'POST', offer)));
+    expect(others.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => 201));
+    expect((await post()).status).toBe(409);
+    await first.hangUp();
+    const another = await post();
+    expect(another.status).toBe(201);
+    for (const { headers } of [...others, another])
+      expect((await whip({ ...token, url: headers.get('location') ?? '' }, 'DELETE')).status).toBe(200);
+  });
+
   test('a call is hung up with the token that began it, although no other one can be begun with it any more', async () => {
     const made = await api('POST', '/v1/webrtc-tokens', {});
     const token = tokenOf(made);

@@ -209,6 +209,35 @@ describe('an ended call', () => {
   });
 });
 
+test('A call is erased as soon as its end was delivered, and not while that is tried again.', async () => {
+  const dialled = async () => {
+    const { body } = await platform.api(app, 'POST', '/v1/sessions:dial', {
+      from: NUMBER,
+      to: '+15559999',
+      ring_timeout_sec: 30,
+    });
+    return String(body.session_uuid);
+  };
+  const delivered = await dialled();
+  await receiver.event('session.ended', delivered);
+  expect((await platform.operator('DELETE', `/sessions/${delivered}`)).status).toBe(204);
+
+  const tried = Promise.withResolvers<void>();
+  receiver.misbehave = ({ event }) => {
+    if (event !== 'session.ended') return undefined;
+    tried.resolve();
+    return new Response(null, { status: 500, headers: { 'retry-after': '3600' } });
+  };
+  const undelivered = await dialled();
+  await tried.promise;
+  const refused = await platform.operator('DELETE', `/sessions/${undelivered}`);
+  receiver.misbehave = undefined;
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    { code: 'conflict', message: 'An event of the Session is still being delivered' },
+  ]);
+});
+
 test('A timeline tells what the operator commanded.', async () => {
   const dialled = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: '+15559999' });
   expect(dialled.status).toBe(202);
@@ -222,17 +251,23 @@ test('A timeline tells what the operator commanded.', async () => {
   });
 });
 
-test('with CALL_HISTORY_DAYS=0 no timeline is kept', async () => {
+test('with CALL_HISTORY_DAYS=0 nothing is kept of a call that has ended', async () => {
   const quiet = await Platform.start({ CALL_HISTORY_DAYS: '0' });
   try {
     const owner = await quiet.application(receiver.url, NUMBER);
     await quiet.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     const { body } = await quiet.api(owner, 'POST', '/v1/sessions:dial', { from: NUMBER, to: NUMBER, ring_timeout_sec: 30 });
     const uuid = String(body.session_uuid);
+    const live = (await quiet.operator('GET', `/sessions/${uuid}/timeline`)).body;
+    expect(live.session).toMatchObject({ session_uuid: uuid });
+    expect(JSON.stringify(live.entries)).not.toMatch(/"kind":"(sip|command|media)"/);
     await quiet.api(owner, 'DELETE', `/v1/sessions/${uuid}`);
     await receiver.event('session.ended', uuid);
-    const { entries } = (await quiet.operator('GET', `/sessions/${uuid}/timeline`)).body;
-    expect(JSON.stringify(entries)).not.toMatch(/"kind":"(sip|command|media)"/);
+    for (const path of ['timeline', 'sip.txt', 'sip.pcap'])
+      expect([path, (await quiet.operator('GET', `/sessions/${uuid}/${path}`)).status]).toEqual([path, 404]);
+    expect((await quiet.operator('GET', '/sessions?state=ended')).body.sessions).toEqual([]);
+    // Commands to it are answered all the same.
+    expect((await quiet.api(owner, 'DELETE', `/v1/sessions/${uuid}`)).body).toMatchObject({ already_ended: true });
   } finally {
     await quiet.stop();
   }

@@ -80,15 +80,20 @@ const COLUMNS = {
   summary: sessions.summary,
 };
 
-/** Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal. */
-export function callStore(database: Database): CallStore {
+/**
+ * Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal. Without
+ * `keepsEnded` calls have no history (CALL_HISTORY_DAYS=0). Their rows stay for a day all the same, because commands to
+ * them are still answered.
+ */
+export function callStore(database: Database, keepsEnded: boolean): CallStore {
+  const shown = keepsEnded ? undefined : isNull(sessions.endedAt);
   return {
     async list(query) {
       const rows = await database.run((on) =>
         on
           .select(COLUMNS)
           .from(sessions)
-          .where(matching(query))
+          .where(and(matching(query), shown))
           .orderBy(desc(sessions.createdAt), desc(sessions.sessionUuid))
           .limit(query.limit),
       );
@@ -107,7 +112,8 @@ export function callStore(database: Database): CallStore {
       return row;
     },
     async get(sessionUuid) {
-      const [row] = await database.run((on) => on.select(COLUMNS).from(sessions).where(eq(sessions.sessionUuid, sessionUuid)));
+      const isMeant = and(eq(sessions.sessionUuid, sessionUuid), shown);
+      const [row] = await database.run((on) => on.select(COLUMNS).from(sessions).where(isMeant));
       return row === undefined ? undefined : callRow(row);
     },
     async timeline(sessionUuid) {

@@ -3,6 +3,7 @@
  * and refusals of the API are theirs.
  */
 
+import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
@@ -15,6 +16,7 @@ import { type Told, type Tool, type ToolUser, tool } from './tool.ts';
 
 export interface ActingOptions {
   readonly store: Pick<Store, 'events' | 'calls'>;
+  readonly clock: Clock;
   /** Serves a request as if it had come over the network. */
   serve(request: Request): Promise<Response>;
 }
@@ -40,7 +42,7 @@ const dialOfOperator = shape(() => type({ '+': 'reject', app_uuid: text('the app
 export const actingTools = (options: ActingOptions, user: ToolUser): readonly Tool[] =>
   user.mayOnlyRead ? [] : [replayTool(options), user.appUuid === '' ? operatorDial(options) : dial(options), hangUpTool(options)];
 
-const replayTool = ({ store }: ActingOptions): Tool =>
+const replayTool = ({ store, clock }: ActingOptions): Tool =>
   tool(
     {
       name: 'replay_event',
@@ -50,7 +52,7 @@ const replayTool = ({ store }: ActingOptions): Tool =>
     },
     replay,
     async ({ webhook_id: webhookId }, { appUuid }) => {
-      const outcome = await replayed(store.events, webhookId, appUuid === '' ? undefined : appUuid);
+      const outcome = await replayed(store.events, clock, webhookId, appUuid === '' ? undefined : appUuid);
       if (outcome === undefined) return problems.notFound('Event');
       return isProblem(outcome) ? outcome : { said: ['The event waits for its delivery.'] };
     },

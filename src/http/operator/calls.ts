@@ -1,5 +1,5 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
-import { timestamp } from '../../clock.ts';
+import { type Clock, timestamp } from '../../clock.ts';
 import { pageOfCalls } from '../../database/call/call-page.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
@@ -19,12 +19,14 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { createdBetween, itemLimit, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
 import { noContent, ok, queryOf, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { route } from '../route.ts';
+import { notPending } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { callBody, timelineEntries } from './timeline.ts';
 
 export interface CallRoutesOptions {
   readonly calls: CallStore;
   readonly events: EventLog;
+  readonly clock: Clock;
   /** The entries of a live call's timeline that are not stored yet. */
   unsaved(sessionUuid: string): readonly TimedEntry[];
   /** Names of `X-` header fields that timelines do not show, in lower case. */
@@ -33,8 +35,9 @@ export interface CallRoutesOptions {
 
 export const callRoutesOptions = (
   { calls, events }: Pick<Store, 'calls' | 'events'>,
+  clock: Clock,
   { history, sipTraceHide: hidden = [] }: Pick<OperatorHooks, 'history' | 'sipTraceHide'>,
-): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
+): CallRoutesOptions => ({ calls, events, clock, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
 
 const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
 /** The parameters of the list. */
@@ -128,7 +131,7 @@ const sipRoutes = (options: CallRoutesOptions): readonly Route[] => [
   ),
 ];
 
-const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
+const eraseRoute = ({ calls, clock }: CallRoutesOptions): Route =>
   route(
     {
       ...facts,
@@ -142,7 +145,7 @@ const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
       const { uuid = '' } = context.params;
       if (!isUuid(uuid)) return undefined;
       return async () => {
-        const outcome = await calls.erase(uuid);
+        const outcome = await notPending(clock, () => calls.erase(uuid));
         if (outcome === 'unknown') return problems.notFound('Session');
         if (outcome === 'live') return problems.conflict('The Session has not ended');
         if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');

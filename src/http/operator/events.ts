@@ -1,7 +1,7 @@
 /** The event log, and the replay of what was set aside. */
 
 import type { Answer } from '../../call/ports/sessions.ts';
-import { type Clock, timestamp } from '../../clock.ts';
+import { type Clock, sleep, timestamp } from '../../clock.ts';
 import { pageOfLog } from '../../database/event/event-page.ts';
 import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
@@ -9,7 +9,7 @@ import { isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
-import { EVENT_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
+import { EVENT_LIST_MAX_ITEMS, EVENT_PENDING_LOOK_MS, EVENT_PENDING_LOOKS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { itemLimit, strayParameter } from '../list-query.ts';
 import type { RequestContext, Route } from '../request-context.ts';
@@ -26,10 +26,10 @@ const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }))
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
 /** The routes by which the operator reads and follows the event log, and sends an event again. */
-export const eventRoutes = (store: Store, streams: EventStreams): readonly Route[] => [
+export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): readonly Route[] => [
   logRoute(store),
   streamRoute(streams),
-  replayRoute(store),
+  replayRoute(store, clock),
 ];
 
 const logRoute = ({ events }: Store): Route =>
@@ -98,7 +98,7 @@ const streamRoute = (streams: EventStreams): Route =>
     },
   );
 
-const replayRoute = ({ events }: Store): Route =>
+const replayRoute = ({ events }: Store, clock: Clock): Route =>
   bareRoute(
     {
       ...facts,
@@ -109,7 +109,7 @@ const replayRoute = ({ events }: Store): Route =>
       success: [202, 'Queued.'],
     },
     async (context) => {
-      const outcome = await replayed(events, context.params.webhook_id ?? '');
+      const outcome = await replayed(events, clock, context.params.webhook_id ?? '');
       return outcome === undefined || isProblem(outcome) ? outcome : () => outcome;
     },
   );
@@ -147,13 +147,30 @@ export const sampleEventRoutes = (
 ];
 
 /** Sends an event again. `appUuid`: only an event of that application. Undefined when there is no such event. */
-export async function replayed(events: EventLog, webhookId: string, appUuid?: string): Promise<Answer | Problem | undefined> {
+export async function replayed(
+  events: EventLog,
+  clock: Clock,
+  webhookId: string,
+  appUuid?: string,
+): Promise<Answer | Problem | undefined> {
   if (!webhookId.startsWith('evt_') || !isUuid(webhookId.slice(4))) return undefined;
   if (appUuid !== undefined && (await events.owner(webhookId)) !== appUuid) return undefined;
-  const outcome = await events.replay(webhookId);
+  const outcome = await notPending(clock, () => events.replay(webhookId));
   if (outcome === 'unknown') return undefined;
   if (outcome === 'pending') return problems.conflict('The event is still being delivered');
   return { status: 202, body: { webhook_id: webhookId, status: 'pending' } };
+}
+
+/**
+ * Does what an event that is being delivered is in the way of. Whoever hears of an event asks at once, while the
+ * outcome of its delivery is being stored: so it is tried again for two seconds.
+ */
+export async function notPending<T>(clock: Clock, work: () => Promise<T | 'pending'>): Promise<T | 'pending'> {
+  for (let looks = 1; ; looks++) {
+    const outcome = await work();
+    if (outcome !== 'pending' || looks === EVENT_PENDING_LOOKS) return outcome;
+    await sleep(clock, EVENT_PENDING_LOOK_MS);
+  }
 }
 
 function streamRequest(context: RequestContext): StreamRequest | Problem {

@@ -46,9 +46,9 @@ export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks 
   ...deviceRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
   ...(hooks.nodes === undefined ? [] : nodeRoutes(hooks.nodes)),
-  ...eventRoutes(store, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
+  ...eventRoutes(store, clock, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
   ...liveRoomRoutes(hooks.rooms),
   ...messageLogRoutes(store.messages),
   ...trialRoutes(hooks.sessions, store, hooks.publicUrl),
-  ...callRoutes(callRoutesOptions(store, hooks)),
+  ...callRoutes(callRoutesOptions(store, clock, hooks)),
 ];

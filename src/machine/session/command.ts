@@ -146,16 +146,18 @@ const hold = (state: SessionState, on: boolean, now: number): Step => ({
   effects: [{ do: 'hold', on }],
 });
 
-/** DELETE, answered or not: BYE, CANCEL, or a decline. */
+/** DELETE, answered or not: BYE, CANCEL, or a decline. A call whose leg is lost has nobody left to be told. */
 function hangup(state: SessionState, operationUuid: string, now: number): Step {
   const by = applicationSide(state);
-  if (state.phase === 'answered' || !state.hasLeg)
-    return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
-  if (state.type === 'websocket') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'hangup' }, now);
-  if (state.type === 'phone_out') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'cancel' }, now);
+  if (state.phase === 'answered') return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  if (!isInbound(state)) {
+    const order = state.type === 'phone_out' ? 'cancel' : 'hangup';
+    return orderEnd(state, ending('cancelled', by, operationUuid), { do: order }, now);
+  }
+  const why = ending('rejected', by, operationUuid);
   // The 200 may be out already: then it takes a BYE.
-  if (state.answering !== undefined) return orderEnd(state, ending('rejected', by, operationUuid), { do: 'hangup' }, now);
-  return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
+  if (state.answering !== undefined) return orderEnd(state, why, { do: 'hangup' }, now);
+  return orderEnd(state, why, { do: 'reject', reason: 'rejected' }, now);
 }
 
 /**

@@ -23,6 +23,7 @@ import type { Command, Effect, Step } from '../input.ts';
 import { isCollectingSecurely, type SessionState } from '../session.ts';
 import { isPlay } from './playback.ts';
 import { maskAll } from './recording.ts';
+import { transferRefusal } from './transfer.ts';
 
 export type CollectPayment = Extract<Command, { type: 'collect_payment' }>;
 
@@ -38,7 +39,9 @@ export function paymentRefusal(state: SessionState, type: Command['type']): Prob
   if (state.type === 'websocket') return problems.conflict('Session has no keypad');
   if (state.phase !== 'answered') return problems.conflict('Session is not connected');
   if (state.membership !== undefined) return problems.conflict('Session is a member of a Room');
-  return state.collect === undefined ? undefined : problems.conflict('Session is already collecting digits');
+  if (state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  // The caller would be taken away in the middle of a card.
+  return transferRefusal(state);
 }
 
 /**

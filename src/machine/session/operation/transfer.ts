@@ -13,7 +13,7 @@ import type { Command, Step } from '../input.ts';
 import { isCollectingSecurely, type SessionState, type Transfer } from '../session.ts';
 import { transferFailed } from './operation-end.ts';
 
-/** The 409 that a transfer would get now. */
+/** The 409 that a transfer would get now, or a secure collection because of a transfer. */
 export function transferRefusal(state: SessionState): Problem | undefined {
   if (state.transfer !== undefined) return problems.conflict('A transfer is in progress');
   if (state.deadlines.transferred !== undefined) return problems.conflict('The call was transferred');
