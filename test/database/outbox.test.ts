@@ -110,6 +110,8 @@ describe('the outbox', () => {
     expect(await events.replay(event.webhookId)).toBe('queued');
     expect(await outbox.settle('a', [{ ...place, status: 'dead', attempt }])).toBe(true);
     expect((await events.list(query))[0]?.status).toBe('pending');
+    const [again] = (await outbox.read(event, 1000)).events.filter(({ eventId }) => eventId === event.eventId);
+    expect(again?.attempts).toEqual([]);
     await outbox.release('a');
   });
 
@@ -147,6 +149,100 @@ describe('the outbox', () => {
     expect(await outbox.lease('b', 1)).toBe(true);
     await sql`SELECT pg_sleep(0.01)`;
     expect(await outbox.lease('a', 60_000)).toBe(true);
+  });
+
+  test('stays with the relay that renews the lease, and whoever does not hold it cannot give it away', async () => {
+    const { outbox } = first.store;
+    expect([await outbox.lease('a', 1), await outbox.lease('a', 60_000)]).toEqual([true, true]);
+    await sql`SELECT pg_sleep(0.01)`;
+    await outbox.release('b');
+    expect(await outbox.lease('b', 60_000)).toBe(false);
+    await outbox.release('a');
+    expect(await outbox.lease('b', 60_000)).toBe(true);
+    await outbox.release('b');
+  });
+
+  test('keeps of one transaction what is not settled, and an application’s part ends with the position it is read to', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2, 3].map((step) => eventOf('app of one', newUuid(), step)) });
+    const [one, two, three] = (await outbox.read(before, 10)).events;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('not all are in the outbox');
+    expect(one.xid).toBe(three.xid);
+    expect(stepsOf((await outbox.readApp('app of one', one, two, 10)).events)).toEqual([2]);
+    const attempt = { at: 1, status: 200, error: '', duration_ms: 3, retry_at: null };
+    expect(await outbox.lease('a', 60_000)).toBe(true);
+    await outbox.settle('a', [{ xid: two.xid, eventId: two.eventId, status: 'delivered', attempt }]);
+    await outbox.settle('a', [{ xid: two.xid, eventId: two.eventId, status: 'pending', attempt: { ...attempt, at: 2 } }]);
+    expect(stepsOf((await outbox.read(before, 10)).events)).toEqual([1, 3]);
+    const listed = await events.list({ appUuid: 'app of one', sessionUuid: undefined, status: undefined, after: 0, limit: 10 });
+    expect(listed.map(({ status, attempts }) => [status, attempts.length])).toEqual([
+      ['pending', 0],
+      ['delivered', 1],
+      ['pending', 0],
+    ]);
+    await outbox.release('a');
+  });
+
+  test('is handed on only when the settlement of its holder is over, which makes no delivered event pending again', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2].map((step) => eventOf('app handed on', newUuid(), step)) });
+    const [one, two] = (await outbox.read(before, 10)).events.map(({ xid, eventId }) => ({ xid, eventId }));
+    if (one === undefined || two === undefined) throw new Error('not both are in the outbox');
+    const failed = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+    const delivered = { ...failed, at: 2, status: 200, error: '', retry_at: null };
+    expect(await outbox.lease('a', 1)).toBe(true);
+    const release = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    // The disk is slow, say: the statement of `a` has begun, and comes to the second event after `b` is done.
+    const locks = sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM events WHERE event_id = ${one.eventId} FOR UPDATE`;
+      isLocked.resolve();
+      await release.promise;
+    });
+    await isLocked.promise;
+    const late = outbox.settle(
+      'a',
+      [one, two].map((place) => ({ ...place, status: 'pending' as const, attempt: failed })),
+    );
+    const untilWaiting = async (statements: number) => {
+      while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
+    };
+    await untilWaiting(1);
+    const second = await openSecondStore(first);
+    const handedOn = (async () => {
+      expect(await second.outbox.lease('b', 60_000)).toBe(true);
+      await second.outbox.settle('b', [{ ...two, status: 'delivered', attempt: delivered }]);
+    })();
+    await Promise.race([handedOn, untilWaiting(2)]);
+    release.resolve();
+    await Promise.all([locks, late, handedOn]);
+    const query = { appUuid: 'app handed on', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };
+    expect((await events.list(query)).map(({ status }) => status)).toEqual(['pending', 'delivered']);
+    await second.outbox.release('b');
+    await second.close();
+  });
+
+  test('tells whether an event waits for its first attempt since it was queued, or replayed', async () => {
+    const own = await openTestStore();
+    try {
+      const { outbox, journal, events } = own.store;
+      expect(await outbox.isEmpty()).toBe(true);
+      await journal.commit({ events: [eventOf('app', newUuid(), 1)] });
+      expect(await outbox.isEmpty()).toBe(false);
+      const [event] = (await outbox.read(start, 1)).events;
+      const place = { xid: event?.xid ?? '', eventId: event?.eventId ?? 0 };
+      const attempt = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+      expect(await outbox.lease('a', 60_000)).toBe(true);
+      await outbox.settle('a', [{ ...place, status: 'pending', attempt }]);
+      expect(await outbox.isEmpty()).toBe(true);
+      await outbox.settle('a', [{ ...place, status: 'dead', attempt: { ...attempt, at: 2, retry_at: null } }]);
+      expect(await events.replay(event?.webhookId ?? '')).toBe('queued');
+      expect(await outbox.isEmpty()).toBe(false);
+    } finally {
+      await own.close();
+    }
   });
 
   test('is taken from a node that was declared dead, although the clock of the database was set back since', async () => {

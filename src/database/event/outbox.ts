@@ -86,8 +86,7 @@ export interface OutboxStore {
 const LEASE = 'webhook-relay';
 const CLOCK = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
-  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
-    fence = CASE WHEN l.holder = excluded.holder THEN l.fence ELSE l.fence + 1 END
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
   WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK}
     OR EXISTS (SELECT FROM nodes AS n WHERE n.node_id = l.holder AND n.dead_at IS NOT NULL)
   RETURNING 1 AS held`;
@@ -121,14 +120,17 @@ const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM js
 /**
  * Attempts that the event has already are left out where `isAgain`. An outcome counts only while its row of the outbox
  * is there. One that comes late, of a lease that was lost and taken again, would make a delivered event pending for
- * ever.
+ * ever. The row of the lease is locked, so that nobody takes it, and settles the same events, before this statement is
+ * over.
  */
 const settleStatement = (isAgain: boolean): string => `
-WITH settled AS MATERIALIZED (
+WITH mine AS MATERIALIZED (
+  SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2 FOR SHARE
+), settled AS MATERIALIZED (
   SELECT s.*, o.event_id IS NOT NULL AS waits
   FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
   LEFT JOIN outbox AS o ON o.xid = s.xid::xid8 AND o.event_id = s.event_id
-  WHERE EXISTS (SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2)
+  WHERE EXISTS (SELECT FROM mine)
 ), gone AS (
   DELETE FROM outbox AS o USING settled AS s WHERE s.status <> 'pending' AND o.xid = s.xid::xid8 AND o.event_id = s.event_id
 ), logged AS (
@@ -180,7 +182,6 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
       return row?.waits === false;
     },
     async settle(holder, settlements, isAgain = false) {
-      if (settlements.length === 0) return true;
       const [row] = await database.query<{ settled: number }>(isAgain ? SETTLE_AGAIN : SETTLE, [
         JSON.stringify(merge(settlements)),
         holder,

@@ -118,7 +118,7 @@ const relayStatements: readonly Statement[] = [
     return rowsOf(tables, found, numberAt(execution, 6));
   }),
   write(
-    /^\s*WITH settled AS MATERIALIZED/,
+    /^\s*WITH mine AS MATERIALIZED \(\s+SELECT 1 FROM leases/,
     (execution) => {
       const { tables } = execution;
       const isHolder = tables.leases.get(RELAY)?.holder === textAt(execution, 2);
