@@ -356,6 +356,7 @@ describe('a node that was declared dead', () => {
     expect(taken).toMatchObject({ nodeId: nodes.nodeId, epoch: 1 });
     expect(await journal.commit({ session: { ...row, state: 'answered' }, events: [] })).toBe(false);
     expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, state: 'answered' }, events: [] })).toBe(false);
+    expect(await journal.commit({ session: { ...row, epoch: 1, state: 'answered' }, events: [] })).toBe(false);
     expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, epoch: 1, state: 'answered' }, events: [] })).toBe(
       true,
     );
