@@ -250,6 +250,30 @@ describe('marks in memory', () => {
     expect(marks.of(key)).toBeUndefined();
   });
 
+  test('stay for as long as a command may work, in the order of their age, and end with their own request only', async () => {
+    let now = 0;
+    const marks = new KeyMarks(() => now);
+    const [old, next, last] = [keyed(), keyed(), keyed()];
+    await marks.begin(old, none);
+    now = 1_000;
+    await marks.begin(next, none);
+    now = 61_000;
+    expect(await marks.begin(old, none)).toBeUndefined();
+    now = 600_000;
+    await marks.begin(last, none);
+    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, 1_000]);
+    // The one that was marked anew is younger than the one after it.
+    now = 602_000;
+    await marks.begin(keyed(), none);
+    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, undefined]);
+    const other = { ...next, fingerprint: 'other' };
+    expect(await marks.begin(other, none)).toBeUndefined();
+    marks.end(next);
+    expect(marks.of(next)?.fingerprint).toBe('other');
+    marks.end(other);
+    expect(marks.of(next)).toBeUndefined();
+  });
+
   test('an answer that a process before this one was still storing is the answer of the key', async () => {
     const { idempotency, messages } = first.store;
     const key = keyed();
