@@ -111,7 +111,7 @@ export class RelayLeadership {
     return this.#leasedUntil;
   }
 
-  /** The lease was lost, or the leadership was ended. */
+  /** The lease was lost. */
   get over(): boolean {
     return this.#over;
   }
@@ -162,7 +162,6 @@ export class RelayLeadership {
         this.#landed = resolve;
       });
     await this.#outcomes.drain();
-    this.#over = true;
     this.#cancelTimer();
     await this.#reading;
   }

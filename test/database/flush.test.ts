@@ -145,6 +145,47 @@ test('A node that was declared dead makes no Room, and begins and ends nothing',
   await dead.close();
 });
 
+test('A collection ends, and references are destroyed, of their own Session alone; what is written again changes nothing', async () => {
+  const { journal } = first.store;
+  const appUuid = newUuid();
+  const [own, other] = [sessionRow({ appUuid }), sessionRow({ appUuid })].map(({ sessionUuid }) => {
+    const begun = {
+      operationUuid: newUuid(),
+      sessionUuid,
+      appUuid,
+      kind: 'card',
+      clientState: '',
+      traceparent: '',
+      nodeId: '',
+    } as const;
+    const staged = {
+      appUuid,
+      sessionUuid,
+      reference: newUuid(),
+      sealed: new Uint8Array([7]),
+      brand: 'visa',
+      last4: '',
+      expiresAt: 9,
+    };
+    return { begun, staged };
+  });
+  if (own === undefined || other === undefined) throw new Error('no Sessions');
+  const payments = [own, other].flatMap(({ begun, staged }) => [{ begun }, { staged }]);
+  for (let time = 0; time < 2; time++) expect(await journal.commit({ events: [], payments })).toBe(true);
+  const left = async () => [
+    (await sql`SELECT session_uuid FROM payment_collections WHERE app_uuid = ${appUuid}`).map((row) => row.session_uuid),
+    (await sql`SELECT session_uuid FROM payment_references WHERE app_uuid = ${appUuid}`).map((row) => row.session_uuid),
+  ];
+  const both = [own, other].map(({ begun }) => begun.sessionUuid).sort();
+  expect((await left()).map((each) => each.sort())).toEqual([both, both]);
+  // An operation of that Session that is over already ends no other one.
+  const earlier = { sessionUuid: own.begun.sessionUuid, operationUuid: newUuid() };
+  await journal.commit({ events: [], payments: [{ ended: earlier }] });
+  expect((await left())[0]).toHaveLength(2);
+  await journal.commit({ events: [], payments: [{ ended: own.begun }, { forgotten: own.begun.sessionUuid }] });
+  expect(await left()).toEqual([[other.begun.sessionUuid], [other.begun.sessionUuid]]);
+});
+
 test('Whoever declares a node dead waits for its flush, and finds all that it wrote', async () => {
   const nodeId = newUuid();
   const slow = await openSecondStore(first, undefined, nodeId);
@@ -181,7 +222,7 @@ test('The end of a recording is told once, whoever ends it first', async () => {
     ...{ recordingUuid: newUuid(), appUuid: session.appUuid, sessionUuid: session.sessionUuid, roomId: undefined, volumeId: '' },
     ...{ operationUuid: '', clientState: '', traceparent: '', createdAt: 1, endedAt: undefined, removedAt: undefined },
   };
-  await journal.commit({ session, events: [], recordings: [{ begun }] });
+  for (let time = 0; time < 2; time++) expect(await journal.commit({ session, events: [], recordings: [{ begun }] })).toBe(true);
   const { recordingUuid } = begun;
   const end = (durationMs: number, name: string) =>
     journal.commit({

@@ -1,6 +1,7 @@
 /** The relay step by step, on a clock that stands still. */
 import { expect, test } from 'bun:test';
 import {
+  RELAY_APP_MAX_EVENTS,
   RELAY_DISABLED_LOOK_MS,
   RELAY_IN_FLIGHT_MAX,
   RELAY_IN_FLIGHT_RESERVE_MAX,
@@ -239,7 +240,8 @@ test('The end sends nothing new, waits for what is under way, writes it, and giv
   await pass(clock, 2 * RELAY_LEASE_MS);
   expect(calls.filter((call) => call.startsWith('lease')).length - before).toBe(8);
   answers.get('evt_1')?.resolve(200);
-  await settle();
+  await pass(clock, 1_000);
+  expect([isStopped, settled.length]).toEqual([false, 1]);
   answers.get('evt_3')?.resolve(500);
   await pass(clock, SETTLE_GATHER_MS - 1);
   expect([isStopped, calls.includes('release')]).toEqual([false, false]);
@@ -251,6 +253,46 @@ test('The end sends nothing new, waits for what is under way, writes it, and giv
     [3, 'pending'],
   ]);
   expect([calls.at(-1), relay.load().leading, clock.armed]).toEqual(['release', false, 0]);
+});
+
+test('What waits for its next attempt keeps neither the end up, nor a timer after it or after the lease is lost', async () => {
+  for (const isLost of [false, true]) {
+    const { relay, clock, state, settled } = steeredRelay([outboxEvent(1)]);
+    relay.start();
+    await pass(clock, SETTLE_GATHER_MS);
+    expect(settled.map(({ status }) => status)).toEqual(['pending']);
+    const armed = clock.armed;
+    if (isLost) {
+      state.isLeased = false;
+      await pass(clock, RELAY_LEASE_MS / 4 - SETTLE_GATHER_MS);
+      // The pause until the lease is asked for again is left; the next attempt and the next reading are gone.
+      expect([armed, clock.armed]).toEqual([3, 1]);
+    }
+    await relay.stop();
+    expect(clock.armed).toBe(0);
+  }
+});
+
+test('An event is tried for a day since its first attempt, however long its receiver asked to wait between them', async () => {
+  const { relay, clock, state, settled } = steeredRelay([]);
+  const failed = { status: 503, error: 'http_status', duration_ms: 1, retry_at: clock.now() };
+  const attempts = [24 * 3_600_000 - 4_000, 3_600_000].map((ago) => ({ ...failed, at: clock.now() - ago }));
+  state.toRead.push(outboxEvent(1, { attempts }));
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(settled.map(({ status }) => status)).toEqual(['dead']);
+});
+
+test('Thousands of events that are settled without being sent are settled one after the other', async () => {
+  const events = Array.from({ length: RELAY_APP_MAX_EVENTS }, (_, n) => outboxEvent(n, { lanes: [`session:${n}`] }));
+  const { relay, clock, state, settled, take } = steeredRelay([outboxEvent(1)]);
+  state.app = { ...state.app, webhookUrl: '' };
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  // The endpoint is known by now: no event waits for a look-up.
+  expect(take(events.map((event) => ({ ...event, xid: '2' })))).toBe(true);
+  await pass(clock, 1_000);
+  expect([settled.length, relay.load().queued]).toEqual([RELAY_APP_MAX_EVENTS + 1, 0]);
 });
 
 test('A lease that is lost at the end leaves the outcome to whoever has it', async () => {
@@ -289,12 +331,12 @@ test('A relay whose lease another one has taken sends nothing, and begins anew w
 });
 
 test('A relay whose outcomes are refused has lost its lease, and begins anew', async () => {
-  const { relay, clock, state, posts, settled } = steeredRelay([outboxEvent(1), outboxEvent(2)]);
+  const { relay, clock, state, posts, settled, readTo, take } = steeredRelay([outboxEvent(1), outboxEvent(2)]);
   state.receive = (id) => (id === 'evt_1' ? 200 : 500);
   state.settle = async () => false;
   relay.start();
   await pass(clock, SETTLE_GATHER_MS);
-  expect(relay.load().leading).toBe(false);
+  expect([relay.load().leading, readTo(), take([outboxEvent(5)])]).toEqual([false, undefined, false]);
   await pass(clock, RELAY_LEASE_MS / 4 - SETTLE_GATHER_MS - 1);
   expect(posts).toEqual(['evt_1', 'evt_2']);
   state.settle = async () => true;
