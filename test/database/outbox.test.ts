@@ -44,13 +44,33 @@ describe('the outbox', () => {
     });
     await isWritten;
     await commit(2);
-    expect(await outbox.read(start, 10)).toEqual({ events: [], more: false, heldBack: true });
+    expect(await outbox.read(start, 10)).toEqual({ events: [], more: false, heldBack: true, wentBack: false });
     release();
     await slow;
     const page = await outbox.read(start, 10);
     expect(stepsOf(page.events)).toEqual([1, 2]);
     const last = page.events[1];
-    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], more: false, heldBack: false });
+    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], more: false, heldBack: false, wentBack: false });
+  });
+
+  test('tells a reader that the database has not come as far, as after a restore, and hands it nothing then', async () => {
+    const { outbox } = first.store;
+    const horizon = await outbox.horizon();
+    expect((await outbox.read(horizon, 10)).wentBack).toBe(false);
+    const ahead: Cursor = { xid: String(Number(horizon.xid) + 1_000), eventId: 1 };
+    expect(await outbox.read(ahead, 10)).toEqual({ events: [], more: false, heldBack: false, wentBack: true });
+    expect((await outbox.read({ ...horizon, eventId: 1 }, 10)).wentBack).toBe(true);
+    const calls: string[] = [];
+    outbox.follow({
+      readTo: () => ahead,
+      take() {
+        calls.push('take');
+        return true;
+      },
+    });
+    outbox.onEvents(() => calls.push('wake'));
+    await commit(1);
+    expect(calls).toEqual(['wake']);
   });
 
   test('is read by pages, each event once, also within one transaction', async () => {

@@ -37,11 +37,11 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
   const onRead = () => {
     told += 1;
   };
-  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead, pollMs: RELAY_POLL_MS });
+  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead, onWentBack() {}, pollMs: RELAY_POLL_MS });
   return { intake, running: intake.run(), clock, added, readings, ofApps, told: () => told };
 }
 
-const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false });
+const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false, wentBack: false });
 
 test('What a flush hands over is not read, and the next reading begins behind it', async () => {
   const { intake, clock, added, readings } = begun();
@@ -226,4 +226,19 @@ test('What wakes the intake while it reads makes it read again at once', async (
   readings[0]?.answer(page());
   await settle();
   expect(readings.length).toBe(2);
+});
+
+test('What woke the intake once makes it read once', async () => {
+  const { clock, intake, readings } = begun();
+  await settle();
+  intake.wake();
+  readings[0]?.answer(page());
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  expect(readings.length).toBe(2);
+  await clock.advance(RELAY_POLL_MS - 1);
+  expect(readings.length).toBe(2);
+  await clock.advance(1);
+  expect(readings.length).toBe(3);
 });

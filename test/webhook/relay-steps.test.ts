@@ -114,6 +114,77 @@ test('An endpoint that answered 410 is looked at now and then, and tried as soon
   ]);
 });
 
+test('A patch hurries what waits for it, also what was never tried, and nothing that waits for its time', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  state.receive = (id) => (id !== 'evt_1' ? 200 : posts.length === 1 ? 410 : 500);
+  relay.start();
+  await pass(clock, 10);
+  // Its retry is a second away.
+  patch({ webhookDisabled: false });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  patch({ webhookDisabled: true });
+  state.toRead.push(outboxEvent(2, { lanes: ['session:2'] }));
+  await pass(clock, RELAY_POLL_MS);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  patch({ webhookDisabled: false });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1', 'evt_2']);
+  patch({});
+  await settle();
+  expect(posts).toHaveLength(3);
+});
+
+test('A failure waits for its time, also when the application is patched', async () => {
+  const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  patch({});
+  await pass(clock, 999);
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+});
+
+test('An endpoint that answered 410 is asked nothing more while that is being stored', async () => {
+  const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+  const stored = Promise.withResolvers<void>();
+  state.disabling = stored.promise;
+  state.receive = () => 410;
+  relay.start();
+  await pass(clock, 3_000);
+  stored.resolve();
+  await pass(clock, 3_000);
+  expect(posts).toEqual(['evt_1']);
+});
+
+test('An event whose receiver asks for an hour each time is tried for no longer than a day, scaled', async () => {
+  const { relay, clock, state, posts, settled } = steeredRelay([outboxEvent(1)], { retryScale: 0.1, isAlone: true });
+  const began = clock.now();
+  state.retryAfter = '3600';
+  relay.start();
+  await pass(clock, 5 * 3_600_000);
+  expect(posts).toHaveLength(3);
+  const last = settled.at(-1);
+  expect([last?.status, (last?.attempt?.at ?? 0) - began]).toEqual(['dead', 2 * 3_600_000]);
+});
+
+test('A relay that has read further than its database has come begins anew, with what that has', async () => {
+  const { relay, clock, state, posts, readTo } = steeredRelay([outboxEvent(1, { xid: '900' })]);
+  relay.start();
+  await settle();
+  expect([posts, readTo()]).toMatchObject([['evt_1'], { xid: '900' }]);
+  // An earlier state of the database was restored.
+  state.wentBack = true;
+  await pass(clock, RELAY_POLL_MS);
+  state.wentBack = false;
+  expect([readTo(), relay.load().leading]).toEqual([undefined, false]);
+  state.receive = () => 200;
+  state.toRead.push(outboxEvent(2, { xid: '7' }));
+  await pass(clock, RELAY_LEASE_MS / 4);
+  expect([posts.at(-1), readTo(), relay.load().leading]).toMatchObject(['evt_2', { xid: '7' }, true]);
+});
+
 test('An endpoint that was switched off elsewhere is found on again at the next look', async () => {
   const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
   state.app = { ...state.app, webhookDisabled: true, webhookSince: clock.now() };

@@ -45,6 +45,12 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     isAway: false,
     isLeased: true,
     isEmpty: false,
+    /** The database is an earlier one. */
+    wentBack: false,
+    /** What a failed delivery is answered with as `Retry-After`; `""` for none. */
+    retryAfter: '',
+    /** The storing of a 410 waits for it. */
+    disabling: Promise.resolve(),
     /** The look-up of an endpoint waits for it. */
     slow: Promise.resolve(),
     settle: async (): Promise<boolean> => true,
@@ -72,7 +78,8 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     backlog: () => answered([]),
     async read() {
       calls.push('read');
-      return await answered({ events: state.isAway ? [] : state.toRead.splice(0), more: false, heldBack: false });
+      const events = state.isAway ? [] : state.toRead.splice(0);
+      return await answered({ events, more: false, heldBack: false, wentBack: state.wentBack });
     },
     readApp: () => answered({ events: [], more: false }),
     isEmpty: () => answered(state.isEmpty),
@@ -94,6 +101,7 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     onChange: (changed) => void changes.push(changed),
     async disableWebhook(_appUuid, url) {
       calls.push(`disable ${url}`);
+      await state.disabling;
       state.app = { ...state.app, webhookDisabled: true, webhookSince: clock.now() };
       for (const changed of changes) changed('app_1');
       return true;
@@ -108,7 +116,9 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
       async fetch({ headers, signal }) {
         const webhookId = headers['webhook-id'] ?? '';
         posts.push(webhookId);
-        return { status: await state.receive(webhookId, signal), headers: new Headers(), body: undefined };
+        const status = await state.receive(webhookId, signal);
+        const headersOf = new Headers(state.retryAfter === '' ? {} : { 'retry-after': state.retryAfter });
+        return { status, headers: headersOf, body: undefined };
       },
     },
     clock,

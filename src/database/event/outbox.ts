@@ -36,6 +36,11 @@ interface OutboxPart {
 interface OutboxPage extends OutboxPart {
   /** Committed events are held back by a transaction that still runs: read again soon. */
   readonly heldBack: boolean;
+  /**
+   * The database has not come as far as the position: another one was restored, or a standby promoted that lacks the
+   * last commits. What it commits now may lie before the position.
+   */
+  readonly wentBack: boolean;
 }
 
 /** `pending` records a failed attempt; the others end the event. */
@@ -106,7 +111,8 @@ const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_sn
   FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY o.xid, o.event_id LIMIT $3::int`;
-const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
+const HELD = `SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held,
+  (pg_snapshot_xmin(pg_current_snapshot()), 0) < ($1::text::xid8, $2::bigint) AS went_back`;
 const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
 const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
@@ -169,9 +175,9 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
     backlog: async (until) => (await database.query(BACKLOG, [until.xid, until.eventId])).map((row) => String(row.app_uuid)),
     async read(after, limit) {
       const rows = await database.query(READ, [after.xid, after.eventId, limit]);
-      if (rows.length > 0) return { ...(await partOf(database, rows, limit)), heldBack: rows[0]?.held === true };
-      const [row] = await database.query<{ held: boolean }>(HELD, [after.xid, after.eventId]);
-      return { events: [], more: false, heldBack: row?.held === true };
+      if (rows.length > 0) return { ...(await partOf(database, rows, limit)), heldBack: rows[0]?.held === true, wentBack: false };
+      const [row] = await database.query<{ held: boolean; went_back: boolean }>(HELD, [after.xid, after.eventId]);
+      return { events: [], more: false, heldBack: row?.held === true, wentBack: row?.went_back === true };
     },
     async readApp(appUuid, after, until, limit) {
       const place = [after.xid, after.eventId, until.xid, until.eventId];

@@ -102,6 +102,8 @@ const relayStatements: readonly Statement[] = [
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox WHERE/, (execution) => [
     {
       held: [...execution.tables.outbox.values()].some((row) => isAfter(row, numberAt(execution, 1), numberAt(execution, 2))),
+      // No transaction of the simulation is lost once it has a number.
+      went_back: false,
     },
   ]),
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
