@@ -113,3 +113,33 @@ test('A reader that comes back while an earlier event is not committed yet misse
   expect((await told).steps).toEqual([1, 2]);
   await sql.end();
 }, 30_000);
+
+test('The tail tells where the log begins and ends, also when all of it was forgotten, and how much has come', async () => {
+  const empty = await openTestStore();
+  const sql = postgres({
+    path: `${empty.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  try {
+    const { tail, journal } = empty.store;
+    expect(await tail.bounds()).toBeUndefined();
+    expect(await tail.position()).toBe(0);
+    const told = Promise.withResolvers<readonly [number, number]>();
+    const stop = tail.follow((position, bytes) => told.resolve([position, bytes]));
+    const events = [1, 2, 3].map((step) => ({ ...eventOf('app', newUuid(), step), body: JSON.stringify({ step, pad: 'é' }) }));
+    await journal.commit({ events });
+    expect(await told.promise).toEqual([3, events.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)]);
+    expect(await tail.position()).toBe(3);
+    stop();
+    expect(await tail.bounds()).toEqual({ first: 1, last: 3 });
+    await sql`DELETE FROM events WHERE event_id = 1`;
+    expect(await tail.bounds()).toEqual({ first: 2, last: 3 });
+    await sql`DELETE FROM events`;
+    expect(await tail.bounds()).toEqual({ first: 4, last: 3 });
+  } finally {
+    await sql.end();
+    await empty.close();
+  }
+}, 30_000);

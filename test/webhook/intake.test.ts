@@ -19,7 +19,12 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
   const clock = new VirtualClock();
   const added: number[] = [];
   const readings: { readonly answer: (page: Page) => void }[] = [];
-  const ofApps: { readonly after: Cursor; readonly limit: number; readonly answer: (part: Part) => void }[] = [];
+  const ofApps: {
+    readonly after: Cursor;
+    readonly until: Cursor;
+    readonly limit: number;
+    readonly answer: (part: Part) => void;
+  }[] = [];
   let told = 0;
   const outbox: OutboxStore = {
     lease: async () => true,
@@ -27,7 +32,7 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
     horizon: async () => ({ xid: '10', eventId: 0 }),
     backlog: async () => backlog,
     read: () => new Promise((answer) => readings.push({ answer })),
-    readApp: (_app, after, _until, limit) => new Promise((answer) => ofApps.push({ after, limit, answer })),
+    readApp: (_app, after, until, limit) => new Promise((answer) => ofApps.push({ after, until, limit, answer })),
     isEmpty: async () => false,
     settle: async () => true,
     onEvents: () => {},
@@ -183,6 +188,7 @@ test('An application falls behind just before its first event that finds no room
   await settle();
   // Neither the event before it, which may be in the lanes, nor any behind it.
   expect(ofApps.map(({ after }) => [after.xid, after.eventId])).toEqual([['12', 6]]);
+  expect(ofApps[0]?.until).toMatchObject({ xid: '12', eventId: 8 });
   ofApps[0]?.answer({ events: [event(12, 7), event(12, 8)], more: true });
   await settle();
   readings[2]?.answer(page());
