@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
+import type { EventTail } from '../../src/database/event/event-tail.ts';
 import { recordOf } from '../../src/http/operator/calls.ts';
 import { EventStreams } from '../../src/http/operator/event-stream.ts';
 import { newUuid } from '../../src/id.ts';
@@ -143,3 +144,33 @@ test('The tail tells where the log begins and ends, also when all of it was forg
     await empty.close();
   }
 }, 30_000);
+
+test('A stream of a log that has become an earlier one breaks off, and its reader is told of a gap when it comes back', async () => {
+  const { tail, events } = own.store;
+  let lose = () => {};
+  const followed: EventTail = {
+    position: () => tail.position(),
+    bounds: () => tail.bounds(),
+    wake: () => tail.wake(),
+    follow(follower, lost = () => {}) {
+      lose = lost;
+      return tail.follow(follower, lost);
+    },
+  };
+  const streams = new EventStreams({ events, tail: followed, clock: systemClock(), sign: async () => ({}) });
+  const open = async (after: number) => {
+    const body = await streams.open({ appUuid: undefined, after, signed: false, isStillAdmitted: async () => true });
+    return body?.getReader();
+  };
+  const position = await tail.position();
+  const reader = await open(position);
+  await reader?.read();
+  const next = reader?.read();
+  lose();
+  await expect(next).rejects.toBeUndefined();
+  expect(streams.size).toBe(0);
+  // Its last id is one that this log never gave.
+  const again = await open(position + 1_000);
+  expect(new TextDecoder().decode((await again?.read())?.value)).toContain('event: gap');
+  await again?.cancel();
+});

@@ -182,7 +182,8 @@ test('A collection ends, and references are destroyed, of their own Session alon
   const earlier = { sessionUuid: own.begun.sessionUuid, operationUuid: newUuid() };
   await journal.commit({ events: [], payments: [{ ended: earlier }] });
   expect((await left())[0]).toHaveLength(2);
-  await journal.commit({ events: [], payments: [{ ended: own.begun }, { forgotten: own.begun.sessionUuid }] });
+  await journal.commit({ events: [], payments: [{ ended: own.begun }] });
+  await journal.commit({ events: [], payments: [{ forgotten: own.begun.sessionUuid }] });
   expect(await left()).toEqual([[other.begun.sessionUuid], [other.begun.sessionUuid]]);
 });
 
