@@ -6,6 +6,7 @@ import { type Log, silentLog } from '../../src/log.ts';
 import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
+import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
 
@@ -69,6 +70,17 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
   expect(await asked()).toBe('answered');
   connection.close('done');
   expect(await asked()).toBe(false);
+});
+
+test('A request that cannot be read is refused by its own command and number, a response by nothing', () => {
+  const header = (commandId: number) => {
+    const frame = Buffer.alloc(20, 0xff);
+    for (const [at, value] of [20, commandId, 0, 7].entries()) frame.writeUInt32BE(value, 4 * at);
+    return frame;
+  };
+  // deliver_sm, and the response to it.
+  expect(refusalOfFrame(header(0x05), 0x65)).toEqual(Buffer.from('00000010800000050000006500000007', 'hex'));
+  for (const response of [0x8000_0000, 0x8000_0004]) expect(refusalOfFrame(header(response), 0x65)).toBeUndefined();
 });
 
 test('No more is under way at a time than leaves in a second', () => {
