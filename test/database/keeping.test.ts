@@ -138,6 +138,7 @@ describe.each(STORES)('an idempotency key %s', (_, open) => {
     await idempotency.begin(key);
     await idempotency.finish(key, 202, '{}');
     await idempotency.finish(key, 403, '{"later":1}');
+    await later(23 * HOUR_MS, () => idempotency.finish(key, 403, '{"later":2}'));
     expect(await idempotency.begin(key)).toEqual({ state: 'replay', status: 202, body: '{}' });
     const states = await Promise.all(Array.from({ length: 5 }, () => idempotency.begin(key)));
     expect(states.map(({ state }) => state)).toEqual(Array.from({ length: 5 }, () => 'replay'));

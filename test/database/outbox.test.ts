@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import postgres from 'postgres';
+import { systemClock } from '../../src/clock.ts';
 import type { Cursor } from '../../src/database/event/outbox.ts';
+import { openStore } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { RELAY_COUNTED_BYTES } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
-import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { masterKey, openSecondStore, openTestStore, type TestStore } from './open.ts';
 
 let first: TestStore;
 let sql: postgres.Sql;
@@ -202,6 +206,82 @@ describe('the outbox', () => {
       ['pending', 0],
     ]);
     await outbox.release('a');
+  });
+
+  test('takes the last of several outcomes of an event, with all of its attempts', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2].map((step) => eventOf('app of several', newUuid(), step)) });
+    const [one, two] = (await outbox.read(before, 10)).events.map(({ xid, eventId }) => ({ xid, eventId }));
+    if (one === undefined || two === undefined) throw new Error('not both are in the outbox');
+    const failed = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+    const delivered = { ...failed, at: 9, status: 200, error: '', retry_at: null };
+    await outbox.lease('a', 60_000);
+    await outbox.settle('a', [
+      { ...one, status: 'pending', attempt: failed },
+      { ...two, status: 'blocked', attempt: undefined },
+      { ...one, status: 'delivered', attempt: delivered },
+    ]);
+    await outbox.release('a');
+    const query = { appUuid: 'app of several', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };
+    expect((await events.list(query)).map(({ status, attempts }) => [status, attempts])).toEqual([
+      ['delivered', [failed, delivered]],
+      ['blocked', []],
+    ]);
+    expect((await outbox.read(before, 10)).events).toEqual([]);
+  });
+
+  test('wakes the relay for what that does not take, and does not for what it takes', async () => {
+    const own = await openTestStore();
+    try {
+      const { outbox, journal } = own.store;
+      const calls: string[] = [];
+      let takes = false;
+      const { xid } = await outbox.horizon();
+      let readTo: Cursor = { xid, eventId: 0 };
+      outbox.onEvents(() => calls.push('wake'));
+      outbox.follow({
+        readTo: () => readTo,
+        take(events) {
+          calls.push('take');
+          if (takes) readTo = events.at(-1) ?? readTo;
+          return takes;
+        },
+      });
+      const told = async () => {
+        calls.length = 0;
+        await journal.commit({ events: [eventOf('app', newUuid(), 1)] });
+        return calls.join(' ');
+      };
+      // Any other transaction of the server leaves the events to be read: that moment is passed over.
+      const toldTaken = async () => {
+        for (let round = 0; round < 20; round++) {
+          readTo = (await outbox.read(readTo, 10)).events.at(-1) ?? readTo;
+          const each = await told();
+          if (each.startsWith('take')) return each;
+        }
+        return '';
+      };
+      expect(await toldTaken()).toBe('take wake');
+      takes = true;
+      expect(await toldTaken()).toBe('take');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('of a process that has its database for itself is free at its next start, however the one before ended', async () => {
+    const own = await openTestStore();
+    expect(await own.store.outbox.lease('killed', 3_600_000)).toBe(true);
+    await own.store.close();
+    const settings = { dataDir: own.dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey } as const;
+    const next = await openStore(settings, silentLog, systemClock());
+    try {
+      expect(await next.outbox.lease('next', 60_000)).toBe(true);
+    } finally {
+      await next.close();
+      rmSync(own.dataDir, { recursive: true, force: true });
+    }
   });
 
   test('is handed on only when the settlement of its holder is over, which makes no delivered event pending again', async () => {
