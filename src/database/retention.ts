@@ -105,7 +105,7 @@ const keys: Batch = (on, before) =>
 
 /**
  * Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be
- * delivered stays.
+ * delivered stays, also what is replayed while this statement waits for its row.
  */
 const loggedEvents: Batch = (on, before) => {
   const oldest = on
@@ -115,9 +115,10 @@ const loggedEvents: Batch = (on, before) => {
     .orderBy(asc(events.eventId))
     .limit(RETENTION_BATCH_MAX_ROWS)
     .as('oldest');
+  const past = on.select({ eventId: oldest.eventId }).from(oldest).where(lt(oldest.at, before));
   return on
     .delete(events)
-    .where(inArray(events.eventId, on.select({ eventId: oldest.eventId }).from(oldest).where(lt(oldest.at, before))))
+    .where(and(ne(events.status, 'pending'), inArray(events.eventId, past)))
     .returning({ eventId: events.eventId });
 };
 

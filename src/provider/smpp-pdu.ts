@@ -7,7 +7,6 @@ import smpp from 'smpp';
 
 // Short messages come as characters of the same value as their bytes, both those of the SMSC's alphabet and those in
 // IA5 (data_coding 0 and 1): the GSM alphabet would turn the `_` of a receipt's id into `§`, and `@` into `¡`.
-smpp.encodings.default = 'LATIN1';
 smpp.encodings.ASCII = smpp.encodings.LATIN1;
 
 export type Pdu = InstanceType<typeof smpp.PDU>;

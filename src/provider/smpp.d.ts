@@ -27,7 +27,7 @@ declare module 'smpp' {
     toBuffer(): Buffer;
   }
   /** How text lies in bytes, by the name of its data_coding, and the name of that for data_coding 0. */
-  export const encodings: { default: string; ASCII: object; readonly LATIN1: object };
+  export const encodings: { ASCII: object; readonly LATIN1: object };
   /** How a field lies in a PDU. `read` throws where the field would end beyond the buffer. */
   interface FieldType {
     read(buffer: Buffer, offset: number): unknown;

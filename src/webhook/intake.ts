@@ -33,10 +33,13 @@ export interface IntakeOptions {
   add(event: OutboxEvent): void;
   /** A page of events has been added. */
   onRead(): void;
+  /** The database went back behind the position: reading has ended, and is to begin anew. */
+  onWentBack(): void;
   /** How long it rests, at most, without being woken. */
   readonly pollMs: number;
 }
 
+const NOTHING = { events: [], more: false, heldBack: false, wentBack: false };
 const START: Cursor = { xid: '0', eventId: 0 };
 
 /** Tells whether one position lies behind another: transactions first, as numbers. */
@@ -117,8 +120,13 @@ export class Intake {
       this.#woken = false;
       const cursor = this.#cursor ?? (await this.#begin());
       const isFull = stock.weight >= RELAY_MEMORY_MAX_EVENTS * 2;
-      const page = isFull ? { events: [], more: false, heldBack: false } : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
+      const page = isFull ? NOTHING : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
       if (this.#stopped) return;
+      if (page.wentBack) {
+        this.#stopped = true;
+        this.#options.onWentBack();
+        return;
+      }
       // Some may have been taken while the page was read.
       for (const event of page.events) if (isAfter(event, this.#cursor ?? cursor)) this.#accept(event);
       const caughtUp = await this.#catchUp();

@@ -71,10 +71,7 @@ export class OutcomeWriter {
         warnUnlessAway(log, error, { waiting: this.#waiting.length }, 'webhook outcomes wait for the database');
         isAgain = true;
         this.#triesLeft -= 1;
-        if (this.#triesLeft <= 0) {
-          this.#over = true;
-          break;
-        }
+        if (this.#triesLeft <= 0) break;
         await sleep(clock, SETTLE_RETRY_MS);
       }
     }

@@ -95,6 +95,10 @@ export class RelayLeadership {
       log,
       add: (event) => this.#add(event),
       onRead: () => this.#dispatch(),
+      onWentBack: () => {
+        log.warn({}, 'the database went back to an earlier state: the webhook relay begins anew');
+        this.abandon();
+      },
       pollMs,
     });
     this.#outcomes = new OutcomeWriter({
@@ -111,7 +115,7 @@ export class RelayLeadership {
     return this.#leasedUntil;
   }
 
-  /** The lease was lost, or the leadership was ended. */
+  /** The lease was lost, or all that is in memory belongs to a state of the database that is gone. */
   get over(): boolean {
     return this.#over;
   }
@@ -146,7 +150,7 @@ export class RelayLeadership {
     this.#dispatch();
   }
 
-  /** The lease is another's: what is in memory is the other's to deliver. */
+  /** Delivers nothing more: what is in memory is for whoever leads next. */
   abandon(): void {
     this.#over = true;
     this.#cancelTimer();
@@ -162,7 +166,6 @@ export class RelayLeadership {
         this.#landed = resolve;
       });
     await this.#outcomes.drain();
-    this.#over = true;
     this.#cancelTimer();
     await this.#reading;
   }
@@ -318,7 +321,7 @@ export class RelayLeadership {
 
   #land(settle: () => void): void {
     this.#inFlight -= 1;
-    if (!this.#over) settle();
+    settle();
     this.#landed();
     this.#dispatch();
   }

@@ -148,9 +148,26 @@ class LeasedRelay implements Relay {
       } else this.#held.renew(until);
       await this.#pause(this.#isAway ? Math.min(RELAY_LEASE_RETRY_MS, this.#leaseMs / 4) : this.#leaseMs / 4);
     }
-    await this.#held?.end();
+    if (this.#held !== undefined) await this.#end(this.#held);
     this.#held = undefined;
     await outbox.release(this.#holder).catch(() => {});
+  }
+
+  /** Ends the leadership. The lease is renewed until then: who took it would send again what is still under way. */
+  async #end(held: RelayLeadership): Promise<void> {
+    let isOver = false;
+    const ended = held.end().finally(() => {
+      isOver = true;
+      this.#endPause();
+    });
+    while (!isOver) {
+      await this.#pause(this.#leaseMs / 4);
+      if (isOver) break;
+      const until = await this.#lease();
+      if (until === undefined) held.abandon();
+      else held.renew(until);
+    }
+    await ended;
   }
 
   /**

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
+import type { EventTail } from '../../src/database/event/event-tail.ts';
 import { recordOf } from '../../src/http/operator/calls.ts';
 import { EventStreams } from '../../src/http/operator/event-stream.ts';
 import { newUuid } from '../../src/id.ts';
@@ -114,3 +115,63 @@ test('A reader that comes back while an earlier event is not committed yet misse
   expect((await told).steps).toEqual([1, 2]);
   await sql.end();
 }, 30_000);
+
+test('The tail tells where the log begins and ends, also when all of it was forgotten, and how much has come', async () => {
+  const empty = await openTestStore();
+  const sql = postgres({
+    path: `${empty.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  try {
+    const { tail, journal } = empty.store;
+    expect(await tail.bounds()).toBeUndefined();
+    expect(await tail.position()).toBe(0);
+    const told = Promise.withResolvers<readonly [number, number]>();
+    const stop = tail.follow((position, bytes) => told.resolve([position, bytes]));
+    const events = [1, 2, 3].map((step) => ({ ...eventOf('app', newUuid(), step), body: JSON.stringify({ step, pad: 'é' }) }));
+    await journal.commit({ events });
+    expect(await told.promise).toEqual([3, events.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)]);
+    expect(await tail.position()).toBe(3);
+    stop();
+    expect(await tail.bounds()).toEqual({ first: 1, last: 3 });
+    await sql`DELETE FROM events WHERE event_id = 1`;
+    expect(await tail.bounds()).toEqual({ first: 2, last: 3 });
+    await sql`DELETE FROM events`;
+    expect(await tail.bounds()).toEqual({ first: 4, last: 3 });
+  } finally {
+    await sql.end();
+    await empty.close();
+  }
+}, 30_000);
+
+test('A stream of a log that has become an earlier one breaks off, and its reader is told of a gap when it comes back', async () => {
+  const { tail, events } = own.store;
+  let lose = () => {};
+  const followed: EventTail = {
+    position: () => tail.position(),
+    bounds: () => tail.bounds(),
+    wake: () => tail.wake(),
+    follow(follower, lost = () => {}) {
+      lose = lost;
+      return tail.follow(follower, lost);
+    },
+  };
+  const streams = new EventStreams({ events, tail: followed, clock: systemClock(), sign: async () => ({}) });
+  const open = async (after: number) => {
+    const body = await streams.open({ appUuid: undefined, after, signed: false, isStillAdmitted: async () => true });
+    return body?.getReader();
+  };
+  const position = await tail.position();
+  const reader = await open(position);
+  await reader?.read();
+  const next = reader?.read();
+  lose();
+  await expect(next).rejects.toBeUndefined();
+  expect(streams.size).toBe(0);
+  // Its last id is one that this log never gave.
+  const again = await open(position + 1_000);
+  expect(new TextDecoder().decode((await again?.read())?.value)).toContain('event: gap');
+  await again?.cancel();
+});

@@ -15,12 +15,14 @@ function world() {
       const after = Number(parameters[0]);
       const rows: unknown[] = text.includes('max(')
         ? [{ last: Math.max(...committed), next: '9', runs: transactions.running }]
-        : text.includes('AS runs')
-          ? [{ runs: transactions.running }]
-          : committed
-              .filter((id) => id > after)
-              .sort((a, b) => a - b)
-              .map((id) => ({ event_id: id, bytes: 10 }));
+        : text.includes('pg_sequence')
+          ? [{ first: Math.min(...committed), last: Math.max(...committed) }]
+          : text.includes('AS runs')
+            ? [{ runs: transactions.running }]
+            : committed
+                .filter((id) => id > after)
+                .sort((a, b) => a - b)
+                .map((id) => ({ event_id: id, bytes: 10 }));
       return rows as R[];
     },
   };
@@ -100,4 +102,26 @@ test('the end of the log is known once no transaction can write below it any mor
   expect(known).toEqual([3]);
   await stuck.clock.advance(200);
   expect(known).toEqual([3, 2]);
+});
+
+test('a log that has become an earlier one is told as such, and followed from its own end on', async () => {
+  const { clock, committed, tail, told } = world();
+  committed.push(3, 4, 5, 6);
+  await tail.position();
+  let lost = 0;
+  const stop = tail.follow(
+    (position) => told.push(position),
+    () => {
+      lost += 1;
+    },
+  );
+  await clock.advance(3_000);
+  expect(lost).toBe(0);
+  committed.splice(2);
+  await clock.advance(1_000);
+  expect([lost, await tail.position()]).toEqual([1, 2]);
+  committed.push(3);
+  await clock.advance(1_000);
+  expect([told, lost]).toEqual([[3], 1]);
+  stop();
 });

@@ -51,6 +51,47 @@ test('A journal is closed while changes are tried again and again on a database 
   await Promise.all(actors);
 }, 5_000);
 
+test('A journal that is closed takes nothing more', async () => {
+  let asked = 0;
+  const options = { log: silentLog, nodeId: 'node', keptAnswers: keptAnswers(undefined), readTo: () => undefined };
+  const database: Queryable = {
+    async query() {
+      asked += 1;
+      return [];
+    },
+  };
+  const journal = groupCommit({ ...options, database, onEvents() {}, onDead() {} });
+  await journal.close();
+  await expect(journal.commit({ events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
+  expect([asked, journal.load()]).toEqual([0, { waiting: 0, flushes: 0, changes: 0 }]);
+});
+
+test('Events of a change that is found stored after a lost answer wake the relay; those of one that is not wake nobody', async () => {
+  let woken = 0;
+  let isThere = true;
+  const options = { log: silentLog, nodeId: 'node', keptAnswers: keptAnswers(undefined), readTo: () => undefined };
+  const database: Queryable = {
+    async query<R>(): Promise<readonly R[]> {
+      const rows: readonly object[] = isThere ? [{ one: 1 }] : [];
+      return rows.map((row) => row as R);
+    },
+  };
+  const journal = groupCommit({
+    ...options,
+    database,
+    onDead() {},
+    onEvents(next) {
+      expect(next).toEqual([]);
+      woken += 1;
+    },
+  });
+  expect([await journal.wasStored({ events: [eventOf('app', newUuid(), 0)] }), woken]).toEqual([true, 1]);
+  const answer = { appUuid: 'app', key: 'k', status: 202, body: {} };
+  expect([await journal.wasStored({ events: [], answer }), woken]).toEqual([true, 1]);
+  isThere = false;
+  expect([await journal.wasStored({ events: [eventOf('app', newUuid(), 0)] }), woken]).toEqual([false, 1]);
+});
+
 describe('a commit', () => {
   test('stores the row, its events and the answer together', async () => {
     const { journal, sessions, idempotency } = first.store;
@@ -356,6 +397,7 @@ describe('a node that was declared dead', () => {
     expect(taken).toMatchObject({ nodeId: nodes.nodeId, epoch: 1 });
     expect(await journal.commit({ session: { ...row, state: 'answered' }, events: [] })).toBe(false);
     expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, state: 'answered' }, events: [] })).toBe(false);
+    expect(await journal.commit({ session: { ...row, epoch: 1, state: 'answered' }, events: [] })).toBe(false);
     expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, epoch: 1, state: 'answered' }, events: [] })).toBe(
       true,
     );

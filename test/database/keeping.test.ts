@@ -2,26 +2,31 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { KeyMarks } from '../../src/database/idempotency/key-marks.ts';
-import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { Store } from '../../src/database/store.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
-import { newAppUuid, newUuid, newWebhookId } from '../../src/id.ts';
+import { newUuid, newWebhookId } from '../../src/id.ts';
 import { RETENTION_BATCH_MAX_ROWS, RETENTION_FIRST_SEC } from '../../src/limits.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
 import { eventually } from '../cluster/harness.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
-import { ended, sessionRow } from './rows.ts';
+import { ended, roomRow, sessionRow } from './rows.ts';
 
 const HOUR_MS = 3_600_000;
 const wall = systemClock();
 let skew = 0;
 const clock = { ...wall, now: () => wall.now() + skew };
 let first: TestStore;
+let sql: postgres.Sql;
 beforeAll(async () => {
   first = await openTestStore(clock);
+  sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 2 });
 });
-afterAll(() => first.close());
+afterAll(async () => {
+  await sql.end();
+  await first.close();
+});
 const later = async (ms: number, check: () => Promise<void>) => {
   skew = ms;
   await check().finally(() => {
@@ -43,7 +48,6 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
     'of processes that share a database',
     async () => {
       const store = await openSecondStore(first, clock);
-      const sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres' });
       // The database's clock judges them: instead of it, the rows are moved.
       const age = (ms: number) =>
         sql`UPDATE idempotency SET created_at = created_at - ${ms}::bigint, lease_until = lease_until - ${ms}::bigint`;
@@ -54,10 +58,7 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
           await check();
           await age(-ms);
         },
-        close: async () => {
-          await sql.end();
-          await store.close();
-        },
+        close: () => store.close(),
       };
     },
   ],
@@ -136,6 +137,9 @@ describe.each(STORES)('an idempotency key %s', (_, open) => {
     const key = keyed();
     await idempotency.begin(key);
     await idempotency.finish(key, 202, '{}');
+    await idempotency.finish(key, 403, '{"later":1}');
+    await later(23 * HOUR_MS, () => idempotency.finish(key, 403, '{"later":2}'));
+    expect(await idempotency.begin(key)).toEqual({ state: 'replay', status: 202, body: '{}' });
     const states = await Promise.all(Array.from({ length: 5 }, () => idempotency.begin(key)));
     expect(states.map(({ state }) => state)).toEqual(Array.from({ length: 5 }, () => 'replay'));
   });
@@ -167,6 +171,38 @@ describe('an idempotency key', () => {
     expect(await idempotency.releaseLeft('node-before')).toBe(1);
     expect((await idempotency.begin(left)).state).toBe('fresh');
     expect((await idempotency.begin(answered)).state).toBe('replay');
+  });
+  test('whose lease is over is another node’s, which answers under it and gives it back; the one before cannot', async () => {
+    const [before, after] = [
+      await openSecondStore(first, undefined, 'node-was'),
+      await openSecondStore(first, undefined, 'node-is'),
+    ];
+    const [answered, given] = [keyed(), keyed()];
+    for (const key of [answered, given]) {
+      await before.idempotency.begin(key);
+      await sql`UPDATE idempotency SET lease_until = 0 WHERE key = ${key.key}`;
+      expect((await after.idempotency.begin(key)).state).toBe('fresh');
+    }
+    await before.idempotency.finish(answered, 403, '{}');
+    await before.idempotency.release(given);
+    for (const key of [answered, given]) expect((await before.idempotency.begin(key)).state).toBe('in_flight');
+    await after.idempotency.finish(answered, 202, '{"a":1}');
+    await after.idempotency.release(given);
+    expect(await before.idempotency.begin(answered)).toEqual({ state: 'replay', status: 202, body: '{"a":1}' });
+    expect((await before.idempotency.begin(given)).state).toBe('fresh');
+    await Promise.all([before.close(), after.close()]);
+  });
+  test('that a process of a cluster left is a lone process’ to take when its lease is over, for the same request', async () => {
+    const left = await openSecondStore(first, undefined, 'node-left');
+    const key = keyed();
+    await left.idempotency.begin(key);
+    const { idempotency } = first.store;
+    expect((await idempotency.begin(key)).state).toBe('in_flight');
+    await later(61_000, async () => {
+      expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
+      expect((await idempotency.begin(key)).state).toBe('fresh');
+    });
+    await left.close();
   });
   test('of a node that was taken for dead has one effect, also when that node comes back and goes on', async () => {
     const paused = await openSecondStore(first, undefined, 'node-paused');
@@ -213,6 +249,30 @@ describe('marks in memory', () => {
     now = 601_000;
     expect(await marks.begin(keyed(), none)).toBeUndefined();
     expect(marks.of(key)).toBeUndefined();
+  });
+
+  test('stay for as long as a command may work, in the order of their age, and end with their own request only', async () => {
+    let now = 0;
+    const marks = new KeyMarks(() => now);
+    const [old, next, last] = [keyed(), keyed(), keyed()];
+    await marks.begin(old, none);
+    now = 1_000;
+    await marks.begin(next, none);
+    now = 61_000;
+    expect(await marks.begin(old, none)).toBeUndefined();
+    now = 600_000;
+    await marks.begin(last, none);
+    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, 1_000]);
+    // The one that was marked anew is younger than the one after it.
+    now = 602_000;
+    await marks.begin(keyed(), none);
+    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, undefined]);
+    const other = { ...next, fingerprint: 'other' };
+    expect(await marks.begin(other, none)).toBeUndefined();
+    marks.end(next);
+    expect(marks.of(next)?.fingerprint).toBe('other');
+    marks.end(other);
+    expect(marks.of(next)).toBeUndefined();
   });
 
   test('an answer that a process before this one was still storing is the answer of the key', async () => {
@@ -304,19 +364,7 @@ test('the oldest events go although many that are not delivered lie before them'
 
 test('a deleted Room is forgotten after a day', async () => {
   const { journal } = first.store;
-  const room: RoomRow = {
-    roomId: newUuid(),
-    appUuid: newAppUuid(),
-    nodeId: 'node-a',
-    epoch: 0,
-    voiceActivityEvents: false,
-    holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret',
-    volume: undefined,
-    deleting: false,
-    playback: '',
-    createdAt: Date.now(),
-    deletedAt: undefined,
-  };
+  const room = roomRow({ holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret' });
   await journal.commit({ room, events: [] });
   await journal.commit({ room: { ...room, deleting: true, deletedAt: Date.now() }, events: [] });
   await later(23 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(0));

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import postgres from 'postgres';
+import { systemClock } from '../../src/clock.ts';
 import type { Cursor } from '../../src/database/event/outbox.ts';
+import { openStore } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { RELAY_COUNTED_BYTES } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
-import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { masterKey, openSecondStore, openTestStore, type TestStore } from './open.ts';
 
 let first: TestStore;
 let sql: postgres.Sql;
@@ -44,13 +48,33 @@ describe('the outbox', () => {
     });
     await isWritten;
     await commit(2);
-    expect(await outbox.read(start, 10)).toEqual({ events: [], more: false, heldBack: true });
+    expect(await outbox.read(start, 10)).toEqual({ events: [], more: false, heldBack: true, wentBack: false });
     release();
     await slow;
     const page = await outbox.read(start, 10);
     expect(stepsOf(page.events)).toEqual([1, 2]);
     const last = page.events[1];
-    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], more: false, heldBack: false });
+    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], more: false, heldBack: false, wentBack: false });
+  });
+
+  test('tells a reader that the database has not come as far, as after a restore, and hands it nothing then', async () => {
+    const { outbox } = first.store;
+    const horizon = await outbox.horizon();
+    expect((await outbox.read(horizon, 10)).wentBack).toBe(false);
+    const ahead: Cursor = { xid: String(Number(horizon.xid) + 1_000), eventId: 1 };
+    expect(await outbox.read(ahead, 10)).toEqual({ events: [], more: false, heldBack: false, wentBack: true });
+    expect((await outbox.read({ ...horizon, eventId: 1 }, 10)).wentBack).toBe(true);
+    const calls: string[] = [];
+    outbox.follow({
+      readTo: () => ahead,
+      take() {
+        calls.push('take');
+        return true;
+      },
+    });
+    outbox.onEvents(() => calls.push('wake'));
+    await commit(1);
+    expect(calls).toEqual(['wake']);
   });
 
   test('is read by pages, each event once, also within one transaction', async () => {
@@ -110,6 +134,8 @@ describe('the outbox', () => {
     expect(await events.replay(event.webhookId)).toBe('queued');
     expect(await outbox.settle('a', [{ ...place, status: 'dead', attempt }])).toBe(true);
     expect((await events.list(query))[0]?.status).toBe('pending');
+    const [again] = (await outbox.read(event, 1000)).events.filter(({ eventId }) => eventId === event.eventId);
+    expect(again?.attempts).toEqual([]);
     await outbox.release('a');
   });
 
@@ -147,6 +173,189 @@ describe('the outbox', () => {
     expect(await outbox.lease('b', 1)).toBe(true);
     await sql`SELECT pg_sleep(0.01)`;
     expect(await outbox.lease('a', 60_000)).toBe(true);
+  });
+
+  test('has a fence number that rises with each new holder of the lease, and with no renewal', async () => {
+    const { outbox } = first.store;
+    const fence = async () => Number((await sql`SELECT fence FROM leases WHERE name = 'webhook-relay'`)[0]?.fence);
+    await sql`DELETE FROM leases`;
+    expect(await outbox.lease('fenced', -1)).toBe(true);
+    const from = await fence();
+    expect(await outbox.lease('fenced', -1)).toBe(true);
+    expect(await fence()).toBe(from);
+    expect(await outbox.lease('another', 60_000)).toBe(true);
+    expect(await fence()).toBe(from + 1);
+    await outbox.release('another');
+  });
+
+  test('stays with the relay that renews the lease, and whoever does not hold it cannot give it away', async () => {
+    const { outbox } = first.store;
+    expect([await outbox.lease('a', 1), await outbox.lease('a', 60_000)]).toEqual([true, true]);
+    await sql`SELECT pg_sleep(0.01)`;
+    await outbox.release('b');
+    expect(await outbox.lease('b', 60_000)).toBe(false);
+    await outbox.release('a');
+    expect(await outbox.lease('b', 60_000)).toBe(true);
+    await outbox.release('b');
+  });
+
+  test('keeps of one transaction what is not settled, and an application’s part ends with the position it is read to', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2, 3].map((step) => eventOf('app of one', newUuid(), step)) });
+    const [one, two, three] = (await outbox.read(before, 10)).events;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('not all are in the outbox');
+    expect(one.xid).toBe(three.xid);
+    expect(stepsOf((await outbox.readApp('app of one', one, two, 10)).events)).toEqual([2]);
+    const attempt = { at: 1, status: 200, error: '', duration_ms: 3, retry_at: null };
+    expect(await outbox.lease('a', 60_000)).toBe(true);
+    await outbox.settle('a', [{ xid: two.xid, eventId: two.eventId, status: 'delivered', attempt }]);
+    await outbox.settle('a', [{ xid: two.xid, eventId: two.eventId, status: 'pending', attempt: { ...attempt, at: 2 } }]);
+    expect(stepsOf((await outbox.read(before, 10)).events)).toEqual([1, 3]);
+    const listed = await events.list({ appUuid: 'app of one', sessionUuid: undefined, status: undefined, after: 0, limit: 10 });
+    expect(listed.map(({ status, attempts }) => [status, attempts.length])).toEqual([
+      ['pending', 0],
+      ['delivered', 1],
+      ['pending', 0],
+    ]);
+    await outbox.release('a');
+  });
+
+  test('takes the last of several outcomes of an event, with all of its attempts', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2].map((step) => eventOf('app of several', newUuid(), step)) });
+    const [one, two] = (await outbox.read(before, 10)).events.map(({ xid, eventId }) => ({ xid, eventId }));
+    if (one === undefined || two === undefined) throw new Error('not both are in the outbox');
+    const failed = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+    const delivered = { ...failed, at: 9, status: 200, error: '', retry_at: null };
+    await outbox.lease('a', 60_000);
+    await outbox.settle('a', [
+      { ...one, status: 'pending', attempt: failed },
+      { ...two, status: 'blocked', attempt: undefined },
+      { ...one, status: 'delivered', attempt: delivered },
+    ]);
+    await outbox.release('a');
+    const query = { appUuid: 'app of several', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };
+    expect((await events.list(query)).map(({ status, attempts }) => [status, attempts])).toEqual([
+      ['delivered', [failed, delivered]],
+      ['blocked', []],
+    ]);
+    expect((await outbox.read(before, 10)).events).toEqual([]);
+  });
+
+  test('wakes the relay for what that does not take, and does not for what it takes', async () => {
+    const own = await openTestStore();
+    try {
+      const { outbox, journal } = own.store;
+      const calls: string[] = [];
+      let takes = false;
+      const { xid } = await outbox.horizon();
+      let readTo: Cursor = { xid, eventId: 0 };
+      outbox.onEvents(() => calls.push('wake'));
+      outbox.follow({
+        readTo: () => readTo,
+        take(events) {
+          calls.push('take');
+          if (takes) readTo = events.at(-1) ?? readTo;
+          return takes;
+        },
+      });
+      const told = async () => {
+        calls.length = 0;
+        await journal.commit({ events: [eventOf('app', newUuid(), 1)] });
+        return calls.join(' ');
+      };
+      // Any other transaction of the server leaves the events to be read: that moment is passed over.
+      const toldTaken = async () => {
+        for (let round = 0; round < 20; round++) {
+          readTo = (await outbox.read(readTo, 10)).events.at(-1) ?? readTo;
+          const each = await told();
+          if (each.startsWith('take')) return each;
+        }
+        return '';
+      };
+      expect(await toldTaken()).toBe('take wake');
+      takes = true;
+      expect(await toldTaken()).toBe('take');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('of a process that has its database for itself is free at its next start, however the one before ended', async () => {
+    const own = await openTestStore();
+    expect(await own.store.outbox.lease('killed', 3_600_000)).toBe(true);
+    await own.store.close();
+    const settings = { dataDir: own.dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey } as const;
+    const next = await openStore(settings, silentLog, systemClock());
+    try {
+      expect(await next.outbox.lease('next', 60_000)).toBe(true);
+    } finally {
+      await next.close();
+      rmSync(own.dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test('is handed on only when the settlement of its holder is over, which makes no delivered event pending again', async () => {
+    const { outbox, journal, events } = first.store;
+    const before = (await outbox.read(start, 1000)).events.at(-1) ?? start;
+    await journal.commit({ events: [1, 2].map((step) => eventOf('app handed on', newUuid(), step)) });
+    const [one, two] = (await outbox.read(before, 10)).events.map(({ xid, eventId }) => ({ xid, eventId }));
+    if (one === undefined || two === undefined) throw new Error('not both are in the outbox');
+    const failed = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+    const delivered = { ...failed, at: 2, status: 200, error: '', retry_at: null };
+    expect(await outbox.lease('a', 1)).toBe(true);
+    const release = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    // The disk is slow, say: the statement of `a` has begun, and comes to the second event after `b` is done.
+    const locks = sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM events WHERE event_id = ${one.eventId} FOR UPDATE`;
+      isLocked.resolve();
+      await release.promise;
+    });
+    await isLocked.promise;
+    const late = outbox.settle(
+      'a',
+      [one, two].map((place) => ({ ...place, status: 'pending' as const, attempt: failed })),
+    );
+    const untilWaiting = async (statements: number) => {
+      while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
+    };
+    await untilWaiting(1);
+    const second = await openSecondStore(first);
+    const handedOn = (async () => {
+      expect(await second.outbox.lease('b', 60_000)).toBe(true);
+      await second.outbox.settle('b', [{ ...two, status: 'delivered', attempt: delivered }]);
+    })();
+    await Promise.race([handedOn, untilWaiting(2)]);
+    release.resolve();
+    await Promise.all([locks, late, handedOn]);
+    const query = { appUuid: 'app handed on', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };
+    expect((await events.list(query)).map(({ status }) => status)).toEqual(['pending', 'delivered']);
+    await second.outbox.release('b');
+    await second.close();
+  });
+
+  test('tells whether an event waits for its first attempt since it was queued, or replayed', async () => {
+    const own = await openTestStore();
+    try {
+      const { outbox, journal, events } = own.store;
+      expect(await outbox.isEmpty()).toBe(true);
+      await journal.commit({ events: [eventOf('app', newUuid(), 1)] });
+      expect(await outbox.isEmpty()).toBe(false);
+      const [event] = (await outbox.read(start, 1)).events;
+      const place = { xid: event?.xid ?? '', eventId: event?.eventId ?? 0 };
+      const attempt = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
+      expect(await outbox.lease('a', 60_000)).toBe(true);
+      await outbox.settle('a', [{ ...place, status: 'pending', attempt }]);
+      expect(await outbox.isEmpty()).toBe(true);
+      await outbox.settle('a', [{ ...place, status: 'dead', attempt: { ...attempt, at: 2, retry_at: null } }]);
+      expect(await events.replay(event?.webhookId ?? '')).toBe('queued');
+      expect(await outbox.isEmpty()).toBe(false);
+    } finally {
+      await own.close();
+    }
   });
 
   test('is taken from a node that was declared dead, although the clock of the database was set back since', async () => {

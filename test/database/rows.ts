@@ -1,7 +1,7 @@
-/** Session rows for tests. */
+/** Rows of Sessions and Rooms for tests. */
 
 import type { FoundSession } from '../../src/database/call/sessions.ts';
-import type { SessionRow } from '../../src/database/journal/journal.ts';
+import type { RoomRow, SessionRow } from '../../src/database/journal/journal.ts';
 import { newAppUuid, newUuid } from '../../src/id.ts';
 
 export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
@@ -22,6 +22,21 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
   summary: '',
   createdAt: Date.now(),
   endedAt: undefined,
+  ...more,
+});
+
+export const roomRow = (more: Partial<RoomRow> = {}): RoomRow => ({
+  roomId: newUuid(),
+  appUuid: newAppUuid(),
+  nodeId: 'node-a',
+  epoch: 0,
+  voiceActivityEvents: false,
+  holdMusicUrl: '',
+  volume: undefined,
+  deleting: false,
+  playback: '',
+  createdAt: Date.now(),
+  deletedAt: undefined,
   ...more,
 });
 

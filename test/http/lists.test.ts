@@ -62,6 +62,11 @@ const list = async ({ appUuid, apiKey }: AppSecrets, init: RequestInit = {}, pat
   platform.app.fetch(
     new Request(`http://127.0.0.1${path}`, { ...init, headers: { authorization: `Bearer ${appUuid}:${apiKey}` } }),
   );
+/** A client that may go away. */
+function leaving() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
 const isOf = (app: AppSecrets | undefined) => looks.filter((look) => look.app === app?.appUuid).length;
 
 test('An application has one list at a time until its last byte is read, and others have theirs meanwhile', async () => {
@@ -83,6 +88,25 @@ test('An application has one list at a time until its last byte is read, and oth
   await Promise.all([(await second).text(), (await again).text()]);
 });
 
+test('An application whose list is done while others wait still has one at a time', async () => {
+  const [greedy] = apps;
+  if (greedy === undefined) throw new Error('no application');
+  const asked = [list(greedy), list(greedy)];
+  await underWay(1);
+  for (const look of looks.splice(0)) look.answer();
+  await (await asked[0])?.text();
+  // The second looks now. One that is asked for meanwhile waits for it.
+  await underWay(1);
+  const { signal, abort } = leaving();
+  const third = list(greedy, { signal });
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(isOf(greedy)).toBe(1);
+  abort();
+  expect((await third).status).toBe(503);
+  for (const look of looks.splice(0)) look.answer();
+  await (await asked[1])?.text();
+});
+
 test('A reader that goes away gives its turn back, and HEAD takes none for longer than its answer', async () => {
   const [greedy] = apps;
   if (greedy === undefined) throw new Error('no application');
@@ -93,8 +117,10 @@ test('A reader that goes away gives its turn back, and HEAD takes none for longe
     for (const look of looks.splice(0)) look.answer();
     const response = await asked;
     expect(response.status).toBe(200);
-    if ('signal' in init) gone.abort();
-    else await response.text();
+    if ('signal' in init) {
+      gone.abort();
+      await expect(response.text()).rejects.toThrow('not taken in time');
+    } else await response.text();
   }
 });
 

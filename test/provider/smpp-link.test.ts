@@ -6,6 +6,7 @@ import { type Log, silentLog } from '../../src/log.ts';
 import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
+import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
 
@@ -69,6 +70,56 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
   expect(await asked()).toBe('answered');
   connection.close('done');
   expect(await asked()).toBe(false);
+});
+
+test('A response that comes byte by byte, or together with the next, is heard whole', async () => {
+  const responses = [1, 2].map((sequence) => {
+    const frame = Buffer.alloc(16);
+    for (const [at, value] of [16, 0x8000_0015, 0, sequence].entries()) frame.writeUInt32BE(value, 4 * at);
+    return frame;
+  });
+  const server = createServer((socket) => {
+    let asked = 0;
+    socket.setNoDelay(true).on('error', () => {});
+    socket.on('data', async (bytes) => {
+      asked += bytes.length;
+      if (asked < 32) return;
+      const all = Buffer.concat(responses);
+      for (let at = 0; at < 20; at++) {
+        socket.write(all.subarray(at, at + 1));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      socket.write(all.subarray(20));
+    });
+  });
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : 0);
+    });
+  });
+  const { promise: opened, resolve } = Promise.withResolvers<void>();
+  const options = { host: '127.0.0.1', port, clock, onRequest: () => {}, onLeaving: () => {}, onClose: () => {} };
+  const connection = new SmppConnection(options, resolve);
+  await opened;
+  const answers = await Promise.all([connection.request('enquire_link', {}), connection.request('enquire_link', {})]);
+  expect(answers.map((each) => [each.command, each.sequence_number])).toEqual([
+    ['enquire_link_resp', 1],
+    ['enquire_link_resp', 2],
+  ]);
+  connection.close('done');
+  server.close();
+});
+
+test('A request that cannot be read is refused by its own command and number, a response by nothing', () => {
+  const header = (commandId: number) => {
+    const frame = Buffer.alloc(20, 0xff);
+    for (const [at, value] of [20, commandId, 0, 7].entries()) frame.writeUInt32BE(value, 4 * at);
+    return frame;
+  };
+  // deliver_sm, and the response to it.
+  expect(refusalOfFrame(header(0x05), 0x65)).toEqual(Buffer.from('00000010800000050000006500000007', 'hex'));
+  for (const response of [0x8000_0000, 0x8000_0004]) expect(refusalOfFrame(header(response), 0x65)).toBeUndefined();
 });
 
 test('No more is under way at a time than leaves in a second', () => {

@@ -84,7 +84,8 @@ test('The beginning of an answer is kept as text that the database takes', async
 test('An answer that is too long is given up, and counts all the same', async () => {
   const piece = new Uint8Array(WEBHOOK_ANSWER_MAX_BYTES / 4);
   const { body, cancelled } = bodyOf(new Array<Uint8Array>(100).fill(piece));
-  expect(await attempt(async () => answer(200, body))).toMatchObject({ status: 200, error: '' });
+  const response = '\ufffd'.repeat(WEBHOOK_ANSWER_KEPT_BYTES);
+  expect(await attempt(async () => answer(200, body))).toMatchObject({ status: 200, error: '', response });
   await settle();
   expect(await cancelled).toBe(5);
 });

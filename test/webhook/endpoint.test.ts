@@ -1,7 +1,7 @@
 /** The endpoints of applications as the relay remembers them, on virtual time. */
 import { expect, test } from 'bun:test';
 import type { App } from '../../src/database/app/apps.ts';
-import { APP_CACHE_MS } from '../../src/limits.ts';
+import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS } from '../../src/limits.ts';
 import { endpoints } from '../../src/webhook/endpoint.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -69,4 +69,18 @@ test('An application that is gone has an endpoint without a URL', async () => {
   const found = known.lookUp('app_1');
   reads[0]?.answer(undefined);
   expect(await found).toMatchObject({ url: '', disabled: false, since: 0, keys: [] });
+});
+
+test('So many endpoints are remembered at most, and all are forgotten before one more is', async () => {
+  const { known, reads } = remembered();
+  const lookUp = async (nth: number) => {
+    const asked = known.lookUp(`app_${nth}`);
+    reads[nth]?.answer(app);
+    await asked;
+  };
+  for (let nth = 0; nth < APP_CACHE_MAX_ITEMS; nth++) await lookUp(nth);
+  expect(known.known('app_0')).toBeDefined();
+  await lookUp(APP_CACHE_MAX_ITEMS);
+  expect([known.known('app_0'), known.known(`app_${APP_CACHE_MAX_ITEMS - 1}`)]).toEqual([undefined, undefined]);
+  expect(known.known(`app_${APP_CACHE_MAX_ITEMS}`)).toBeDefined();
 });

@@ -19,7 +19,12 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
   const clock = new VirtualClock();
   const added: number[] = [];
   const readings: { readonly answer: (page: Page) => void }[] = [];
-  const ofApps: { readonly after: Cursor; readonly limit: number; readonly answer: (part: Part) => void }[] = [];
+  const ofApps: {
+    readonly after: Cursor;
+    readonly until: Cursor;
+    readonly limit: number;
+    readonly answer: (part: Part) => void;
+  }[] = [];
   let told = 0;
   const outbox: OutboxStore = {
     lease: async () => true,
@@ -27,7 +32,7 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
     horizon: async () => ({ xid: '10', eventId: 0 }),
     backlog: async () => backlog,
     read: () => new Promise((answer) => readings.push({ answer })),
-    readApp: (_app, after, _until, limit) => new Promise((answer) => ofApps.push({ after, limit, answer })),
+    readApp: (_app, after, until, limit) => new Promise((answer) => ofApps.push({ after, until, limit, answer })),
     isEmpty: async () => false,
     settle: async () => true,
     onEvents: () => {},
@@ -37,11 +42,11 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
   const onRead = () => {
     told += 1;
   };
-  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead, pollMs: RELAY_POLL_MS });
+  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead, onWentBack() {}, pollMs: RELAY_POLL_MS });
   return { intake, running: intake.run(), clock, added, readings, ofApps, told: () => told };
 }
 
-const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false });
+const page = (...events: readonly OutboxEvent[]): Page => ({ events, more: false, heldBack: false, wentBack: false });
 
 test('What a flush hands over is not read, and the next reading begins behind it', async () => {
   const { intake, clock, added, readings } = begun();
@@ -183,6 +188,7 @@ test('An application falls behind just before its first event that finds no room
   await settle();
   // Neither the event before it, which may be in the lanes, nor any behind it.
   expect(ofApps.map(({ after }) => [after.xid, after.eventId])).toEqual([['12', 6]]);
+  expect(ofApps[0]?.until).toMatchObject({ xid: '12', eventId: 8 });
   ofApps[0]?.answer({ events: [event(12, 7), event(12, 8)], more: true });
   await settle();
   readings[2]?.answer(page());
@@ -226,4 +232,19 @@ test('What wakes the intake while it reads makes it read again at once', async (
   readings[0]?.answer(page());
   await settle();
   expect(readings.length).toBe(2);
+});
+
+test('What woke the intake once makes it read once', async () => {
+  const { clock, intake, readings } = begun();
+  await settle();
+  intake.wake();
+  readings[0]?.answer(page());
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  expect(readings.length).toBe(2);
+  await clock.advance(RELAY_POLL_MS - 1);
+  expect(readings.length).toBe(2);
+  await clock.advance(1);
+  expect(readings.length).toBe(3);
 });

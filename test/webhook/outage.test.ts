@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { cpSync, renameSync, rmSync } from 'node:fs';
+import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
+import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { masterKey } from '../database/open.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
-import { script } from './emit.ts';
+import { eventOf, script } from './emit.ts';
 import { hastyRelay } from './hasty-relay.ts';
 import { firstAccepted, startReceiver } from './receiver.ts';
 
@@ -27,6 +29,12 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
+/** Waits until the store has its database again. */
+async function backAgain(): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await store.ready()) && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 20));
+}
+
 test('a relay outlives its database: when it is back, what was committed arrives, in order, and nothing is lost', async () => {
   const receiver = startReceiver();
   const { apps, journal } = store;
@@ -40,14 +48,40 @@ test('a relay outlives its database: when it is back, what was committed arrives
   await server.stop();
   await expect(journal.commit({ events: events.slice(50, 51) })).rejects.toThrow();
   server = await startEmbedded(dataDir, silentLog);
-  const deadline = performance.now() + 10_000;
-  while (!(await store.ready()) && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 20));
+  await backAgain();
   await commitAll(events.slice(50));
   await receiver.until(() => receiver.accepted.size === events.length, 20_000);
   const inOrder = Array.from({ length: 10 }, (_, step) => step);
   for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
   await relay.stop();
   expect(relay.load().leading).toBe(false);
+  receiver.stop();
+}, 45_000);
+
+test('a relay whose database is an earlier state of it when it is back delivers what is committed from then on', async () => {
+  const receiver = startReceiver();
+  const { apps, journal } = store;
+  const relay = hastyRelay(store, systemClock(), { leaseMs: 400 });
+  const { appUuid } = await apps.create({ name: 'restored', webhookUrl: receiver.url });
+  const backup = `${dataDir}-backup`;
+  await server.stop();
+  cpSync(dataDir, backup, { recursive: true });
+  server = await startEmbedded(dataDir, silentLog);
+  await backAgain();
+  relay.start();
+  const sql = postgres({ host: server.socketDir, user: 'sidetone', database: 'postgres', max: 1 });
+  for (let nth = 0; nth < 200; nth++) await sql`SELECT pg_current_xact_id()`;
+  await sql.end();
+  await journal.commit({ events: [eventOf(appUuid, newUuid(), 1)] });
+  await receiver.until(() => receiver.accepted.size === 1);
+  await server.stop();
+  rmSync(dataDir, { recursive: true });
+  renameSync(backup, dataDir);
+  server = await startEmbedded(dataDir, silentLog);
+  await backAgain();
+  await journal.commit({ events: [eventOf(appUuid, newUuid(), 2)] });
+  await receiver.until((received) => received.some(({ step }) => step === 2));
+  await relay.stop();
   receiver.stop();
 }, 45_000);
 

@@ -75,6 +75,20 @@ test('A statement whose answer did not come is written again with what was added
   ]);
 });
 
+test('What follows a statement that was written again is new to the database', async () => {
+  const { outcomes, clock, calls, state } = writer();
+  state.answer = away;
+  for (let id = 0; id <= SETTLE_BATCH_MAX_EVENTS; id++) outcomes.add(outcome(id));
+  await clock.advance(SETTLE_GATHER_MS);
+  state.answer = async () => true;
+  await clock.advance(SETTLE_RETRY_MS);
+  expect(calls.map(({ ids, isAgain }) => [ids.length, isAgain])).toEqual([
+    [SETTLE_BATCH_MAX_EVENTS, false],
+    [SETTLE_BATCH_MAX_EVENTS, true],
+    [1, false],
+  ]);
+});
+
 test('A database that stays away is asked again for as long as the relay leads', async () => {
   const { outcomes, clock, calls, state } = writer();
   state.answer = away;

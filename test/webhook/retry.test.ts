@@ -70,6 +70,7 @@ describe('the retry schedule', () => {
     // One failure, whose receiver asked for an hour, at a day less an hour and at a moment more.
     expect([isPastDay(1, 23 * HOUR, HOUR, 0, 1), isPastDay(1, 23 * HOUR + 1, HOUR, 0, 1)]).toEqual([false, true]);
     expect([isPastDay(1, 2.3 * HOUR, 0.1 * HOUR, 0, 0.1), isPastDay(1, 2.3 * HOUR, 0.11 * HOUR, 0, 0.1)]).toEqual([false, true]);
+    expect(isPastDay(11, 2.3 * HOUR, 0.2 * HOUR, 0, 0.1)).toBe(true);
     // What took no longer than was planned is not cut short: here every attempt took all of its time.
     expect([isPastDay(2, 24 * HOUR, HOUR, 12 * HOUR, 1), isPastDay(2, 24 * HOUR + 1_101, HOUR, 12 * HOUR, 1)]).toEqual([
       false,

@@ -1,5 +1,5 @@
 /** Calls as the operator reads them: live and ended Sessions, and their timelines. */
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, or } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or } from 'drizzle-orm';
 import type { TimelinePart } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
@@ -168,15 +168,13 @@ const eraseEnded = (database: Database, sessionUuid: string): Promise<'erased' |
   database.run((on) =>
     on.transaction(async (inside) => {
       const ofCall = eq(events.sessionUuid, sessionUuid);
-      const pending = await inside
-        .select({ id: events.eventId })
-        .from(events)
-        .where(and(ofCall, eq(events.status, 'pending')))
-        .limit(1);
-      if (pending.length > 0) return 'pending';
+      // They are locked, so that none is replayed meanwhile.
+      const told = await inside.select({ status: events.status }).from(events).where(ofCall).for('update');
+      if (told.some(({ status }) => status === 'pending')) return 'pending';
       // The row goes first: that waits for a part of the timeline that is being written, which is seen after it.
       await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
-      await inside.delete(events).where(ofCall);
+      // An event that was committed meanwhile, as the late end of a recording, is still to be delivered.
+      await inside.delete(events).where(and(ofCall, ne(events.status, 'pending')));
       await inside.delete(timelines).where(eq(timelines.sessionUuid, sessionUuid));
       return 'erased';
     }),

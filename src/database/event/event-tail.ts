@@ -11,8 +11,11 @@ import type { Database } from '../driver/database.ts';
 type Follower = (position: number, bytes: number) => void;
 
 export interface EventTail {
-  /** Calls back whenever the log has grown. Returns what stops it. */
-  follow(follower: Follower): () => void;
+  /**
+   * Calls back whenever the log has grown. `lost` is called where the log has become one that does not reach as far, as
+   * after a restore: what was told of is not in it. Returns what stops both.
+   */
+  follow(follower: Follower, lost?: () => void): () => void;
   /** The position up to which the log is complete. */
   position(): Promise<number>;
   /**
@@ -41,7 +44,8 @@ class LogTail implements EventTail {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #gap: Gap;
-  readonly #followers = new Set<Follower>();
+  /** The followers, and what tells each of them that the log is another one. */
+  readonly #followers = new Map<Follower, () => void>();
   /** The position up to which the log was read. Undefined until the first look. */
   #end: number | undefined;
   #looking: Promise<void> | undefined;
@@ -54,8 +58,8 @@ class LogTail implements EventTail {
     this.#gap = new Gap(clock);
   }
 
-  follow(follower: Follower): () => void {
-    this.#followers.add(follower);
+  follow(follower: Follower, lost: () => void = () => {}): () => void {
+    this.#followers.set(follower, lost);
     this.#arm(EVENT_TAIL_LOOK_MS);
     return () => {
       this.#followers.delete(follower);
@@ -139,11 +143,21 @@ class LogTail implements EventTail {
         next = eventId;
         bytes += Number(row.bytes);
       }
+      if (rows.length === 0) await this.#checkEnd(from);
       if (next === from) return;
       this.#end = next;
       from = next;
-      for (const follower of this.#followers) follower(next, bytes);
+      for (const follower of this.#followers.keys()) follower(next, bytes);
     }
+  }
+
+  /** A log whose numbers have not come as far as its end is another one: it is followed from its own end on. */
+  async #checkEnd(end: number): Promise<void> {
+    const last = (await this.bounds())?.last ?? 0;
+    if (last >= end || this.#end !== end) return;
+    this.#end = undefined;
+    this.#gap.close();
+    for (const lost of this.#followers.values()) lost();
   }
 }
 

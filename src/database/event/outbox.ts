@@ -36,6 +36,11 @@ interface OutboxPart {
 interface OutboxPage extends OutboxPart {
   /** Committed events are held back by a transaction that still runs: read again soon. */
   readonly heldBack: boolean;
+  /**
+   * The database has not come as far as the position: another one was restored, or a standby promoted that lacks the
+   * last commits. What it commits now may lie before the position.
+   */
+  readonly wentBack: boolean;
 }
 
 /** `pending` records a failed attempt; the others end the event. */
@@ -107,7 +112,8 @@ const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_sn
   FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY o.xid, o.event_id LIMIT $3::int`;
-const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
+const HELD = `SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held,
+  (pg_snapshot_xmin(pg_current_snapshot()), 0) < ($1::text::xid8, $2::bigint) AS went_back`;
 const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
 const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
@@ -121,14 +127,17 @@ const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM js
 /**
  * Attempts that the event has already are left out where `isAgain`. An outcome counts only while its row of the outbox
  * is there. One that comes late, of a lease that was lost and taken again, would make a delivered event pending for
- * ever.
+ * ever. The row of the lease is locked, so that nobody takes it, and settles the same events, before this statement is
+ * over.
  */
 const settleStatement = (isAgain: boolean): string => `
-WITH settled AS MATERIALIZED (
+WITH mine AS MATERIALIZED (
+  SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2 FOR SHARE
+), settled AS MATERIALIZED (
   SELECT s.*, o.event_id IS NOT NULL AS waits
   FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
   LEFT JOIN outbox AS o ON o.xid = s.xid::xid8 AND o.event_id = s.event_id
-  WHERE EXISTS (SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2)
+  WHERE EXISTS (SELECT FROM mine)
 ), gone AS (
   DELETE FROM outbox AS o USING settled AS s WHERE s.status <> 'pending' AND o.xid = s.xid::xid8 AND o.event_id = s.event_id
 ), logged AS (
@@ -167,9 +176,9 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
     backlog: async (until) => (await database.query(BACKLOG, [until.xid, until.eventId])).map((row) => String(row.app_uuid)),
     async read(after, limit) {
       const rows = await database.query(READ, [after.xid, after.eventId, limit]);
-      if (rows.length > 0) return { ...(await partOf(database, rows, limit)), heldBack: rows[0]?.held === true };
-      const [row] = await database.query<{ held: boolean }>(HELD, [after.xid, after.eventId]);
-      return { events: [], more: false, heldBack: row?.held === true };
+      if (rows.length > 0) return { ...(await partOf(database, rows, limit)), heldBack: rows[0]?.held === true, wentBack: false };
+      const [row] = await database.query<{ held: boolean; went_back: boolean }>(HELD, [after.xid, after.eventId]);
+      return { events: [], more: false, heldBack: row?.held === true, wentBack: row?.went_back === true };
     },
     async readApp(appUuid, after, until, limit) {
       const place = [after.xid, after.eventId, until.xid, until.eventId];
@@ -180,7 +189,6 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
       return row?.waits === false;
     },
     async settle(holder, settlements, isAgain = false) {
-      if (settlements.length === 0) return true;
       const [row] = await database.query<{ settled: number }>(isAgain ? SETTLE_AGAIN : SETTLE, [
         JSON.stringify(merge(settlements)),
         holder,

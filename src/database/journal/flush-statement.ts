@@ -91,10 +91,11 @@ const answerExpression = (held: Held, as: KeptAnswers['as'], at: number): string
 /**
  * The number of the transaction, if every earlier one is over and left nothing in the outbox after the position at
  * `$at` and `$at + 1`: its events are then the next that a relay at that position has to read. NULL otherwise, and
- * where the position is NULL.
+ * where the position is NULL, or lies ahead of a database that went back.
  */
 const nextInOutbox = (at: number): string => `CASE WHEN $${at}::text IS NOT NULL
     AND pg_snapshot_xmin(pg_current_snapshot()) = pg_current_xact_id()
+    AND (pg_current_xact_id(), 0) >= ($${at}::text::xid8, $${at + 1}::bigint)
     AND NOT EXISTS (SELECT FROM outbox WHERE (xid, event_id) > ($${at}::text::xid8, $${at + 1}::bigint))
   THEN pg_current_xact_id()::text END`;
 

@@ -103,12 +103,14 @@ class EventStream {
     this.#end = end;
     this.#position = request.after ?? end;
     this.#admittedUntil = options.clock.now() + EVENT_STREAM_COMMENT_MS;
-    this.#unfollow = options.tail.follow((position, bytes) => {
+    const grown = (position: number, bytes: number) => {
       this.#end = position;
       if (!this.#wanted) this.#behind += bytes;
       if (this.#behind > EVENT_STREAM_BEHIND_MAX_BYTES) this.#abort();
       this.#wake();
-    });
+    };
+    // Where the log is another one, the reader comes back with an id that was never given there, and is told so.
+    this.#unfollow = options.tail.follow(grown, () => this.#abort());
   }
 
   /** `lostBefore`: events up to that position are gone from the log, and the reader is told so. */

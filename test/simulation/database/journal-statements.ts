@@ -227,7 +227,7 @@ const picked = (row: Row | undefined, columns: readonly string[]): Rows =>
   row === undefined ? NONE : [Object.fromEntries(columns.map((name) => [name, row[name]]))];
 
 export const journalStatements: readonly Statement[] = [
-  write(/^\s*WITH mine AS MATERIALIZED/, flush, flushLocks),
+  write(/^\s*WITH mine AS MATERIALIZED \(\s+SELECT 1 FROM nodes/, flush, flushLocks),
   read(/^SELECT 1 FROM events WHERE webhook_id = \$1$/, (execution) =>
     execution.tables.events.has(textAt(execution, 1)) ? ONE : NONE,
   ),

@@ -102,6 +102,8 @@ const relayStatements: readonly Statement[] = [
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox WHERE/, (execution) => [
     {
       held: [...execution.tables.outbox.values()].some((row) => isAfter(row, numberAt(execution, 1), numberAt(execution, 2))),
+      // No transaction of the simulation is lost once it has a number.
+      went_back: false,
     },
   ]),
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
@@ -118,7 +120,7 @@ const relayStatements: readonly Statement[] = [
     return rowsOf(tables, found, numberAt(execution, 6));
   }),
   write(
-    /^\s*WITH settled AS MATERIALIZED/,
+    /^\s*WITH mine AS MATERIALIZED \(\s+SELECT 1 FROM leases/,
     (execution) => {
       const { tables } = execution;
       const isHolder = tables.leases.get(RELAY)?.holder === textAt(execution, 2);

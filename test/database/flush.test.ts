@@ -1,0 +1,253 @@
+/** What one statement of the journal writes, and what it leaves out together with the row that it depends on. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import postgres from 'postgres';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import type { CollectionRow } from '../../src/database/journal/payment-rows.ts';
+import type { Store } from '../../src/database/store.ts';
+import { newUuid } from '../../src/id.ts';
+import { eventOf } from '../webhook/emit.ts';
+import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { ended, roomRow, sessionRow } from './rows.ts';
+
+let first: TestStore;
+/** A process that shares the database: it marks Idempotency-Keys in rows. */
+let sharing: Store;
+let sql: postgres.Sql;
+beforeAll(async () => {
+  first = await openTestStore();
+  sharing = await openSecondStore(first, undefined, 'node-sharing');
+  sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 2 });
+});
+afterAll(async () => {
+  await sql.end();
+  await sharing.close();
+  await first.close();
+});
+
+const namesOf = async (appUuid: string) =>
+  (await first.store.events.list({ appUuid, sessionUuid: undefined, status: undefined, after: 0, limit: 100 })).map(
+    ({ name }) => name,
+  );
+
+/** Resolves when so many statements wait for a lock. */
+async function untilWaiting(statements: number): Promise<void> {
+  while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
+}
+
+/** Locks the row of a Session until `release` is called. */
+async function locked(sessionUuid: string) {
+  const release = Promise.withResolvers<void>();
+  const isLocked = Promise.withResolvers<void>();
+  const over = sql.begin(async (tx) => {
+    await tx`SELECT 1 FROM sessions WHERE session_uuid = ${sessionUuid} FOR UPDATE`;
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  return async () => {
+    release.resolve();
+    await over;
+  };
+}
+
+test('A Session and a Room are as their last change says, in all that may change', async () => {
+  const { journal, sessions, rooms, nodes } = first.store;
+  const session = sessionRow({ nodeId: nodes.nodeId });
+  const room = roomRow({ nodeId: nodes.nodeId });
+  await journal.commit({ session, events: [] });
+  await journal.commit({ room, events: [] });
+  const later = {
+    state: 'answered',
+    answered: true,
+    roomId: room.roomId,
+    running: '{"a":1}',
+    trunk: 'east',
+    answeredAt: 7,
+  } as const;
+  const changed = { ...session, ...later, summary: '{}' };
+  const loud = { ...room, volume: 150, deleting: true, playback: '{"b":1}' };
+  await Promise.all([journal.commit({ session: changed, events: [] }), journal.commit({ room: loud, events: [] })]);
+  expect(await sessions.mine()).toContainEqual(changed);
+  expect(await rooms.mine()).toContainEqual(loud);
+  await journal.commit({ room: { ...loud, deletedAt: 9 }, events: [] });
+  expect(await rooms.mine()).toEqual([]);
+});
+
+test('Nothing is stored of a change of a Room that is deleted, of another node, or of an earlier epoch', async () => {
+  const { journal, rooms, nodes, idempotency } = first.store;
+  const { nodeId } = nodes;
+  const room = roomRow({ nodeId, epoch: 1 });
+  const name = async (step: string, row = room) => {
+    const keyed = { appUuid: room.appUuid, key: step, fingerprint: 'f' };
+    await idempotency.begin(keyed);
+    const events = [eventOf(room.appUuid, newUuid(), 1, step)];
+    const isStored = await journal.commit({ room: row, events, answer: { ...keyed, status: 202, body: {} } });
+    idempotency.stored(keyed);
+    return [isStored, (await idempotency.begin(keyed)).state];
+  };
+  expect(await name('made')).toEqual([true, 'replay']);
+  expect(await name('earlier', { ...room, epoch: 0, volume: 1 })).toEqual([false, 'fresh']);
+  expect(await name('later', { ...room, epoch: 2, volume: 2 })).toEqual([false, 'fresh']);
+  expect(await name('elsewhere', { ...room, nodeId: 'other', volume: 3 })).toEqual([false, 'fresh']);
+  expect(await rooms.mine()).toEqual([room]);
+  expect(await name('deleted', { ...room, deletedAt: 5 })).toEqual([true, 'replay']);
+  expect(await name('after', { ...room, volume: 4 })).toEqual([false, 'fresh']);
+  expect(await namesOf(room.appUuid)).toEqual(['made', 'deleted']);
+  expect(await rooms.mine()).toEqual([]);
+});
+
+test('A node that was declared dead makes no Room, and begins and ends nothing', async () => {
+  const nodeId = newUuid();
+  const dead = await openSecondStore(first, undefined, nodeId);
+  const session = sessionRow({ nodeId });
+  const recording = {
+    ...{ recordingUuid: newUuid(), appUuid: session.appUuid, sessionUuid: session.sessionUuid, roomId: undefined },
+    ...{
+      volumeId: '',
+      operationUuid: '',
+      clientState: '',
+      traceparent: '',
+      createdAt: 1,
+      endedAt: undefined,
+      removedAt: undefined,
+    },
+  };
+  const collection: CollectionRow = {
+    ...{ operationUuid: newUuid(), sessionUuid: session.sessionUuid, appUuid: session.appUuid, kind: 'card', clientState: '' },
+    ...{ traceparent: '', nodeId },
+  };
+  const owner = { appUuid: session.appUuid, sessionUuid: session.sessionUuid, reference: `card_${newUuid()}` };
+  const staged = { ...owner, sealed: new Uint8Array(1), brand: '', last4: '', expiresAt: Date.now() + 60_000 };
+  await dead.journal.commit({
+    session,
+    events: [],
+    recordings: [{ begun: recording }],
+    payments: [{ begun: collection }, { staged }],
+  });
+  expect(await first.store.nodes.bury(nodeId, undefined)).toBe(true);
+  const row = roomRow({ nodeId });
+  const other = newUuid();
+  const late = [
+    { room: row, events: [] },
+    { events: [], recordings: [{ begun: { ...recording, recordingUuid: other } }] },
+    { events: [], recordings: [{ ended: { recordingUuid: recording.recordingUuid, endedAt: 2, durationMs: 1 } }] },
+    { events: [], payments: [{ begun: { ...collection, operationUuid: other, sessionUuid: other } }] },
+    { events: [], payments: [{ ended: collection }] },
+    { events: [], payments: [{ staged: { ...staged, reference: other } }] },
+    { events: [], payments: [{ forgotten: session.sessionUuid }] },
+  ];
+  for (const change of late) await expect(dead.journal.commit(change)).rejects.toBeInstanceOf(StoreUnavailable);
+  const counts = await sql`SELECT (SELECT count(*) FROM rooms WHERE room_id = ${row.roomId})::int AS rooms,
+    (SELECT array_agg(ended_at IS NULL)::text FROM recordings WHERE app_uuid = ${session.appUuid}) AS run,
+    (SELECT count(*) FROM payment_collections WHERE app_uuid = ${session.appUuid})::int AS collections,
+    (SELECT count(*) FROM payment_references WHERE app_uuid = ${session.appUuid})::int AS references`;
+  expect([...counts]).toEqual([{ rooms: 0, run: '{t}', collections: 1, references: 1 }]);
+  await dead.close();
+});
+
+test('A collection ends, and references are destroyed, of their own Session alone; what is written again changes nothing', async () => {
+  const { journal } = first.store;
+  const appUuid = newUuid();
+  const [own, other] = [sessionRow({ appUuid }), sessionRow({ appUuid })].map(({ sessionUuid }) => {
+    const begun = {
+      operationUuid: newUuid(),
+      sessionUuid,
+      appUuid,
+      kind: 'card',
+      clientState: '',
+      traceparent: '',
+      nodeId: '',
+    } as const;
+    const staged = {
+      appUuid,
+      sessionUuid,
+      reference: newUuid(),
+      sealed: new Uint8Array([7]),
+      brand: 'visa',
+      last4: '',
+      expiresAt: 9,
+    };
+    return { begun, staged };
+  });
+  if (own === undefined || other === undefined) throw new Error('no Sessions');
+  const payments = [own, other].flatMap(({ begun, staged }) => [{ begun }, { staged }]);
+  for (let time = 0; time < 2; time++) expect(await journal.commit({ events: [], payments })).toBe(true);
+  const left = async () => [
+    (await sql`SELECT session_uuid FROM payment_collections WHERE app_uuid = ${appUuid}`).map((row) => row.session_uuid),
+    (await sql`SELECT session_uuid FROM payment_references WHERE app_uuid = ${appUuid}`).map((row) => row.session_uuid),
+  ];
+  const both = [own, other].map(({ begun }) => begun.sessionUuid).sort();
+  expect((await left()).map((each) => each.sort())).toEqual([both, both]);
+  // An operation of that Session that is over already ends no other one.
+  const earlier = { sessionUuid: own.begun.sessionUuid, operationUuid: newUuid() };
+  await journal.commit({ events: [], payments: [{ ended: earlier }] });
+  expect((await left())[0]).toHaveLength(2);
+  await journal.commit({ events: [], payments: [{ ended: own.begun }] });
+  await journal.commit({ events: [], payments: [{ forgotten: own.begun.sessionUuid }] });
+  expect(await left()).toEqual([[other.begun.sessionUuid], [other.begun.sessionUuid]]);
+});
+
+test('Whoever declares a node dead waits for its flush, and finds all that it wrote', async () => {
+  const nodeId = newUuid();
+  const slow = await openSecondStore(first, undefined, nodeId);
+  const [known, made] = [sessionRow({ nodeId }), sessionRow({ nodeId })];
+  await slow.journal.commit({ session: known, events: [] });
+  const release = await locked(known.sessionUuid);
+  const flushed = Promise.all([known, made].map((session) => slow.journal.commit({ session, events: [] })));
+  await untilWaiting(1);
+  const buried = first.store.nodes.bury(nodeId, undefined).then(() => first.store.sessions.adopt());
+  // The burial, or what comes after it, waits as well.
+  await untilWaiting(2);
+  await release();
+  expect(await flushed).toEqual([true, true]);
+  const found = (await buried).map(({ sessionUuid }) => sessionUuid);
+  expect(found).toContain(known.sessionUuid);
+  expect(found).toContain(made.sessionUuid);
+  await slow.close();
+});
+
+test('An event that stands by itself is stored once, however often its commit is tried', async () => {
+  const { journal } = first.store;
+  const session = sessionRow();
+  const change = { events: [eventOf(session.appUuid, session.sessionUuid, 1, 'message.status_changed')] };
+  expect([await journal.commit(change), await journal.commit(change)]).toEqual([true, true]);
+  expect(await namesOf(session.appUuid)).toEqual(['message.status_changed']);
+  const [waiting] = await sql`SELECT count(*)::int AS rows FROM outbox WHERE app_uuid = ${session.appUuid}`;
+  expect(waiting?.rows).toBe(1);
+});
+
+test('The end of a recording is told once, whoever ends it first', async () => {
+  const { journal } = first.store;
+  const session = sessionRow();
+  const begun = {
+    ...{ recordingUuid: newUuid(), appUuid: session.appUuid, sessionUuid: session.sessionUuid, roomId: undefined, volumeId: '' },
+    ...{ operationUuid: '', clientState: '', traceparent: '', createdAt: 1, endedAt: undefined, removedAt: undefined },
+  };
+  for (let time = 0; time < 2; time++) expect(await journal.commit({ session, events: [], recordings: [{ begun }] })).toBe(true);
+  const { recordingUuid } = begun;
+  const end = (durationMs: number, name: string) =>
+    journal.commit({
+      events: [eventOf(session.appUuid, session.sessionUuid, 1, name)],
+      recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs } }],
+      onlyIfEnded: recordingUuid,
+    });
+  await end(10, 'first');
+  await end(20, 'second');
+  expect(await namesOf(session.appUuid)).toEqual(['first']);
+  const [row] = await sql`SELECT duration_ms::int AS ms FROM recordings WHERE recording_uuid = ${recordingUuid}`;
+  expect(row?.ms).toBe(10);
+});
+
+test('A process that shares its database keeps an answer with its effect, and not without', async () => {
+  const { journal, idempotency } = sharing;
+  const row = sessionRow({ nodeId: 'node-sharing' });
+  const [kept, late, other] = ['kept', 'late', 'other'].map((key) => ({ appUuid: row.appUuid, key, fingerprint: 'f' }));
+  if (kept === undefined || late === undefined || other === undefined) throw new Error('no keys');
+  for (const keyed of [kept, late, other]) expect((await idempotency.begin(keyed)).state).toBe('fresh');
+  const answer = (key: string) => ({ appUuid: row.appUuid, key, status: 202, body: { key } });
+  expect(await journal.commit({ session: row, events: [], answer: answer('kept') })).toBe(true);
+  expect(await journal.commit({ session: ended(row), events: [] })).toBe(true);
+  expect(await journal.commit({ session: { ...row, state: 'answered' }, events: [], answer: answer('late') })).toBe(false);
+  expect(await idempotency.begin(kept)).toEqual({ state: 'replay', status: 202, body: '{"key":"kept"}' });
+  for (const keyed of [late, other]) expect((await idempotency.begin(keyed)).state).toBe('in_flight');
+});

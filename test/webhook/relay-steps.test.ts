@@ -1,0 +1,492 @@
+/** The relay step by step, on a clock that stands still. */
+import { expect, test } from 'bun:test';
+import {
+  RELAY_APP_MAX_EVENTS,
+  RELAY_DISABLED_LOOK_MS,
+  RELAY_IN_FLIGHT_MAX,
+  RELAY_IN_FLIGHT_RESERVE_MAX,
+  RELAY_LEASE_MS,
+  RELAY_LONE_LEASE_MS,
+  RELAY_LONE_POLL_MS,
+  RELAY_OUTAGE_PAUSE_MS,
+  RELAY_POLL_MS,
+  RELAY_SETTLING_MAX_EVENTS,
+  SETTLE_GATHER_MS,
+} from '../../src/limits.ts';
+import { RETRY_DELAYS_MS, RETRY_SPAN_MS } from '../../src/webhook/retry.ts';
+import { settle, type VirtualClock } from '../support/virtual-clock.ts';
+import { outboxEvent, steeredRelay } from './steered-relay.ts';
+
+/** Lets all that is ready run, and then so much time pass. */
+async function pass(clock: VirtualClock, ms: number): Promise<void> {
+  await settle();
+  await clock.advance(ms);
+}
+
+/** Lets run what is ready until nothing more is posted. */
+async function untilQuiet(posts: readonly string[]): Promise<void> {
+  for (let before = -1; before !== posts.length; ) {
+    before = posts.length;
+    await settle();
+  }
+}
+
+const never = () => new Promise<number>(() => {});
+
+test('A delivery is settled with its attempt, and the next of its lane follows at once', async () => {
+  const { relay, clock, state, settled, posts } = steeredRelay([outboxEvent(1), outboxEvent(2)]);
+  const at = clock.now();
+  const answer = Promise.withResolvers<number>();
+  state.receive = (id) => (id === 'evt_1' ? answer.promise : 204);
+  relay.start();
+  await pass(clock, 40);
+  expect([posts, relay.load()]).toEqual([['evt_1'], { leading: true, queued: 2, inFlight: 1, delivered: 0, failed: 0 }]);
+  answer.resolve(200);
+  await pass(clock, SETTLE_GATHER_MS);
+  expect([posts, relay.load()]).toEqual([['evt_1', 'evt_2'], { leading: true, queued: 0, inFlight: 0, delivered: 2, failed: 0 }]);
+  const attempt = { status: 200, error: '', duration_ms: 40, retry_at: null };
+  expect(settled).toEqual([
+    { xid: '1', eventId: 1, status: 'delivered', attempt: { ...attempt, at } },
+    { xid: '1', eventId: 2, status: 'delivered', attempt: { ...attempt, at: at + 40, status: 204, duration_ms: 0 } },
+  ]);
+});
+
+test('A failed event is tried again in its time, as often as the schedule says, and then its lane goes on', async () => {
+  const { relay, clock, state, settled, posts } = steeredRelay([]);
+  const failed = { status: 500, error: 'http_status', duration_ms: 1 };
+  const first = clock.now() - RETRY_SPAN_MS;
+  const attempts = RETRY_DELAYS_MS.slice(1).map((_, nth) => ({ ...failed, at: first + nth, retry_at: clock.now() }));
+  state.toRead.push(outboxEvent(1, { attempts }), outboxEvent(2));
+  state.receive = (id) => (id === 'evt_1' ? 500 : 200);
+  relay.start();
+  await settle();
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, 3_600_000 - 1);
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, SETTLE_GATHER_MS + 1);
+  expect(posts).toEqual(['evt_1', 'evt_1', 'evt_2']);
+  expect(settled.map(({ eventId, status, attempt }) => [eventId, status, attempt?.retry_at === null])).toEqual([
+    [1, 'pending', false],
+    [1, 'dead', true],
+    [2, 'delivered', true],
+  ]);
+  expect(relay.load()).toMatchObject({ delivered: 1, failed: 2, queued: 0 });
+});
+
+test('What is blocked, or has nowhere to go, or no key to be signed with, is settled without an attempt', async () => {
+  const { relay, clock, state, settled, posts, patch } = steeredRelay([outboxEvent(1)]);
+  patch({ blockedWebhookEvents: ['session.*'] });
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  patch({ blockedWebhookEvents: [], webhookUrl: '' });
+  state.toRead.push(outboxEvent(2));
+  await pass(clock, RELAY_POLL_MS + SETTLE_GATHER_MS);
+  state.secrets = [];
+  patch({ webhookUrl: 'http://receiver.invalid/' });
+  state.toRead.push(outboxEvent(3));
+  await pass(clock, RELAY_POLL_MS + SETTLE_GATHER_MS);
+  expect(posts).toEqual([]);
+  expect(settled).toEqual([
+    { xid: '1', eventId: 1, status: 'blocked', attempt: undefined },
+    { xid: '1', eventId: 2, status: 'undeliverable', attempt: undefined },
+    { xid: '1', eventId: 3, status: 'undeliverable', attempt: undefined },
+  ]);
+  expect(relay.load()).toMatchObject({ queued: 0, inFlight: 0, delivered: 0, failed: 0 });
+});
+
+test('An endpoint that answered 410 is looked at now and then, and tried as soon as the application is patched', async () => {
+  const { relay, clock, state, settled, posts, calls, patch } = steeredRelay([outboxEvent(1), outboxEvent(2)]);
+  state.receive = (id) => (posts.length === 1 && id === 'evt_1' ? 410 : 200);
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(calls).toContain('disable http://receiver.invalid/');
+  await pass(clock, 10 * RELAY_DISABLED_LOOK_MS);
+  expect([posts, relay.load().failed]).toEqual([['evt_1'], 1]);
+  // The next look is not due yet: the patch hurries what waits.
+  patch({ webhookDisabled: false });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1', 'evt_2']);
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(settled.map(({ eventId, status }) => [eventId, status])).toEqual([
+    [1, 'pending'],
+    [1, 'delivered'],
+    [2, 'delivered'],
+  ]);
+});
+
+test('A patch hurries what waits for it, also what was never tried, and nothing that waits for its time', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  state.receive = (id) => (id !== 'evt_1' ? 200 : posts.length === 1 ? 410 : 500);
+  relay.start();
+  await pass(clock, 10);
+  // Its retry is a second away.
+  patch({ webhookDisabled: false });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  patch({ webhookDisabled: true });
+  state.toRead.push(outboxEvent(2, { lanes: ['session:2'] }));
+  await pass(clock, RELAY_POLL_MS);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  patch({ webhookDisabled: false });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1', 'evt_2']);
+  patch({});
+  await settle();
+  expect(posts).toHaveLength(3);
+});
+
+test('A failure waits for its time, also when the application is patched', async () => {
+  const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  patch({});
+  await pass(clock, 999);
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+});
+
+test('An endpoint that answered 410 is asked nothing more while that is being stored', async () => {
+  const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+  const stored = Promise.withResolvers<void>();
+  state.disabling = stored.promise;
+  state.receive = () => 410;
+  relay.start();
+  await pass(clock, 3_000);
+  stored.resolve();
+  await pass(clock, 3_000);
+  expect(posts).toEqual(['evt_1']);
+});
+
+test('An event whose receiver asks for an hour each time is tried for no longer than a day, scaled', async () => {
+  const { relay, clock, state, posts, settled } = steeredRelay([outboxEvent(1)], { retryScale: 0.1, isAlone: true });
+  const began = clock.now();
+  state.retryAfter = '3600';
+  relay.start();
+  await pass(clock, 5 * 3_600_000);
+  expect(posts).toHaveLength(3);
+  const last = settled.at(-1);
+  expect([last?.status, (last?.attempt?.at ?? 0) - began]).toEqual(['dead', 2 * 3_600_000]);
+});
+
+test('A relay that has read further than its database has come begins anew, with what that has', async () => {
+  const { relay, clock, state, posts, readTo } = steeredRelay([outboxEvent(1, { xid: '900' })]);
+  relay.start();
+  await settle();
+  expect([posts, readTo()]).toMatchObject([['evt_1'], { xid: '900' }]);
+  // An earlier state of the database was restored.
+  state.wentBack = true;
+  await pass(clock, RELAY_POLL_MS);
+  state.wentBack = false;
+  expect([readTo(), relay.load().leading]).toEqual([undefined, false]);
+  state.receive = () => 200;
+  state.toRead.push(outboxEvent(2, { xid: '7' }));
+  await pass(clock, RELAY_LEASE_MS / 4);
+  expect([posts.at(-1), readTo(), relay.load().leading]).toMatchObject(['evt_2', { xid: '7' }, true]);
+});
+
+test('An endpoint that was switched off elsewhere is found on again at the next look', async () => {
+  const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+  state.app = { ...state.app, webhookDisabled: true, webhookSince: clock.now() };
+  state.receive = () => 200;
+  relay.start();
+  await settle();
+  // Another node was asked to patch it, and nobody tells.
+  state.app = { ...state.app, webhookDisabled: false };
+  await pass(clock, RELAY_DISABLED_LOOK_MS - 1);
+  expect(posts).toEqual([]);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1']);
+});
+
+test('What waits for a disabled endpoint is set aside a span of retries after it could first have been sent', async () => {
+  const scale = 0.01;
+  for (const [at, sinceBefore] of [
+    [0, 0],
+    [-60_000, 60_000],
+  ] as const) {
+    const { relay, clock, state, settled, posts } = steeredRelay([], { retryScale: scale });
+    const now = clock.now();
+    state.app = { ...state.app, webhookDisabled: true, webhookSince: now - sinceBefore };
+    state.toRead.push(outboxEvent(1, { at: now + at - 1 }));
+    relay.start();
+    const left = RETRY_SPAN_MS * scale - sinceBefore;
+    await pass(clock, left - 1);
+    expect([settled, posts]).toEqual([[], []]);
+    await pass(clock, 1 + SETTLE_GATHER_MS);
+    expect(settled).toEqual([
+      {
+        ...{ xid: '1', eventId: 1, status: 'dead' },
+        attempt: { at: now + left, status: null, error: 'disabled', duration_ms: 0, retry_at: null },
+      },
+    ]);
+    expect(posts).toEqual([]);
+  }
+});
+
+test('A look-up that the database does not answer is made again, and counts as no attempt', async () => {
+  const { relay, clock, state, settled, posts, patch } = steeredRelay([]);
+  state.receive = () => 200;
+  relay.start();
+  await settle();
+  state.isAway = true;
+  state.isAway = false;
+  state.slow = Promise.reject(new Error('away'));
+  state.slow.catch(() => {});
+  state.toRead.push(outboxEvent(1));
+  await pass(clock, RELAY_POLL_MS);
+  state.slow = Promise.resolve();
+  patch({});
+  expect(posts).toEqual([]);
+  await pass(clock, RELAY_OUTAGE_PAUSE_MS - 1);
+  expect([posts, relay.load()]).toMatchObject([[], { inFlight: 0, queued: 1 }]);
+  await pass(clock, 1 + SETTLE_GATHER_MS);
+  expect([posts, settled.map(({ status }) => status)]).toEqual([['evt_1'], ['delivered']]);
+  expect(relay.load()).toMatchObject({ failed: 0, delivered: 1 });
+});
+
+test('So many deliveries are under way at most, of which the last are from the reserve of quiet applications', async () => {
+  const most = RELAY_IN_FLIGHT_MAX + RELAY_IN_FLIGHT_RESERVE_MAX;
+  const events = Array.from({ length: most + 500 }, (_, n) =>
+    outboxEvent(n, { appUuid: `app_${n % (most + 10)}`, lanes: [`session:${n}`] }),
+  );
+  const { relay, state, posts } = steeredRelay(events);
+  const answer = Promise.withResolvers<number>();
+  state.receive = (id) => (id === 'evt_7' ? answer.promise : never());
+  relay.start();
+  await untilQuiet(posts);
+  expect([posts.length, relay.load().inFlight]).toEqual([most, most]);
+  answer.resolve(200);
+  await settle();
+  expect([posts.length, relay.load().inFlight]).toEqual([most + 1, most]);
+});
+
+test('Beyond the reserve nothing is sent of an application that has its part under way', async () => {
+  const events = Array.from({ length: RELAY_IN_FLIGHT_MAX * 2 }, (_, n) =>
+    outboxEvent(n, { appUuid: `app_${n % 10}`, lanes: [`session:${n}`] }),
+  );
+  const { relay, state, posts } = steeredRelay(events);
+  state.receive = never;
+  relay.start();
+  await untilQuiet(posts);
+  expect(posts.length).toBeLessThanOrEqual(RELAY_IN_FLIGHT_MAX);
+  expect(posts.length).toBeGreaterThan(RELAY_IN_FLIGHT_MAX / 4);
+});
+
+test('Nothing is sent while too many outcomes wait for the database, and all goes on when it has them', async () => {
+  const count = RELAY_SETTLING_MAX_EVENTS + 2 * RELAY_IN_FLIGHT_MAX;
+  const events = Array.from({ length: count }, (_, n) => outboxEvent(n, { appUuid: `app_${n % 10}`, lanes: [`session:${n}`] }));
+  const { relay, clock, state, posts, settled } = steeredRelay(events);
+  state.receive = () => 200;
+  const answer = Promise.withResolvers<boolean>();
+  state.settle = () => answer.promise;
+  relay.start();
+  await untilQuiet(posts);
+  await pass(clock, 1_000);
+  expect(posts.length).toBeGreaterThanOrEqual(RELAY_SETTLING_MAX_EVENTS);
+  expect(posts.length).toBeLessThan(count);
+  state.settle = async () => true;
+  answer.resolve(true);
+  await untilQuiet(posts);
+  await pass(clock, 1_000);
+  expect([posts.length, settled.length]).toEqual([count, count]);
+}, 20_000);
+
+test('The end sends nothing new, waits for what is under way, writes it, and gives the lease back last', async () => {
+  const { relay, clock, state, posts, settled, calls } = steeredRelay([
+    outboxEvent(1),
+    outboxEvent(2),
+    outboxEvent(3, { lanes: ['session:3'] }),
+  ]);
+  const answers = new Map(['evt_1', 'evt_3'].map((id) => [id, Promise.withResolvers<number>()] as const));
+  state.receive = async (id) => (await answers.get(id)?.promise) ?? 200;
+  relay.start();
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_3']);
+  let isStopped = false;
+  const stopped = relay.stop().then(() => {
+    isStopped = true;
+  });
+  const before = calls.filter((call) => call.startsWith('lease')).length;
+  await pass(clock, 2 * RELAY_LEASE_MS);
+  expect(calls.filter((call) => call.startsWith('lease')).length - before).toBe(8);
+  answers.get('evt_1')?.resolve(200);
+  await pass(clock, 1_000);
+  expect([isStopped, settled.length]).toEqual([false, 1]);
+  answers.get('evt_3')?.resolve(500);
+  await pass(clock, SETTLE_GATHER_MS - 1);
+  expect([isStopped, calls.includes('release')]).toEqual([false, false]);
+  await pass(clock, 1);
+  await stopped;
+  expect(posts).toEqual(['evt_1', 'evt_3']);
+  expect(settled.map(({ eventId, status }) => [eventId, status])).toEqual([
+    [1, 'delivered'],
+    [3, 'pending'],
+  ]);
+  expect([calls.at(-1), relay.load().leading, clock.armed]).toEqual(['release', false, 0]);
+});
+
+test('What waits for its next attempt keeps neither the end up, nor a timer after it or after the lease is lost', async () => {
+  for (const isLost of [false, true]) {
+    const { relay, clock, state, settled } = steeredRelay([outboxEvent(1)]);
+    relay.start();
+    await pass(clock, SETTLE_GATHER_MS);
+    expect(settled.map(({ status }) => status)).toEqual(['pending']);
+    const armed = clock.armed;
+    if (isLost) {
+      state.isLeased = false;
+      await pass(clock, RELAY_LEASE_MS / 4 - SETTLE_GATHER_MS);
+      // The pause until the lease is asked for again is left; the next attempt and the next reading are gone.
+      expect([armed, clock.armed]).toEqual([3, 1]);
+    }
+    await relay.stop();
+    expect(clock.armed).toBe(0);
+  }
+});
+
+test('An event is tried for a day since its first attempt, however long its receiver asked to wait between them', async () => {
+  const { relay, clock, state, settled } = steeredRelay([]);
+  const failed = { status: 503, error: 'http_status', duration_ms: 1, retry_at: clock.now() };
+  const attempts = [24 * 3_600_000 - 4_000, 3_600_000].map((ago) => ({ ...failed, at: clock.now() - ago }));
+  state.toRead.push(outboxEvent(1, { attempts }));
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(settled.map(({ status }) => status)).toEqual(['dead']);
+});
+
+test('Thousands of events that are settled without being sent are settled one after the other', async () => {
+  const events = Array.from({ length: RELAY_APP_MAX_EVENTS }, (_, n) => outboxEvent(n, { lanes: [`session:${n}`] }));
+  const { relay, clock, state, settled, take } = steeredRelay([outboxEvent(1)]);
+  state.app = { ...state.app, webhookUrl: '' };
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  // The endpoint is known by now: no event waits for a look-up.
+  expect(take(events.map((event) => ({ ...event, xid: '2' })))).toBe(true);
+  await pass(clock, 1_000);
+  expect([settled.length, relay.load().queued]).toEqual([RELAY_APP_MAX_EVENTS + 1, 0]);
+});
+
+test('A lease that is lost at the end leaves the outcome to whoever has it', async () => {
+  const { relay, clock, state, settled } = steeredRelay([outboxEvent(1), outboxEvent(2, { lanes: ['session:2'] })]);
+  const answer = Promise.withResolvers<number>();
+  state.receive = (id) => (id === 'evt_1' ? answer.promise : 500);
+  relay.start();
+  await settle();
+  const stopped = relay.stop();
+  state.isLeased = false;
+  state.settle = async () => false;
+  await pass(clock, RELAY_LEASE_MS);
+  answer.resolve(200);
+  await pass(clock, RELAY_LEASE_MS);
+  await stopped;
+  expect([settled, clock.armed]).toEqual([[], 0]);
+});
+
+test('A relay whose lease another one has taken sends nothing, and begins anew when it has it again', async () => {
+  const { relay, clock, state, posts, readTo, take } = steeredRelay([outboxEvent(1)]);
+  expect([readTo(), take([outboxEvent(5)])]).toEqual([undefined, false]);
+  relay.start();
+  relay.start();
+  await settle();
+  expect([posts, relay.load().leading, readTo()]).toMatchObject([['evt_1'], true, { xid: '1', eventId: 1 }]);
+  state.isLeased = false;
+  await pass(clock, RELAY_LEASE_MS / 4);
+  expect([relay.load().leading, readTo(), take([outboxEvent(5)])]).toEqual([false, undefined, false]);
+  await pass(clock, 60_000);
+  expect(posts).toEqual(['evt_1']);
+  state.isLeased = true;
+  state.toRead.push(outboxEvent(1));
+  state.receive = () => 200;
+  await pass(clock, RELAY_LEASE_MS / 4);
+  expect([posts, relay.load()]).toMatchObject([['evt_1', 'evt_1'], { leading: true, queued: 0 }]);
+});
+
+test('A relay whose outcomes are refused has lost its lease, and begins anew', async () => {
+  const { relay, clock, state, posts, settled, readTo, take } = steeredRelay([outboxEvent(1), outboxEvent(2)]);
+  state.receive = (id) => (id === 'evt_1' ? 200 : 500);
+  state.settle = async () => false;
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  expect([relay.load().leading, readTo(), take([outboxEvent(5)])]).toEqual([false, undefined, false]);
+  await pass(clock, RELAY_LEASE_MS / 4 - SETTLE_GATHER_MS - 1);
+  expect(posts).toEqual(['evt_1', 'evt_2']);
+  state.settle = async () => true;
+  state.toRead.push(outboxEvent(2));
+  state.receive = () => 200;
+  await pass(clock, 1 + SETTLE_GATHER_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1', 'evt_2', 'evt_2'], true]);
+  expect(settled.map(({ eventId }) => eventId)).toEqual([2]);
+});
+
+test('What a flush hands over is sent without being read, and what wakes the relay is read at once', async () => {
+  const { relay, clock, state, posts, calls, take, wake, readTo } = steeredRelay([]);
+  state.receive = () => 200;
+  relay.start();
+  await settle();
+  const reads = () => calls.filter((call) => call === 'read').length;
+  const before = reads();
+  expect(take([outboxEvent(1, { xid: '5' })])).toBe(true);
+  await settle();
+  expect([posts, reads(), readTo()]).toMatchObject([['evt_1'], before, { xid: '5', eventId: 1 }]);
+  state.toRead.push(outboxEvent(2, { xid: '6' }));
+  wake();
+  await settle();
+  expect([posts, reads()]).toEqual([['evt_1', 'evt_2'], before + 1]);
+  await pass(clock, RELAY_POLL_MS - 1);
+  expect(reads()).toBe(before + 1);
+  await pass(clock, 1);
+  expect(reads()).toBe(before + 2);
+});
+
+test('A process that has its database for itself renews and reads less often', async () => {
+  for (const [isAlone, leaseMs, pollMs] of [
+    [true, RELAY_LONE_LEASE_MS, RELAY_LONE_POLL_MS],
+    [false, RELAY_LEASE_MS, RELAY_POLL_MS],
+  ] as const) {
+    const { relay, clock, calls } = steeredRelay([], { isAlone });
+    relay.start();
+    await pass(clock, 5 * leaseMs);
+    expect(calls.filter((call) => call === `lease ${leaseMs}`).length).toBe(21);
+    expect(calls.filter((call) => call === 'read').length).toBe(1 + (5 * leaseMs) / pollMs);
+    await relay.stop();
+    expect([calls.at(-1), clock.armed]).toEqual(['release', 0]);
+  }
+});
+
+test('The last deliveries are waited for until none is left, the time is over, or the database is away', async () => {
+  const { relay, clock, state, calls } = steeredRelay([]);
+  relay.start();
+  await settle();
+  state.isEmpty = true;
+  expect(await relay.deliverLast(1_000)).toBe(true);
+  state.isEmpty = false;
+  const reads = () => calls.filter((call) => call === 'read').length;
+  const before = reads();
+  let ended: boolean | undefined;
+  const last = relay.deliverLast(1_000).then((isEmpty) => {
+    ended = isEmpty;
+  });
+  await settle();
+  expect(reads()).toBe(before + 1);
+  await pass(clock, 999);
+  expect(ended).toBeUndefined();
+  await pass(clock, 1);
+  await last;
+  expect(ended).toBe(false);
+  state.isAway = true;
+  expect(await relay.deliverLast(1_000)).toBe(false);
+});
+
+test('A receiver that times out is sent fewer events at once', async () => {
+  const events = Array.from({ length: 400 }, (_, n) => outboxEvent(n, { lanes: [`session:${n}`] }));
+  const { relay, clock, state, posts } = steeredRelay(events);
+  state.receive = (_id, signal) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+  relay.start();
+  await settle();
+  const atOnce = relay.load().inFlight;
+  expect(atOnce).toBe(posts.length);
+  await pass(clock, 5_000);
+  expect(relay.load().inFlight).toBeLessThan(atOnce / 4);
+  expect(relay.load().failed).toBe(atOnce);
+});
