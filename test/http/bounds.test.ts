@@ -221,3 +221,28 @@ test('A list of Rooms shows the summary of each, and one Room all of it', async 
   expect(body).toEqual({ rooms: [{ room_id, created_at, member_count, playback_status, voice_activity_events }] });
   expect((await listed.call(app, 'GET', inRoom(''))).body).toEqual(room);
 });
+
+describe('A body of 64 KiB', () => {
+  const taking = () => platform.app.routes.filter(({ method, takesBody }) => takesBody && method !== 'PUT');
+  const isCommand = (path: string) => path.startsWith('/v1/sessions/:uuid/');
+  const sent = async (method: string, path: string, bytes: number) =>
+    (await platform.raw(path.replaceAll(/:\w+_?uuid|:room_id/g, newUuid()), { method, body: ' '.repeat(bytes) })).status;
+
+  test('is the largest on every command of a Session, and one byte more is 413', async () => {
+    const commands = taking().filter(({ path }) => isCommand(path));
+    expect(commands.length).toBeGreaterThan(20);
+    for (const { method, path } of commands) {
+      expect([path, await sent(method, path, 65_536)]).toEqual([path, 400]);
+      expect([path, await sent(method, path, 65_537)]).toEqual([path, 413]);
+    }
+  });
+
+  test('is not the largest elsewhere: that is 1 MiB', async () => {
+    const others = taking().filter(({ path, auth }) => auth === 'application' && !isCommand(path));
+    expect(others.length).toBeGreaterThan(10);
+    for (const { method, path } of others) {
+      expect([path, await sent(method, path, 1_048_576)]).toEqual([path, 400]);
+      expect([path, await sent(method, path, 1_048_577)]).toEqual([path, 413]);
+    }
+  });
+});
