@@ -246,3 +246,18 @@ describe('A body of 64 KiB', () => {
     }
   });
 });
+
+test('A list has 1,000 items where no limit is given, and is asked for 50,000 at most', async () => {
+  const many = await platform.testStore.store.apps.create({ name: 'many' });
+  for (let made = 0; made < 1_001; made++) platform.session(many);
+  const list = (query: string) => platform.call(many, 'GET', `/v1/sessions${query}`);
+  expect((await list('')).body.sessions).toHaveLength(1_000);
+  expect((await list('?limit=50000')).body.sessions).toHaveLength(1_001);
+  expect((await list('?limit=1')).body.sessions).toHaveLength(1);
+  for (const path of ['/v1/sessions', '/v1/messages'])
+    for (const limit of ['0', '50001', '1.5', '-1', ''])
+      expect((await platform.call(many, 'GET', `${path}?limit=${limit}`)).body).toEqual({
+        code: 'invalid_request',
+        message: 'limit: must be a whole number from 1 to 50000',
+      });
+});
