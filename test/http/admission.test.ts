@@ -94,6 +94,8 @@ describe('authentication', () => {
     refused(await get(`Bearer ${mine.appUuid}:`), 401, 'unauthorized', /^Missing API key$/);
     refused(await get(`Bearer ${mine.appUuid}:${other.apiKey}`), 401, 'unauthorized', /^Invalid API key$/);
     refused(await get(`Bearer app_${newUuid()}:${mine.apiKey}`), 401, 'unauthorized', /^Invalid API key$/);
+    // RFC 9110 §11.6.1.
+    expect((await get(`Bearer ${mine.appUuid}:`)).headers.get('www-authenticate')).toBe('Bearer');
   });
   test('takes any active key, and a revoked one no longer from the same moment', async () => {
     const made = await platform.testStore.store.credentials.addKey(mine.appUuid);
@@ -248,6 +250,15 @@ describe('idempotency', () => {
     }
     expect((await call('POST', `/v1/sessions/${newUuid()}/answer`, {}, { 'idempotency-key': 'k' })).status).toBe(404);
     expect((await call('POST', `/v1/sessions/${uuid}/answer`, {}, key)).status).toBe(202);
+  });
+  test('stays in flight after a 503 that may have been stored all the same, so that no retry has a second effect', async () => {
+    const key = { 'idempotency-key': newUuid() };
+    const done = platform.sessions.commands.length;
+    platform.sessions.next = { ...problems.unavailable('Away', 1), isInDoubt: true };
+    const answer = `/v1/sessions/${platform.session(mine)}/answer`;
+    expect((await call('POST', answer, {}, key)).status).toBe(503);
+    refused(await call('POST', answer, {}, key), 409, 'conflict', /^Request already in progress/);
+    expect(platform.sessions.commands.length).toBe(done + 1);
   });
   test('replays after the Session is gone, and takes DELETE and PATCH too', async () => {
     const uuid = platform.session(mine);

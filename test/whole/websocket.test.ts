@@ -105,7 +105,7 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
   };
 
   beforeAll(async () => {
-    platform = await Platform.start({ MEDIA_WORKERS: '2' });
+    platform = await Platform.start({ MEDIA_WORKERS: '2', RECORDING_LIVENESS_SEC: '3' });
     app = await platform.application(receiver.url, '+15550002');
     receiver.secrets.set(app.appUuid, app.webhookSecret);
     await platform.trunk('127.0.0.1:9');
@@ -171,6 +171,28 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
     const wav = new Uint8Array(await (await fetch(url)).arrayBuffer());
     expect(new DataView(wav.buffer).getUint32(24, true)).toBe(16_000);
     expect(level(samplesOf(wav.subarray(44)).subarray(3_200, 9_600), 700, 16_000)).toBeGreaterThan(-20);
+  }, 30_000);
+
+  test('that says nothing has no audio to record, unless gaps are kept, until something is heard', async () => {
+    const server = bot();
+    const { sessionUuid } = await connect(server.url);
+    await receiver.event('websocket.connected', sessionUuid);
+    const path = `/v1/sessions/${sessionUuid}/recordings`;
+    const record = async (include_gaps: boolean) =>
+      (await platform.api(app, 'POST', path, { direction: 'both', channels: 'mono', include_gaps })).body.recording_uuid;
+    const heard = await record(false);
+    const whole = await record(true);
+    const failed = await receiver.event('recording.failed', sessionUuid);
+    expect(failed.body).toMatchObject({ recording_uuid: heard, error: 'recording unavailable', pull_url: '' });
+    server.send(tone(700, 1, 16_000));
+    await receiver.event('websocket.audio_playback_completed', sessionUuid);
+    server.sockets[0]?.close(1000);
+    await receiver.event('session.ended', sessionUuid);
+    const of = (recording: unknown) => receiver.of(sessionUuid).filter(({ body }) => body.recording_uuid === recording);
+    expect(of(heard).map(({ event }) => event)).toEqual(['recording.failed', 'recording.ended']);
+    expect(of(heard).at(-1)?.body.duration).toBe(1);
+    expect(of(whole).map(({ event }) => event)).toEqual(['recording.became_available', 'recording.ended']);
+    expect(of(whole).at(-1)?.body.duration).toBeGreaterThanOrEqual(3);
   }, 30_000);
 
   test('echoes a phone in the same Room to itself, at other rates and encodings, and hears its keys', async () => {

@@ -173,8 +173,11 @@ function issueOf(issue: Issue, schema: SchemaNode): string {
     const pattern = namePattern(schema, [...issue.path]);
     return `${path}: ${pattern === undefined ? 'is not a known field here' : `must have a name of the form ${pattern}`}`;
   }
-  if (issue.errors !== undefined)
-    return `${path}: must be ${[...new Set(issue.errors.map((each) => each.expected))].join(' or ')}`;
+  if (issue.errors !== undefined) {
+    // A union is met by any of its parts; a number that is too large and no integer has to meet both.
+    const expected = [...new Set(issue.errors.map((each) => each.expected))];
+    return `${path}: must be ${expected.join(issue.code === 'intersection' ? ' and ' : ' or ')}`;
+  }
   return `${path}: must be ${issue.expected.replaceAll(/ \(was [^)]*\)/g, '')}`;
 }
 
