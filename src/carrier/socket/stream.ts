@@ -19,9 +19,12 @@ import {
   SIP_CONNECTION_TURN_MESSAGES,
   SIP_INBOUND_CONNECTIONS_MAX,
   SIP_OUTBOUND_CONNECTIONS_MAX,
+  SIP_TLS_HANDSHAKES_OF_STRANGERS,
+  SIP_TLS_HANDSHAKES_PER_STRANGER,
   SIP_TURN_MESSAGES,
 } from '../../limits.ts';
 import type { SendFailure } from '../../sip/flow.ts';
+import { RefusalLimit } from '../../sip/refusal-limit.ts';
 import type { TlsMaterial } from './certificate.ts';
 import { Connection, type ConnectionKind, type StreamTransport } from './connection.ts';
 import { InboundConnections } from './inbound-connections.ts';
@@ -82,6 +85,8 @@ export class Streams {
   readonly #firstFlow: number;
   /** Releases the place of a connection whose TLS handshake is under way, by its far end. */
   readonly #handshakes = new Map<string, () => void>();
+  /** The handshakes of strangers, each of which takes the processor for as long as many messages do. */
+  readonly #strangers = new RefusalLimit(SIP_TLS_HANDSHAKES_PER_STRANGER, SIP_TLS_HANDSHAKES_OF_STRANGERS);
   /** Connections whose messages wait for a turn of the event loop, in order. */
   readonly #backlog = new Set<Connection>();
   #tls: StreamOptions['tls'];
@@ -151,6 +156,10 @@ export class Streams {
     const kind = this.#admit(socket, remote);
     if (remote === undefined || kind === undefined) return;
     const isKnown = kind === 'known';
+    if (!isKnown && !this.#strangers.allow(remote.host, this.#options.clock.now())) {
+      socket.destroy();
+      return;
+    }
     const key = `${remote.host} ${remote.port}`;
     this.#inbound.opened(remote.host, isKnown);
     const release = () => {
