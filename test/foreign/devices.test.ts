@@ -64,7 +64,7 @@ describe.skipIf(!baresipInstalled)('baresip as a device', () => {
     const host = transport === 'tls' ? calls.platform.sipTls : calls.platform.sipUdp;
     const account = `;auth_user=${username};auth_pass=${PASSWORD};regint=60;answermode=auto${more}`;
     const phone = await calls.phone({ address: `${username}@${host}`, transport, account });
-    await phone.until(() => / OK/.test(phone.log) || phone.events.some(({ type }) => type === 'REGISTER_OK'), 'registration');
+    await phone.registered();
     return phone;
   }
 

@@ -55,7 +55,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled).each(['udp', 'tcp', 'tl
     async function registered(username: string): Promise<Baresip> {
       const account = `;auth_user=${username};auth_pass=${PASSWORD};regint=600;answermode=auto`;
       const phone = await calls.phone({ address: `${username}@${at()}`, account });
-      await phone.event('REGISTER_OK');
+      await phone.registered();
       return phone;
     }
 

@@ -31,7 +31,7 @@ describe.skipIf(!isLong || !baresipInstalled || !natInstalled)('a telephone behi
   async function registered(): Promise<Baresip> {
     const account = `;auth_user=alice;auth_pass=${PASSWORD};regint=600;answermode=auto`;
     const phone = await calls.phone({ address: `alice@${platform()}`, account, home: nat.home });
-    await phone.event('REGISTER_OK');
+    await phone.registered();
     return phone;
   }
 

@@ -105,6 +105,12 @@ export class Baresip {
     return find() ?? { type };
   }
 
+  /** Resolves when its account is registered. The event for it may have come before anybody listened. */
+  async registered(): Promise<void> {
+    const isTold = () => / 200 OK \(/.test(this.log) || this.events.some(({ type }) => type === 'REGISTER_OK');
+    await this.until(isTold, 'registration');
+  }
+
   /** Resolves when `ready` holds, which is looked at whenever it says something. */
   async until(ready: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
     if (ready()) return;
