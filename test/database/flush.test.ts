@@ -6,6 +6,7 @@ import type { CollectionRow } from '../../src/database/journal/payment-rows.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
+import { untilWaiting } from './locks.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 import { ended, roomRow, sessionRow } from './rows.ts';
 
@@ -28,11 +29,6 @@ const namesOf = async (appUuid: string) =>
   (await first.store.events.list({ appUuid, sessionUuid: undefined, status: undefined, after: 0, limit: 100 })).map(
     ({ name }) => name,
   );
-
-/** Resolves when so many statements wait for a lock. */
-async function untilWaiting(statements: number): Promise<void> {
-  while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
-}
 
 /** Locks the row of a Session until `release` is called. */
 async function locked(sessionUuid: string) {
@@ -194,10 +190,10 @@ test('Whoever declares a node dead waits for its flush, and finds all that it wr
   await slow.journal.commit({ session: known, events: [] });
   const release = await locked(known.sessionUuid);
   const flushed = Promise.all([known, made].map((session) => slow.journal.commit({ session, events: [] })));
-  await untilWaiting(1);
+  await untilWaiting(sql, 1);
   const buried = first.store.nodes.bury(nodeId, undefined).then(() => first.store.sessions.adopt());
   // The burial, or what comes after it, waits as well.
-  await untilWaiting(2);
+  await untilWaiting(sql, 2);
   await release();
   expect(await flushed).toEqual([true, true]);
   const found = (await buried).map(({ sessionUuid }) => sessionUuid);

@@ -6,6 +6,7 @@ import type { CollectionRow } from '../../src/database/journal/payment-rows.ts';
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
+import { untilWaiting } from './locks.ts';
 import { openTestStore, type TestStore } from './open.ts';
 import { roomRow, sessionRow } from './rows.ts';
 
@@ -92,13 +93,7 @@ test('A change whose statement is still under way is looked for when that is ove
     journal.wasStored({ session: { ...row, state: 'answered' }, events: [] }),
     journal.wasStored({ room: { ...home, volume: 50 }, events: [] }),
   ]);
-  const waiting = async () => (await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length;
-  await Promise.race([
-    looks,
-    (async () => {
-      while ((await waiting()) < 2) await sql`SELECT pg_sleep(0.005)`;
-    })(),
-  ]);
+  await Promise.race([looks, untilWaiting(sql, 2)]);
   release.resolve();
   await statement;
   expect(await looks).toEqual([true, true]);

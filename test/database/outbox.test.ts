@@ -9,6 +9,7 @@ import { newUuid } from '../../src/id.ts';
 import { RELAY_COUNTED_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
+import { untilWaiting } from './locks.ts';
 import { masterKey, openSecondStore, openTestStore, type TestStore } from './open.ts';
 
 let first: TestStore;
@@ -319,16 +320,13 @@ describe('the outbox', () => {
       'a',
       [one, two].map((place) => ({ ...place, status: 'pending' as const, attempt: failed })),
     );
-    const untilWaiting = async (statements: number) => {
-      while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
-    };
-    await untilWaiting(1);
+    await untilWaiting(sql, 1);
     const second = await openSecondStore(first);
     const handedOn = (async () => {
       expect(await second.outbox.lease('b', 60_000)).toBe(true);
       await second.outbox.settle('b', [{ ...two, status: 'delivered', attempt: delivered }]);
     })();
-    await Promise.race([handedOn, untilWaiting(2)]);
+    await Promise.race([handedOn, untilWaiting(sql, 2)]);
     release.resolve();
     await Promise.all([locks, late, handedOn]);
     const query = { appUuid: 'app handed on', sessionUuid: undefined, status: undefined, after: 0, limit: 10 };

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { OutboxEvent } from '../../src/database/event/outbox.ts';
 import { newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
+import { untilWaiting } from './locks.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
 
@@ -49,11 +50,6 @@ const statuses = async (appUuid: string) =>
     ({ status }) => status,
   );
 
-/** Resolves when so many statements wait for a lock. */
-async function untilWaiting(statements: number): Promise<void> {
-  while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length < statements) await sql`SELECT pg_sleep(0.005)`;
-}
-
 /** A transaction that has replayed an event, or only locked its row, and is committed by `release`. */
 async function held(webhookId: string, isReplay: boolean): Promise<{ release(): Promise<void> }> {
   const released = Promise.withResolvers<void>();
@@ -94,7 +90,7 @@ test('An event that two ask for at once is queued once', async () => {
   const second = await openSecondStore(first);
   const row = await held(one.webhookId, false);
   const asked = [log.replay(one.webhookId), second.events.replay(one.webhookId)];
-  await untilWaiting(2);
+  await untilWaiting(sql, 2);
   await row.release();
   expect((await Promise.all(asked)).sort()).toEqual(['pending', 'queued']);
   expect(await waiting(session.appUuid)).toHaveLength(1);
@@ -106,7 +102,7 @@ test('An event that is replayed while its retention is over is delivered before 
   skew = 31 * 24 * 3_600_000;
   const replay = await held(one.webhookId, true);
   const forgotten = first.store.forget();
-  await untilWaiting(1);
+  await untilWaiting(sql, 1);
   await replay.release();
   await forgotten;
   skew = 0;
@@ -119,7 +115,7 @@ test('A call is not erased while one of its events is being replayed', async () 
   const { session, one } = await setAside(2);
   const replay = await held(one.webhookId, true);
   const erased = calls.erase(session.sessionUuid);
-  await untilWaiting(1);
+  await untilWaiting(sql, 1);
   await replay.release();
   expect(await erased).toBe('pending');
   expect(await statuses(session.appUuid)).toEqual(['pending', 'dead']);
@@ -132,7 +128,7 @@ test('An event of a call that is told while the call is erased is delivered', as
   const late = eventOf(session.appUuid, session.sessionUuid, 7, 'recording.ended');
   const row = await held(one.webhookId, false);
   const erased = calls.erase(session.sessionUuid);
-  await untilWaiting(1);
+  await untilWaiting(sql, 1);
   await journal.commit({ events: [late] });
   await row.release();
   expect(await erased).toBe('erased');
