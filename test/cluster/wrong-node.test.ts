@@ -185,6 +185,33 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
     peer.close();
   });
 
+  test('devices that one node sets up, changes and takes down are so at the other at once', async () => {
+    const began = performance.now();
+    const peer = await RawPeer.udp(portOf(1));
+    const path = `/apps/${app.appUuid}/devices/roaming`;
+    // A node that knows no device at all challenges nobody.
+    const isChallenged = async () => {
+      peer.send(peer.request('REGISTER', { id: crypto.randomUUID(), from: '<sip:x@x>;tag=x', to: '<sip:x@x>' }));
+      return (await peer.until(/^SIP\/2.0 [2-6]/)).startsWith('SIP/2.0 401');
+    };
+    await node(0).platform.operator('PUT', `/apps/${app.appUuid}/devices/resident`, { password: PASSWORD });
+    await eventually(isChallenged, 'a node that knows a device');
+    const registers = async (password: string) => {
+      const contact = `<sip:roaming@127.0.0.1:${peer.port}>`;
+      const { response } = await asUser(peer, 'REGISTER', 'roaming', { contact, password });
+      return /^SIP\/2.0 200/.test(response);
+    };
+    for (const password of ['one', 'two', 'three', 'four', 'five']) {
+      expect((await node(0).platform.operator('PUT', path, { password })).status).toBe(204);
+      await eventually(() => registers(password), `a registration with the password ${password}`);
+      expect((await node(0).platform.operator('DELETE', path)).status).toBe(204);
+      await eventually(async () => !(await registers(password)), 'a registration that is refused');
+    }
+    peer.close();
+    // Where nothing is told, each of the ten changes waits for the look that a node takes every five seconds.
+    expect(performance.now() - began).toBeLessThan(15_000);
+  }, 60_000);
+
   /** An answered call of a far end that is written by hand, on one trunk with all others. */
   async function rawCall(at: number, id: string) {
     const peer = await RawPeer.udp(portOf(at));
