@@ -222,6 +222,9 @@ describe('the operator API', () => {
     expect((await operator('PUT', `${path}/alice`, { password: 'another' })).status).toBe(204);
     expect((await operator('PUT', `/operator/v1/apps/${other.appUuid}/devices/alice`, { password: 'x' })).status).toBe(409);
     expect((await operator('DELETE', `/operator/v1/apps/${other.appUuid}/devices/alice`)).status).toBe(404);
+    // A removal that was stored and failed to be told is told by the next try.
+    expect((await operator('DELETE', `${path}/bob`)).status).toBe(404);
+    expect(platform.hooks.at(-1)).toBe('device bob');
     const { store } = platform.testStore;
     const binding = {
       uri: 'sip:alice@10.0.0.5',

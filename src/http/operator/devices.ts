@@ -92,9 +92,11 @@ export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDeviceC
     async (context) => {
       const { username = '' } = context.params;
       const appUuid = pathApp(context);
-      if (appUuid === undefined || !(await store.devices.remove(appUuid, username))) return undefined;
+      if (appUuid === undefined) return undefined;
+      const isRemoved = await store.devices.remove(appUuid, username);
+      // The one before this request may have removed it and failed to say so, as where the database went away between.
       await hooks.onDeviceChanged(username);
-      return () => noContent;
+      return isRemoved ? () => noContent : undefined;
     },
   ),
 ];
