@@ -14,7 +14,7 @@ export class DeviceUsers implements DeviceDirectory {
 
   constructor(store: DeviceStore) {
     this.#store = store;
-    // One look at a time: an earlier one that was overtaken would bring the row of before back.
+    // Looks follow each other, as one that was overtaken would bring the row of before back.
     this.#read = coalesce({ load: (asked) => this.#load(asked), flights: 1 });
   }
 

@@ -79,7 +79,7 @@ export const SIP_INBOUND_CONNECTIONS_PER_STRANGER = 16;
 export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
 /**
  * TLS handshakes a second of one address that belongs to no trunk and no registered device, and of all such. A further
- * one is closed before it begins: one that nobody limits costs 0.3 ms of the main thread.
+ * one is closed before it begins, since each takes 0.3 ms of the main thread.
  */
 export const SIP_TLS_HANDSHAKES_PER_STRANGER = 20;
 export const SIP_TLS_HANDSHAKES_OF_STRANGERS = 200;

@@ -1,6 +1,7 @@
 /**
  * Limits the answers to sources that we do not know, so that we are no amplifier and no address book: so many a second
  * for each source, and so many in all. Beyond that a request is ignored. A source is an IPv4 address or an IPv6 /64.
+ * Other work that strangers ask for, as TLS handshakes, is limited in the same way.
  */
 
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../limits.ts';

@@ -208,7 +208,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
       await eventually(async () => !(await registers(password)), 'a registration that is refused');
     }
     peer.close();
-    // Where nothing is told, each of the ten changes waits for the look that a node takes every five seconds.
+    // Each of the ten changes would wait for the look that a node takes every five seconds, if nothing were told.
     expect(performance.now() - began).toBeLessThan(15_000);
   }, 60_000);
 

@@ -7,22 +7,14 @@ import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform } from './platform.ts';
+import { chargeBody, roomSummary } from './sample-bodies.ts';
 
 let platform: Platform;
 let app: AppSecrets;
 /** What the Rooms were asked for last. */
 let asked: unknown;
 const roomId = newUuid();
-const room = {
-  room_id: roomId,
-  created_at: '2026-01-01T00:00:00.000Z',
-  member_count: 0,
-  playback_status: 'stopped',
-  playback_operation_uuid: '',
-  playback_urls: [],
-  playback_volume: 0,
-  voice_activity_events: false,
-} as const;
+const room = roomSummary(roomId);
 
 beforeAll(async () => {
   const admitted = (request: unknown) => {
@@ -51,16 +43,7 @@ const DIAL = { from: '+15550100', to: '+15550199', ring_timeout_sec: 30 };
 const FILES = { type: 'files', urls: [url] };
 const PCM = { encoding: 'pcm_s16le', sample_rate: 8000 };
 const SOCKET = { websocket: { url: 'ws://example.com/' }, media_format: { from_session: PCM, to_session: PCM } };
-const CHARGE = {
-  card_uuid: `card_${newUuid()}`,
-  cvv_uuid: `cvv_${newUuid()}`,
-  exp_month: 1,
-  exp_year: 2030,
-  amount: 100,
-  currency: 'ils',
-  provider: 'sandbox',
-  terminal_number: '1234567',
-};
+const CHARGE = chargeBody();
 
 /** A body with another value at a path of names. */
 function withField(body: object, [name = '', ...rest]: readonly string[], value: unknown): object {

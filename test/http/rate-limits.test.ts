@@ -10,6 +10,7 @@ import type { HttpDeps } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
 import { openPlatform, type Platform } from './platform.ts';
+import { chargeBody } from './sample-bodies.ts';
 
 type Scope = 'call' | 'room' | 'application';
 interface Place {
@@ -33,16 +34,7 @@ const room =
 const at = (path: string) => () => path;
 const url = 'http://example.com/a.wav';
 const format = { encoding: 'mulaw', sample_rate: 8000 };
-const charge = {
-  card_uuid: `card_${newUuid()}`,
-  cvv_uuid: `cvv_${newUuid()}`,
-  exp_month: 1,
-  exp_year: 2030,
-  amount: 100,
-  currency: 'ils',
-  provider: 'sandbox',
-  terminal_number: '1234567',
-};
+const charge = chargeBody();
 
 // Interface, Limits: per command in a call, per room, per application. Contract §10: the rest.
 const ROWS: readonly Row[] = [

@@ -9,6 +9,7 @@ import { problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform } from './platform.ts';
+import { roomSummary } from './sample-bodies.ts';
 
 /** What an application keeps, newest first. */
 const kept: readonly RecordedView[] = ['rec_3', 'rec_2', 'rec_1'].map((uuid, index) => ({
@@ -49,16 +50,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => platform.close());
 
-const room = {
-  room_id: roomId,
-  created_at: '2026-01-01T00:00:00.000Z',
-  member_count: 0,
-  playback_status: 'stopped',
-  playback_operation_uuid: '',
-  playback_urls: [],
-  playback_volume: 0,
-  voice_activity_events: false,
-} as const;
+const room = roomSummary(roomId);
 
 type Request = readonly [path: string, body: unknown];
 

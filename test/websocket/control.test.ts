@@ -2,26 +2,12 @@
 import { expect, test } from 'bun:test';
 import { ControlledAudio } from '../../src/websocket/control.ts';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
+import { boundBot } from './dialect-options.ts';
 
 /** A connection of a bot, and all that is said to it. `more` are the parts that a test looks into. */
 function connected(more: Partial<DialectOptions> = {}) {
-  const said: unknown[] = [];
-  const bot = new ControlledAudio({
-    sessionUuid: 's',
-    appUuid: 'a',
-    fromSession: { encoding: 'mulaw', rateHz: 8000 },
-    toSession: { encoding: 'mulaw', rateHz: 8000 },
-    parameters: {},
-    phoneSessionUuid: undefined,
-    order: async () => undefined,
-    send: (text) => void said.push(JSON.parse(text)),
-    sendBinary: () => {},
-    write: () => true,
-    clear: () => {},
-    pause: () => {},
-    mark: () => true,
-    ...more,
-  });
+  const { options, said } = boundBot();
+  const bot = new ControlledAudio({ ...options, ...more });
   return { bot, said };
 }
 

@@ -2,27 +2,20 @@
 import { expect, test } from 'bun:test';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
 import { TwilioMedia } from '../../src/websocket/twilio.ts';
+import { boundBot } from './dialect-options.ts';
 
 const SESSION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const STREAM = 'MZ7c9e6679742540de944be07fc1f90ae7';
 
 /** A connection of a bot, and all that is said to it. `more` are the parts that a test looks into. */
 function connected(more: Partial<DialectOptions> = {}) {
-  const said: unknown[] = [];
+  const { options, said } = boundBot();
   const bot = new TwilioMedia({
+    ...options,
     sessionUuid: SESSION,
     appUuid: 'app',
-    fromSession: { encoding: 'mulaw', rateHz: 8000 },
-    toSession: { encoding: 'mulaw', rateHz: 8000 },
     parameters: { name: 'value' },
     phoneSessionUuid: 'phone',
-    order: async () => undefined,
-    send: (text) => void said.push(JSON.parse(text)),
-    sendBinary: () => {},
-    write: () => true,
-    clear: () => {},
-    pause: () => {},
-    mark: () => true,
     ...more,
   });
   return { bot, said };

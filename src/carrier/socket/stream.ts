@@ -86,7 +86,7 @@ export class Streams {
   /** Releases the place of a connection whose TLS handshake is under way, by its far end. */
   readonly #handshakes = new Map<string, () => void>();
   /** The handshakes of strangers, each of which takes the processor for as long as many messages do. */
-  readonly #strangers = new RefusalLimit(SIP_TLS_HANDSHAKES_PER_STRANGER, SIP_TLS_HANDSHAKES_OF_STRANGERS);
+  readonly #strangersHandshakes = new RefusalLimit(SIP_TLS_HANDSHAKES_PER_STRANGER, SIP_TLS_HANDSHAKES_OF_STRANGERS);
   /** Connections whose messages wait for a turn of the event loop, in order. */
   readonly #backlog = new Set<Connection>();
   #tls: StreamOptions['tls'];
@@ -156,7 +156,7 @@ export class Streams {
     const kind = this.#admit(socket, remote);
     if (remote === undefined || kind === undefined) return;
     const isKnown = kind === 'known';
-    if (!isKnown && !this.#strangers.allow(remote.host, this.#options.clock.now())) {
+    if (!isKnown && !this.#strangersHandshakes.allow(remote.host, this.#options.clock.now())) {
       socket.destroy();
       return;
     }

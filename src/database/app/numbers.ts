@@ -38,7 +38,7 @@ export function numberStore(database: Database, changes: Changes, now: () => num
     },
   });
   const owners = new BriefCache({ load, keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now });
-  // Which numbers were moved is not told.
+  // A change names the application, and none of the numbers that moved.
   changes.onChange(() => owners.forgetAll());
   return {
     async assign(e164, appUuid) {

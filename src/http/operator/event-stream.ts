@@ -109,7 +109,7 @@ class EventStream {
       if (this.#behind > EVENT_STREAM_BEHIND_MAX_BYTES) this.#abort();
       this.#wake();
     };
-    // Where the log is another one, the reader comes back with an id that was never given there, and is told so.
+    // A reader whose log became another one comes back with an id that was never given there, and is told so.
     this.#unfollow = options.tail.follow(grown, () => this.#abort());
   }
 
