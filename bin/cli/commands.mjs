@@ -102,9 +102,10 @@ export const COMMANDS = {
     ask: ([app, terminal]) => ['DELETE', `/apps/${segment(app)}/payment-terminals/${segment(terminal)}`],
   },
   'devices list': {
-    usage: 'devices list APP',
+    usage: 'devices list APP [--username USERNAME] [--after USERNAME] [--limit N]',
     answer: { devices: [{ username: '', contacts: [] }] },
-    ask: ([app]) => ['GET', `/apps/${segment(app)}/devices`],
+    ask: ([app], { username, after, limit }) => list(`/apps/${segment(app)}/devices`, { username, after, limit }),
+    next: (body) => body.after,
     rows: (body) => body.devices.map((device) => ({ ...device, contacts: device.contacts.length })),
     columns: ['username', 'registered_until', 'address', 'user_agent', 'contacts'],
   },

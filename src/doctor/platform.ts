@@ -397,7 +397,7 @@ async function isCalled(api: OperatorApi, appUuid: string): Promise<boolean> {
   const path = `/operator/v1/apps/${appUuid}`;
   const { inbound_phone_numbers: numbers } = await api.get(path);
   if (!Array.isArray(numbers) || numbers.length > 0) return true;
-  return (await api.list(`${path}/devices`, 'devices', [])).length > 0;
+  return (await api.list(`${path}/devices?limit=1`, 'devices', [])).length > 0;
 }
 
 /** The applications that keep nearly as much in recordings as they may, or as much; one line where none does. */

@@ -224,6 +224,8 @@ export const SIP_REGISTER_STREAM_MAX_SEC = 900;
 export const DEVICE_CONTACTS_MAX = 10;
 /** Devices of the platform. */
 export const DEVICES_MAX = 100_000;
+/** Devices on a page of their list. */
+export const DEVICE_LIST_MAX_ITEMS = 1_000;
 /** Characters of a device's password. */
 export const DEVICE_PASSWORD_MAX_CHARS = 128;
 /** The longest URI of a contact. */

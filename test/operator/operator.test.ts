@@ -258,7 +258,7 @@ describe('the operator API', () => {
     expect(row?.secrets.md5).toMatch(/^[0-9a-f]{32}$/);
     expect((await operator('DELETE', `${path}/alice`)).status).toBe(204);
     expect(await store.devices.bindings('alice')).toEqual([]);
-    expect((await operator('GET', path)).body).toEqual({ devices: [] });
+    expect((await operator('GET', path)).body).toEqual({ devices: [], after: '' });
     for (const [name, body] of [
       ['bad%20name', { password: 'x' }],
       ['alice', {}],
@@ -269,6 +269,56 @@ describe('the operator API', () => {
     const nobody = `/operator/v1/apps/app_${newUuid()}/devices`;
     expect((await operator('GET', nobody)).status).toBe(404);
     expect((await operator('PUT', `${nobody}/carol`, { password: 'x' })).status).toBe(404);
+  });
+
+  test('lists SIP devices by name, page by page, with all contacts of each, or one alone', async () => {
+    const [app, other] = [await makeApp(), await makeApp()];
+    const path = `/operator/v1/apps/${app.appUuid}/devices`;
+    const names = ['pager1', 'pager2', 'pager3', 'pager4', 'pager5'];
+    for (const name of [...names].reverse()) await operator('PUT', `${path}/${name}`, { password: 'x' });
+    await operator('PUT', `/operator/v1/apps/${other.appUuid}/devices/pager2a`, { password: 'x' });
+    const { store } = platform.testStore;
+    const stored = [1, 2, 3].map((n) => ({
+      uri: `sip:pager2@10.0.0.${n}`,
+      key: `sip:pager2@10.0.0.${n}`,
+      callId: 'one',
+      cseq: n,
+      transport: 'udp' as const,
+      host: '203.0.113.5',
+      port: 5070 + n,
+      instance: '',
+      regId: 0,
+      path: '',
+      userAgent: '',
+      expiresAt: Date.now() + n * 60_000,
+    }));
+    const device = (await store.devices.some(['pager2']))[0];
+    if (device === undefined) throw new Error('no device');
+    await store.devices.change(device, () => ({ status: 200, bound: stored, stored, removed: [] }));
+    const page = async (query: string) => {
+      const { devices, after } = (await operator('GET', `${path}?${query}`)).body;
+      return [devices.map((each: { username: string; contacts: unknown[] }) => [each.username, each.contacts.length]), after];
+    };
+    expect(await page('limit=2')).toEqual([
+      [
+        ['pager1', 0],
+        ['pager2', 3],
+      ],
+      'pager2',
+    ]);
+    expect(await page('limit=2&after=pager2')).toEqual([
+      [
+        ['pager3', 0],
+        ['pager4', 0],
+      ],
+      'pager4',
+    ]);
+    expect(await page('limit=2&after=pager4')).toEqual([[['pager5', 0]], '']);
+    expect(await page('limit=5')).toEqual([names.map((name) => [name, name === 'pager2' ? 3 : 0]), '']);
+    expect(await page('username=pager2')).toEqual([[['pager2', 3]], '']);
+    expect(await page('username=pager2a')).toEqual([[], '']);
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'after=%20', 'page=2', 'limit=1&limit=2'])
+      expect([query, (await operator('GET', `${path}?${query}`)).status]).toEqual([query, 400]);
   });
 
   test('sets trunks up and takes them down, and tells the carrier', async () => {

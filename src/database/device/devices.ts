@@ -12,12 +12,22 @@ import { bindingOf, type ContactStore, type DeviceRow, hasSecrets, ownerOf, regi
 import { type RegistrationStore, registrationStore } from './registrations.ts';
 
 /** A device user of an application, with the contacts that are bound. */
-interface ListedDevice {
+export interface ListedDevice {
   readonly username: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** The one that is bound longest first. */
   readonly contacts: readonly Binding[];
+}
+
+/** A page of the devices of an application, by name. */
+interface DeviceQuery {
+  readonly appUuid: string;
+  /** The one of that name alone. */
+  readonly username?: string | undefined;
+  /** The name behind which the page begins. */
+  readonly after?: string | undefined;
+  readonly limit: number;
 }
 
 /** The devices of all applications: their users, and the contacts of these that are bound. */
@@ -27,7 +37,7 @@ export interface DeviceStore extends ContactStore, RegistrationStore {
   /** Removes a device and its contacts. Resolves with false when the application has no such device. */
   remove(appUuid: string, username: string): Promise<boolean>;
   /** Resolves with undefined where there is no such application. */
-  list(appUuid: string): Promise<readonly ListedDevice[] | undefined>;
+  list(query: DeviceQuery): Promise<readonly ListedDevice[] | undefined>;
   /** Every device, secrets opened: for the carrier only. */
   all(): Promise<readonly StoredDevice[]>;
   /** The devices of these names, as far as they are there. */
@@ -67,7 +77,7 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
       );
       return gone.length > 0;
     },
-    list: (appUuid) => listDevices(database, appUuid, now()),
+    list: (query) => listDevices(database, query, now()),
     async all() {
       const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
       return rows.map((row) => storedDevice(seal, row));
@@ -134,23 +144,38 @@ async function putDevice(
   );
 }
 
-/** Lists the devices of an application with their contacts, by name. Undefined where there is no such application. */
-async function listDevices(database: Database, appUuid: string, now: number): ReturnType<DeviceStore['list']> {
+/** Lists devices with their contacts. Undefined where there is no such application. `now` as above. */
+async function listDevices(
+  database: Database,
+  { appUuid, username, after, limit }: DeviceQuery,
+  now: number,
+): ReturnType<DeviceStore['list']> {
   if (!(await hasApp(database, appUuid))) return undefined;
-  const rows = await database.run((on) =>
-    on
-      .select({ username: devices.username, createdAt: devices.createdAt, contact: deviceContacts })
+  const rows = await database.run((on) => {
+    const page = on
+      .select({ username: devices.username, createdAt: devices.createdAt })
       .from(devices)
-      .leftJoin(deviceContacts, and(eq(deviceContacts.username, devices.username), gt(deviceContacts.expiresAt, now)))
-      .where(eq(devices.appUuid, appUuid))
-      .orderBy(asc(devices.username), sql`${deviceContacts.expiresAt} DESC NULLS LAST`)
-      .limit(DEVICES_MAX),
-  );
+      .where(
+        and(
+          eq(devices.appUuid, appUuid),
+          username === undefined ? undefined : eq(devices.username, username),
+          after === undefined ? undefined : gt(devices.username, after),
+        ),
+      )
+      .orderBy(asc(devices.username))
+      .limit(limit)
+      .as('page');
+    return on
+      .select({ username: page.username, createdAt: page.createdAt, contact: deviceContacts })
+      .from(page)
+      .leftJoin(deviceContacts, and(eq(deviceContacts.username, page.username), gt(deviceContacts.expiresAt, now)))
+      .orderBy(asc(page.username), sql`${deviceContacts.expiresAt} DESC NULLS LAST`);
+  });
   const found = new Map<string, { username: string; createdAt: number; contacts: Binding[] }>();
-  for (const { username, createdAt, contact } of rows) {
-    const device = found.get(username) ?? { username, createdAt, contacts: [] };
-    if (contact !== null) device.contacts.push(bindingOf(contact));
-    found.set(username, device);
+  for (const row of rows) {
+    const device = found.get(row.username) ?? { username: row.username, createdAt: row.createdAt, contacts: [] };
+    if (row.contact !== null) device.contacts.push(bindingOf(row.contact));
+    found.set(row.username, device);
   }
   return [...found.values()];
 }

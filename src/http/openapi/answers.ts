@@ -188,6 +188,7 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
         ],
       },
     ],
+    after: '',
   },
   RefusalList: {
     refusals: [

@@ -274,7 +274,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       }),
     },
   }),
-  DeviceList: listOf('devices', 'Device'),
+  DeviceList: object({
+    devices: { type: 'array', items: ref('Device') },
+    after: { type: 'string', description: 'Asks for the next page; empty on the last one.' },
+  }),
   TrunkList: listOf('trunks', 'Trunk'),
   TrunkProbe: object({ name: text, status: { const: 'probing' } }),
   RefusalList: object({

@@ -2,12 +2,14 @@
 
 import { type Binding, DEVICE_REALM } from '../../call/ports/devices.ts';
 import { timestamp } from '../../clock.ts';
+import type { ListedDevice } from '../../database/device/devices.ts';
 import type { Store } from '../../database/store.ts';
 import { hexHash } from '../../hash.ts';
-import { DEVICE_PASSWORD_MAX_CHARS, DEVICES_MAX } from '../../limits.ts';
-import { problems } from '../../problem.ts';
+import { DEVICE_LIST_MAX_ITEMS, DEVICE_PASSWORD_MAX_CHARS, DEVICES_MAX } from '../../limits.ts';
+import { isProblem, problems } from '../../problem.ts';
 import { digestSecrets } from '../../sip/message/digest-server.ts';
-import { noContent, ok, type Route } from '../request-context.ts';
+import { itemLimit, strayParameter } from '../list-query.ts';
+import { noContent, ok, queryOf, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
@@ -31,35 +33,7 @@ const DEVICES = '/operator/v1/apps/:app_uuid/devices';
 const DEVICE = `${DEVICES}/:username`;
 
 export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDeviceChanged'>): readonly Route[] => [
-  route(
-    {
-      ...facts,
-      resource: 'Application',
-      method: 'GET',
-      path: DEVICES,
-      summary: 'List the SIP devices of an application with their registrations',
-      success: [200, '`{"devices": […]}`, by user name, without secrets'],
-    },
-    async (context) => {
-      const appUuid = pathApp(context);
-      const found = appUuid === undefined ? undefined : await store.devices.list(appUuid);
-      return found === undefined
-        ? undefined
-        : () =>
-            ok({
-              devices: found.map(({ username, createdAt, contacts }) => ({
-                username,
-                created_at: timestamp(createdAt),
-                ...registrationOf(contacts[0]),
-                contacts: contacts.map((contact) => ({
-                  uri: contact.uri,
-                  transport: contact.transport,
-                  ...registrationOf(contact),
-                })),
-              })),
-            });
-    },
-  ),
+  listRoute(store),
   bodyRoute(
     {
       ...facts,
@@ -100,6 +74,55 @@ export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDeviceC
     },
   ),
 ];
+
+const listRoute = (store: Store): Route =>
+  route(
+    {
+      ...facts,
+      resource: 'Application',
+      method: 'GET',
+      path: DEVICES,
+      summary: 'List the SIP devices of an application with their registrations',
+      success: [
+        200,
+        '`{"devices": […], "after"}`, by user name, without secrets. `after` asks for the next page; it is empty on the last one.',
+      ],
+      query: [
+        { name: 'username', description: 'The device of that name alone.', schema: { type: 'string' } },
+        { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
+        {
+          name: 'limit',
+          description: `Default ${DEVICE_LIST_MAX_ITEMS}.`,
+          schema: { type: 'integer', minimum: 1, maximum: DEVICE_LIST_MAX_ITEMS },
+        },
+      ],
+    },
+    (context) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined) return undefined;
+      const query = queryOf(context);
+      const stray = strayParameter(query, ['username', 'after', 'limit']);
+      if (stray !== undefined) return stray;
+      const limit = itemLimit(query, DEVICE_LIST_MAX_ITEMS, DEVICE_LIST_MAX_ITEMS);
+      if (isProblem(limit)) return limit;
+      const after = query.get('after') || undefined;
+      if (after !== undefined && !USERNAME.test(after)) return problems.invalid('after: must be the `after` of an earlier page');
+      const username = query.get('username') ?? undefined;
+      return async () => {
+        const found = await store.devices.list({ appUuid, username, after, limit: limit + 1 });
+        if (found === undefined) return problems.notFound('Application');
+        const page = found.slice(0, limit);
+        return ok({ devices: page.map(deviceBody), after: found.length > limit ? (page.at(-1)?.username ?? '') : '' });
+      };
+    },
+  );
+
+const deviceBody = ({ username, createdAt, contacts }: ListedDevice) => ({
+  username,
+  created_at: timestamp(createdAt),
+  ...registrationOf(contacts[0]),
+  contacts: contacts.map((contact) => ({ uri: contact.uri, transport: contact.transport, ...registrationOf(contact) })),
+});
 
 const registrationOf = (contact: Binding | undefined): Readonly<Record<string, string>> => ({
   registered_until: contact === undefined ? '' : timestamp(contact.expiresAt),
