@@ -1,13 +1,14 @@
 // Desk phones: each caller is put through to an agent's telephone, telephones call each other and the outside, and their own
 // button transfers: at once, to what is dialled (blind), or to a colleague whom the agent has asked first (attended).
-// Plain Node: APP=app_… KEY=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
 // The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
+import { received } from './receive.mjs';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENT } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
@@ -116,11 +117,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 
 const server = createServer(async (request, response) => {
   if (request.url === '/ringing.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(425));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
 });

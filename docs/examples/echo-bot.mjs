@@ -1,13 +1,14 @@
 // A bot that says back what it hears: each call gets a Room, and a WebSocket of this program joins it.
 // Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
-//   APP=app_… KEY=… node echo-bot.mjs
+//   APP=app_… KEY=… SECRET=… node echo-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
+import { received } from './receive.mjs';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
@@ -65,11 +66,8 @@ async function close({ caller, bot, room_id }) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
 });

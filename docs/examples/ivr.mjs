@@ -1,11 +1,12 @@
 // Answers every call, collects four keys, plays as many notes as the first key says, and hangs up.
-// Plain Node: APP=app_… KEY=… node ivr.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… node ivr.mjs
 import { createServer } from 'node:http';
+import { received } from './receive.mjs';
 
 const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
@@ -43,11 +44,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 const server = createServer(async (request, response) => {
   const wanted = /^\/note\/(\d)\.wav$/.exec(request.url ?? '');
   if (wanted) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(Number(wanted[1])));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
 });

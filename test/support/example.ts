@@ -31,7 +31,8 @@ export class Example {
     app: Credentials,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<Example> {
-    const example = new Example(name, { APP: app.appUuid, KEY: app.apiKey, SIDETONE_URL: platform.url, ...environment });
+    const credentials = { APP: app.appUuid, KEY: app.apiKey, SECRET: app.webhookSecret };
+    const example = new Example(name, { ...credentials, SIDETONE_URL: platform.url, ...environment });
     const [, url] = await example.prints(/waiting for events on (\S+)/);
     await platform.api(app, 'PATCH', '/api/v1/app', { webhook_url: url });
     return example;
