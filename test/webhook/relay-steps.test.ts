@@ -146,6 +146,43 @@ test('A failure waits for its time, also when the application is patched', async
   expect(posts).toEqual(['evt_1', 'evt_1']);
 });
 
+test('What failed at one URL is tried at once at another, where its schedule goes on', async () => {
+  const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1), outboxEvent(2, { lanes: ['session:2'] })]);
+  relay.start();
+  await settle();
+  await pass(clock, 1_000);
+  expect(posts).toHaveLength(4);
+  // The third attempts are two seconds away.
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toHaveLength(6);
+  // A change that leaves the URL as it is hurries nothing.
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await pass(clock, 1_999);
+  expect(posts).toHaveLength(6);
+  await pass(clock, 1);
+  expect(posts).toHaveLength(8);
+  await pass(clock, 4_999);
+  expect(posts).toHaveLength(8);
+  await pass(clock, 1);
+  expect(posts.filter((each) => each === 'evt_1')).toHaveLength(5);
+  expect(posts).toHaveLength(10);
+});
+
+test('An application that moves its webhook while the database is away has its events at their time', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  state.isAway = true;
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  state.isAway = false;
+  await pass(clock, 999);
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+});
+
 test('An endpoint that answered 410 is asked nothing more while that is being stored', async () => {
   const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
   const stored = Promise.withResolvers<void>();
