@@ -155,8 +155,9 @@ export class RelayLeadership {
   /** Tries at once what failed at a URL that the application has left: that says nothing of the new one. */
   async #hurryMoved(appUuid: string): Promise<void> {
     const endpoint = await this.#options.endpoints.lookUp(appUuid).catch(() => undefined);
-    // Without a database to ask, what waits keeps its time.
-    if (endpoint !== undefined) this.#hurry(appUuid, ({ failedAt }) => failedAt !== undefined && failedAt !== endpoint.url);
+    // Without a database to ask, and without a URL to try, what waits keeps its time.
+    const url = endpoint?.url ?? '';
+    if (url !== '') this.#hurry(appUuid, ({ failedAt }) => failedAt !== undefined && failedAt !== url);
   }
 
   #hurry(appUuid: string, which: (job: Job) => boolean): void {

@@ -169,6 +169,19 @@ test('What failed at one URL is tried at once at another, where its schedule goe
   expect(posts).toHaveLength(10);
 });
 
+test('An application that takes its webhook away has until the next attempt to set another', async () => {
+  const { relay, clock, posts, settled, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  patch({ webhookUrl: '' });
+  await pass(clock, SETTLE_GATHER_MS);
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(settled.map(({ status }) => status)).toEqual(['pending', 'pending']);
+});
+
 test('An application that moves its webhook while the database is away has its events at their time', async () => {
   const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
   relay.start();
