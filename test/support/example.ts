@@ -43,10 +43,11 @@ export class Example {
     return this.#output;
   }
 
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Resolves when it has printed this, beyond the first `after` characters of its output. */
+  async prints(pattern: RegExp, after = 0): Promise<RegExpExecArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
     const look = () => {
-      const found = pattern.exec(this.#output);
+      const found = pattern.exec(this.#output.slice(after));
       if (found !== null) resolve(found);
     };
     const timer = setTimeout(() => reject(new Error(`waited for ${pattern}; printed:\n${this.#output}`)), 20_000);
