@@ -1,22 +1,15 @@
 // Answers every call and plays a short melody. Plain Node: APP=app_… KEY=… SECRET=… node answer-and-play.mjs
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
-const command = async (path, body = {}) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const command = (path, body = {}) => call('POST', `/v1/sessions/${path}`, body);
 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));

@@ -3,9 +3,9 @@
 // The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
 // There are no prompts: when the call is answered, key in 4111111111111111# and then 123#. The sandbox charges that card.
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { received, send } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
+const { PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
@@ -13,17 +13,11 @@ if (unset.length > 0) {
 }
 
 const order = async (event, path, body = {}, headers = {}) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
-    method: body === null ? 'DELETE' : 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
-    body: body === null ? undefined : JSON.stringify(body),
-  });
-  if (response.ok) return;
-  console.log(path, response.status, await response.text());
+  const { ok } = await send('POST', `/v1/sessions/${event.session_uuid}${path}`, body, headers);
   // Nothing more would come of this call, as where the terminal is not assigned.
-  if (path.startsWith('/payment/')) await hangUp(event);
+  if (!ok && path.startsWith('/payment/')) await hangUp(event);
 };
-const hangUp = (event) => order(event, '', null);
+const hangUp = (event) => send('DELETE', `/v1/sessions/${event.session_uuid}`);
 const giveUp = (event, what) => {
   console.log(`no ${what}: ${event.reason}`);
   return hangUp(event);

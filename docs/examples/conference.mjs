@@ -1,25 +1,14 @@
 // A conference: everybody who calls meets in one Room, and is told who comes, goes and talks. `*` mutes a caller, `#` unmutes.
 // Plain Node: APP=app_… KEY=… SECRET=… node conference.mjs
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 
 /** The Room, made for the first caller and closed behind the last one. */
 let room;

@@ -3,25 +3,15 @@
 // Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
 // The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENT } = process.env;
+const { PORT = '9000', FROM, AGENT } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 
 /** Whom a call that comes in is for, by its session_uuid. */

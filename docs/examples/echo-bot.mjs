@@ -3,9 +3,9 @@
 //   APP=app_… KEY=… SECRET=… node echo-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
@@ -13,17 +13,6 @@ if (unset.length > 0) {
 }
 
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: 16_000 };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer);
-  return answer;
-};
 
 /** The calls that are up, each with its bot and their Room, by the session_uuid of the caller. */
 const talks = new Map();

@@ -1,23 +1,16 @@
 // Answers every call, collects four keys, plays as many notes as the first key says, and hangs up.
 // Plain Node: APP=app_… KEY=… SECRET=… node ivr.mjs
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
-const command = async (method, path, body) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const command = (method, path, body) => call(method, `/v1/sessions/${path}`, body);
 
 // What to do at each event. Nothing is kept here: a restart of this program in the middle of a call does no harm.
 const steps = {

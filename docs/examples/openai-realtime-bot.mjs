@@ -4,9 +4,9 @@
 //   APP=app_… KEY=… SECRET=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
+const { PORT = '9000', OPENAI_API_KEY } = process.env;
 const { OPENAI_URL = 'wss://api.openai.com/v1/realtime', MODEL = 'gpt-realtime', VOICE = 'marin' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'OPENAI_API_KEY'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
@@ -18,17 +18,6 @@ const INSTRUCTIONS = 'You answer the telephone of a bakery. Be brief and friendl
 /** The rate of both sides: OpenAI takes and gives 24 kHz. */
 const RATE = 24_000;
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: RATE };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 
 /** The calls that are up, each with its bot and their Room, by the session_uuid of the caller. */
 const talks = new Map();

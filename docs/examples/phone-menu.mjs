@@ -3,9 +3,9 @@
 // Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 PERSON=+15550100 node phone-menu.mjs
 // STATUS_URL is the statusCallback of an application that has one: it is sent CallSid, CallStatus and CallDuration as by Twilio.
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const { FROM, PERSON, RING_SEC = '20', STATUS_URL } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'PERSON'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
@@ -13,16 +13,6 @@ if (unset.length > 0) {
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const play = (session, ...names) => order(session, 'playback/play', { type: 'files', urls: names.map(file) });
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);

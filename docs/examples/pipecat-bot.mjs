@@ -4,9 +4,9 @@
 // In the bot, give the serializer TwilioFrameSerializer.InputParams(auto_hang_up=False): Twilio's REST API is not here. When the
 // bot closes its connection, this program hangs up.
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
+const { PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
@@ -15,17 +15,6 @@ if (unset.length > 0) {
 
 /** Twilio's audio is mu-law at 8 kHz, both ways. */
 const FORMAT = { encoding: 'mulaw', sample_rate: 8000 };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 
 /** The caller, the bot and the Room of each conversation, by the session_uuid of the caller. */
 const conversations = new Map();

@@ -4,9 +4,9 @@
 //   APP=app_… KEY=… SECRET=… BUCKET=https://s3.eu-central-1.amazonaws.com/my-calls AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… node recordings-to-s3.mjs
 import { createServer } from 'node:http';
 import { AwsClient } from 'aws4fetch';
-import { remember, verified } from './receive.mjs';
+import { call, remember, verified } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
+const { PORT = '9000', BUCKET } = process.env;
 const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'BUCKET', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
@@ -18,14 +18,7 @@ if (unset.length > 0) {
 const keys = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
 const store = new AwsClient({ ...keys, service: 's3', region: AWS_REGION, retries: 0 });
 
-const order = async (event, path, body) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const order = (event, path, body) => call('POST', `/v1/sessions/${event.session_uuid}${path}`, body);
 
 const steps = {
   'session.created': (event) => order(event, '/answer', {}),

@@ -2,25 +2,15 @@
 // or no answer: the caller is told so and hung up on.
 // Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 COLLEAGUE=+15550100 node warm-transfer.mjs
 import { createServer } from 'node:http';
-import { received } from './receive.mjs';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, COLLEAGUE } = process.env;
+const { PORT = '9000', FROM, COLLEAGUE } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'COLLEAGUE'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
   console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 

@@ -12,7 +12,7 @@ import { ROOT } from './blocks.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
 /** Every program. What receives webhooks for them is a part of them. */
-const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs') && name !== 'receive.mjs');
+const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs') && name !== 'platform.mjs');
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -117,8 +117,8 @@ function deliver(
 }
 
 /** Starts an example without a platform. Resolves with the process, what reads its output, and its address. */
-async function receiving(name: string) {
-  const environment = { ...CREDENTIALS, ...REST, PORT: '0', BUCKET: await nobody(), SIDETONE_URL: await nobody() };
+async function receiving(name: string, more: Readonly<Record<string, string>> = {}) {
+  const environment = { ...CREDENTIALS, ...REST, PORT: '0', BUCKET: await nobody(), SIDETONE_URL: await nobody(), ...more };
   const child = Bun.spawn(['node', join(FOLDER, name)], {
     env: { PATH: process.env.PATH ?? '', ...environment },
     stdout: 'pipe',
@@ -175,6 +175,27 @@ test('An event that is delivered twice is handled once, and one whose handling f
   const again = await receiving('recordings-to-s3.mjs');
   const answered = JSON.stringify({ event: 'session.answered', session_uuid: 'a' });
   for (const status of [500, 500]) expect((await deliver(again.url, answered, { id })).status).toBe(status);
+}, 30_000);
+
+test('What the platform refuses because it came too fast is sent again when it says so, and the caller has a Room', async () => {
+  const asked: string[] = [];
+  const { promise: joined, resolve: join } = Promise.withResolvers<unknown>();
+  await using busy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      asked.push(pathname);
+      if (pathname.endsWith('/members')) join(await request.json());
+      if (asked.length === 1) return Response.json({ message: 'too fast' }, { status: 429, headers: { 'retry-after': '1' } });
+      return Response.json({ room_id: 'r' });
+    },
+  });
+  const { prints, url } = await receiving('conference.mjs', { SIDETONE_URL: `http://127.0.0.1:${busy.port}` });
+  await deliver(url, JSON.stringify({ event: 'session.answered', session_uuid: 'a' }));
+  expect(await joined).toEqual({ session_uuid: 'a' });
+  expect(asked).toEqual(['/api/v1/rooms', '/api/v1/rooms', '/api/v1/rooms/r/members']);
+  expect(await prints('session.answered a\n')).not.toContain('too fast');
 }, 30_000);
 
 test('fetch-recordings.mjs ends with the reason when the platform is away, so that cron tells of it', async () => {

@@ -1,9 +1,37 @@
-// Takes webhooks: what the platform has signed, and each event once. The other programs here import it, so copy it with them.
-// A package for your language verifies as well: docs/webhooks.md, "Verify". SECRET is that of the application, whsec_…
+// What the other programs here share: requests to the platform, which come back when they were too fast, and its webhooks, of
+// which only those that it has signed are taken, and each event once. Copy it along with the program that you copy.
+// APP, KEY and SECRET are those of the application: `bin/sidetone apps create NAME` prints them.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 
-const key = Buffer.from((process.env.SECRET ?? '').replace(/^whsec_/, ''), 'base64');
+const { APP, KEY, SECRET = '', SIDETONE_URL = 'http://127.0.0.1:8080' } = process.env;
+
+/**
+ * Sends a request. What is refused is told and is no error, since a call may end at any time. An answer with Retry-After says
+ * when to come back: 429 is too fast (as the eleventh Room at once), 503 and 529 are no room now.
+ */
+export async function send(method, path, body, headers = {}) {
+  for (;;) {
+    const response = await fetch(SIDETONE_URL + path, {
+      method,
+      headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const answer = await response.json().catch(() => ({}));
+    const wait = Number(response.headers.get('retry-after') ?? 0);
+    if (wait === 0) {
+      if (!response.ok) console.log(path, response.status, answer.message);
+      return { ok: response.ok, answer, isRepeated: response.headers.has('idempotent-replayed') };
+    }
+    await pause(wait * 1000);
+  }
+}
+
+/** Sends a request and resolves with its answer; with {} where that has no body. */
+export const call = async (method, path, body, headers) => (await send(method, path, body, headers)).answer;
+
+const key = Buffer.from(SECRET.replace(/^whsec_/, ''), 'base64');
 /** The identifiers of the events that were handled lately. A real application has a table for them. */
 const handled = new Set();
 
