@@ -160,6 +160,12 @@ export class RelayLeadership {
     if (url !== '') this.#hurry(appUuid, ({ failedAt }) => failedAt !== undefined && failedAt !== url);
   }
 
+  /** Whether the application has set another URL than this one, as while an attempt was under way. */
+  #hasLeft(appUuid: string, url: string): boolean {
+    const known = this.#options.endpoints.known(appUuid)?.url ?? '';
+    return known !== '' && known !== url;
+  }
+
   #hurry(appUuid: string, which: (job: Job) => boolean): void {
     this.#lanes.hurry(appUuid, this.#options.clock.now(), which);
     this.#dispatch();
@@ -314,7 +320,7 @@ export class RelayLeadership {
     if (wait === undefined || isPastDay(job.failures, elapsedMs, wait, timeoutSec * 1000, retryScale))
       this.#finish(job, 'dead', attempt(null));
     else {
-      const due = Math.ceil(now + wait);
+      const due = this.#hasLeft(job.appUuid, url) ? Math.ceil(now) : Math.ceil(now + wait);
       this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status: 'pending', attempt: attempt(due) });
       this.#land(() => this.#lanes.retry(job, due, outcome.error === 'timeout'));
     }

@@ -169,6 +169,21 @@ test('What failed at one URL is tried at once at another, where its schedule goe
   expect(posts).toHaveLength(10);
 });
 
+test('An attempt that is under way while its URL is replaced is made at once at the other when it has failed', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  const { promise, resolve: answer } = Promise.withResolvers<number>();
+  state.receive = () => (posts.length === 1 ? promise : 200);
+  relay.start();
+  await settle();
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toEqual(['evt_1']);
+  answer(503);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  expect(relay.load()).toMatchObject({ delivered: 1, failed: 1 });
+});
+
 test('An application that takes its webhook away has until the next attempt to set another', async () => {
   const { relay, clock, posts, settled, patch } = steeredRelay([outboxEvent(1)]);
   relay.start();
