@@ -1,4 +1,5 @@
-const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** The form of a lowercase RFC 4122 version 4 UUID. */
+export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** A lowercase RFC 4122 version 4 UUID. */
 export const newUuid = (): string => crypto.randomUUID();

@@ -92,6 +92,8 @@ export const problems = {
   forbidden: (message: string) => make('forbidden', 403, message),
   callerId: () =>
     make('forbidden', 403, 'Caller ID is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
+  sender: () =>
+    make('forbidden', 403, 'Sender is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
   /** The cap is a policy, but how many Rooms there are is a state: a place is free again when one has closed. */
   tooManyRooms: () => make('forbidden', 403, 'Maximum number of rooms reached for this application', { isPassing: true }),
   noRoute: () => make('not_found', 404, 'No route matches this path'),

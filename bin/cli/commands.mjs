@@ -182,7 +182,8 @@ export const COMMANDS = {
     rows: (body) =>
       body.events.map((event) => {
         const last = event.attempts.at(-1);
-        return { ...event, attempts: event.attempts.length, last: last?.error || (last?.status ?? '') };
+        // The status of an answer says more than that it was none of the 2xx.
+        return { ...event, attempts: event.attempts.length, last: (last?.status ?? last?.error) || '' };
       }),
     columns: ['position', 'created_at', 'event', 'session_uuid', 'status', 'attempts', 'last', 'webhook_id'],
     next: (body) => body.next,

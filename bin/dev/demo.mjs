@@ -133,11 +133,15 @@ class Demo {
   }
 
   async #hook(request, response) {
-    let text = '';
+    const chunks = [];
+    let bytes = 0;
     for await (const chunk of request) {
-      text += chunk;
-      if (text.length > BODY_MAX_BYTES) return response.writeHead(413).end();
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > BODY_MAX_BYTES) return response.writeHead(413).end();
     }
+    // A letter of several bytes may lie in two chunks.
+    const text = Buffer.concat(chunks).toString();
     if (!this.#isSigned(request.headers, text)) return response.writeHead(401).end();
     // 2xx at once: the next event of this call is sent when this one is settled.
     response.writeHead(204).end();

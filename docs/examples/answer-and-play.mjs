@@ -1,32 +1,23 @@
-// Answers every call and plays a short melody. Plain Node: APP=app_… KEY=… node answer-and-play.mjs
+// Answers every call and plays a short melody. Plain Node: APP=app_… KEY=… SECRET=… node answer-and-play.mjs
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const { PORT = '9000' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
-const command = async (path, body = {}) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const command = (path, body = {}) => call('POST', `/v1/sessions/${path}`, body);
 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
   if (request.url === '/melody.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(melody());
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
   if (event.event === 'session.created') await command(`${event.session_uuid}/answer`);
   if (event.event === 'session.answered') {

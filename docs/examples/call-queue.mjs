@@ -1,25 +1,16 @@
 // A queue in front of agents: the caller waits with music, all agents are rung at once, the first who answers has the call and the
 // others are cancelled. With nobody there, the caller leaves a message after a beep.
-// Plain Node: APP=app_… KEY=… FROM=+15550001 AGENTS=sip:alice,sip:bob,+15550100 node call-queue.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 AGENTS=sip:alice,sip:bob,+15550100 node call-queue.mjs
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENTS = '', RING_SEC = '20' } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'AGENTS'].filter((name) => !process.env[name]);
+const { PORT = '9000', FROM, AGENTS = '', RING_SEC = '20' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'AGENTS'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body, headers = {}) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 
@@ -109,20 +100,11 @@ async function close({ caller, agent, rung, room_id }) {
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
-/** The events that were handled lately. They may come twice. */
-const handled = new Set();
-
 const server = createServer(async (request, response) => {
   const tone = { '/music.wav': 440, '/position.wav': 660, '/sorry.wav': 220, '/beep.wav': 1000 }[request.url ?? ''];
   if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  if (handled.has(request.headers['webhook-id'])) return;
-  if (handled.size === 10_000) handled.clear();
-  handled.add(request.headers['webhook-id']);
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
 });

@@ -1,32 +1,17 @@
 // Calls a list of numbers, some at once and not too fast, tells persons from machines, and prints what became of each.
-// Plain Node: APP=app_… KEY=… FROM=+15550001 NUMBERS=+15550100,+15550101 node campaign.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 NUMBERS=+15550100,+15550101 node campaign.mjs
 // Started again within a day it calls only who is new on the list. Another CAMPAIGN=NAME calls everybody again.
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { received, send } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const { FROM, NUMBERS = '', AT_ONCE = '10', PER_SECOND = '5', MESSAGE, CAMPAIGN = 'campaign-1' } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'NUMBERS'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'NUMBERS'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
-
-const send = async (method, path, body, headers = {}) => {
-  for (;;) {
-    const response = await fetch(SIDETONE_URL + path, {
-      method,
-      headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const wait = Number(response.headers.get('retry-after') ?? 0);
-    const answer = await response.json().catch(() => ({}));
-    // 429: too fast. 529: every channel of the trunk is in use. Both say when to come back.
-    if (![429, 503, 529].includes(response.status) || wait === 0)
-      return { ok: response.ok, answer, isRepeated: response.headers.has('idempotent-replayed') };
-    await pause(wait * 1000);
-  }
-};
 
 /** Numbers that are being called, each with who answered. Events name the number in `client_state`. */
 const live = new Map();
@@ -79,11 +64,8 @@ const steps = {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   await steps[event.event]?.(event);
 });
 server.on('error', ({ message }) => {

@@ -1,28 +1,23 @@
 // Takes a card by telephone: number, CVV, charge. The digits never reach this program: it gets references and the last four.
-// Plain Node: APP=app_… KEY=… node card-payment.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… node card-payment.mjs
 // The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
 // There are no prompts: when the call is answered, key in 4111111111111111# and then 123#. The sandbox charges that card.
 import { createServer } from 'node:http';
+import { received, send } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const { PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
 const order = async (event, path, body = {}, headers = {}) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
-    method: body === null ? 'DELETE' : 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
-    body: body === null ? undefined : JSON.stringify(body),
-  });
-  if (response.ok) return;
-  console.log(path, response.status, await response.text());
+  const { ok } = await send('POST', `/v1/sessions/${event.session_uuid}${path}`, body, headers);
   // Nothing more would come of this call, as where the terminal is not assigned.
-  if (path.startsWith('/payment/')) await hangUp(event);
+  if (!ok && path.startsWith('/payment/')) await hangUp(event);
 };
-const hangUp = (event) => order(event, '', null);
+const hangUp = (event) => send('DELETE', `/v1/sessions/${event.session_uuid}`);
 const giveUp = (event, what) => {
   console.log(`no ${what}: ${event.reason}`);
   return hangUp(event);
@@ -69,11 +64,8 @@ const steps = {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid);
   await steps[event.event]?.(event);
 });

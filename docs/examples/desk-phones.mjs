@@ -1,26 +1,17 @@
 // Desk phones: each caller is put through to an agent's telephone, telephones call each other and the outside, and their own
-// button transfers: at once, to what is dialled (blind), or to a colleague whom the agent has asked first (attended).
-// Plain Node: APP=app_… KEY=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
+// buttons work: hold, and transfer, at once to what is dialled (blind) or to a colleague whom the agent has asked first (attended).
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 AGENT=sip:alice node desk-phones.mjs
 // The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, AGENT } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
+const { PORT = '9000', FROM, AGENT } = process.env;
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 
 /** Whom a call that comes in is for, by its session_uuid. */
@@ -43,17 +34,25 @@ const steps = {
     if (want === undefined) return; // One that was dialled: it is in its Room by itself.
     wanted.delete(session);
     const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: `${here()}/ringing.wav` });
-    const talk = { room_id, parties: new Set([session]) };
+    const talk = { room_id, parties: new Set([session]), holders: new Set() };
     talks.set(room_id, talk);
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: session });
     if (!(await ring(talk, want))) await closeIfOver(talk);
   },
+  // Whom a telephone has on hold hears nobody, and no music of the Room, which has two members: it is played to each Session.
+  'session.held': async ({ session_uuid: session, by }) => {
+    if (by !== 'far_end') return;
+    talkOf(session)?.holders.add(session);
+    await tellOthers(session, 'play', { type: 'files', urls: [`${here()}/music.wav`], loop: 0 });
+  },
+  'session.resumed': ({ session_uuid: session }) => resume(session),
   'session.transfer.requested': async ({ session_uuid: session, target, to_session_uuid: other }) => {
     const talk = talkOf(session);
     const next = other === undefined ? talk : talkOf(other);
     if (talk === undefined || next === undefined) return; // One of the calls is over by now.
     // What cannot be dialled changes nothing: the telephone still has its call, and is told so after a minute.
     if (other === undefined && !(await ring(talk, { to: addressOf(target), name: 'transferred' }))) return;
+    await resume(session); // Most telephones hold a call before they transfer it.
     // A join of another Room leaves the first one. A colleague who rings still is waited for there, with its music.
     for (const party of next === talk ? [] : talk.parties)
       if (party !== session) {
@@ -87,6 +86,16 @@ const steps = {
   },
 };
 
+async function tellOthers(session, order, body) {
+  for (const party of talkOf(session)?.parties ?? [])
+    if (party !== session) await call('POST', `/v1/sessions/${party}/playback/${order}`, body);
+}
+
+/** Ends the music of those whom a telephone has had on hold. */
+async function resume(session) {
+  if (talkOf(session)?.holders.delete(session)) await tellOthers(session, 'stop');
+}
+
 /** Calls somebody into the Room of a talk, whose telephone shows who is there. False where nobody can be called. */
 async function ring(talk, { to, name }) {
   const { room_id } = talk;
@@ -115,12 +124,10 @@ function addressOf(dialled) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.url === '/ringing.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(425));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const tone = { '/ringing.wav': 425, '/music.wav': 330 }[request.url ?? ''];
+  if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
 });

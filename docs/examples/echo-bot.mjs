@@ -1,28 +1,18 @@
 // A bot that says back what it hears: each call gets a Room, and a WebSocket of this program joins it.
 // Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
-//   APP=app_… KEY=… node echo-bot.mjs
+//   APP=app_… KEY=… SECRET=… node echo-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const { PORT = '9000' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: 16_000 };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer);
-  return answer;
-};
 
 /** The calls that are up, each with its bot and their Room, by the session_uuid of the caller. */
 const talks = new Map();
@@ -65,11 +55,8 @@ async function close({ caller, bot, room_id }) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
 });

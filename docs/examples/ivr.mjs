@@ -1,22 +1,16 @@
 // Answers every call, collects four keys, plays as many notes as the first key says, and hangs up.
-// Plain Node: APP=app_… KEY=… node ivr.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… node ivr.mjs
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const { PORT = '9000' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
-const command = async (method, path, body) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const command = (method, path, body) => call(method, `/v1/sessions/${path}`, body);
 
 // What to do at each event. Nothing is kept here: a restart of this program in the middle of a call does no harm.
 const steps = {
@@ -43,11 +37,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 const server = createServer(async (request, response) => {
   const wanted = /^\/note\/(\d)\.wav$/.exec(request.url ?? '');
   if (wanted) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(Number(wanted[1])));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
 });

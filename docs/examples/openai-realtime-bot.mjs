@@ -1,15 +1,16 @@
 // A voice bot on OpenAI's Realtime API: what the caller says goes there, and what the model says is heard by the caller. The
 // caller may interrupt it, and the model may hang up.
 // Node with the package ws (it is there in a clone that was started; elsewhere npm install ws):
-//   APP=app_… KEY=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
+//   APP=app_… KEY=… SECRET=… OPENAI_API_KEY=… node openai-realtime-bot.mjs
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', OPENAI_API_KEY } = process.env;
+const { PORT = '9000', OPENAI_API_KEY } = process.env;
 const { OPENAI_URL = 'wss://api.openai.com/v1/realtime', MODEL = 'gpt-realtime', VOICE = 'marin' } = process.env;
-const unset = ['APP', 'KEY', 'OPENAI_API_KEY'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET', 'OPENAI_API_KEY'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
@@ -17,17 +18,6 @@ const INSTRUCTIONS = 'You answer the telephone of a bakery. Be brief and friendl
 /** The rate of both sides: OpenAI takes and gives 24 kHz. */
 const RATE = 24_000;
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: RATE };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 
 /** The calls that are up, each with its bot and their Room, by the session_uuid of the caller. */
 const talks = new Map();
@@ -132,11 +122,8 @@ function converse(caller) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await steps[event.event]?.(event);
 });

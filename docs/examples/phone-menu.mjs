@@ -1,27 +1,18 @@
 // What a TwiML application does with <Gather>, <Play>, <Dial>, <Record> and status callbacks: a menu by keys. 1 plays the hours,
 // 2 puts the caller through to a person, 3 takes a message, and so does a person who is not there.
-// Plain Node: APP=app_… KEY=… FROM=+15550001 PERSON=+15550100 node phone-menu.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 PERSON=+15550100 node phone-menu.mjs
 // STATUS_URL is the statusCallback of an application that has one: it is sent CallSid, CallStatus and CallDuration as by Twilio.
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { PORT = '9000' } = process.env;
 const { FROM, PERSON, RING_SEC = '20', STATUS_URL } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'PERSON'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'PERSON'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const play = (session, ...names) => order(session, 'playback/play', { type: 'files', urls: names.map(file) });
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
@@ -129,22 +120,13 @@ async function tellStatus({ event, session_uuid, hangup_cause, duration_seconds 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
-/** The events that were handled lately. They may come twice. */
-const handled = new Set();
-
 const TONES = { '/menu.wav': 550, '/hours.wav': 660, '/ringing.wav': 440, '/sorry.wav': 220, '/beep.wav': 1000 };
 
 const server = createServer(async (request, response) => {
   const tone = TONES[request.url ?? ''];
   if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  if (handled.has(request.headers['webhook-id'])) return;
-  if (handled.size === 10_000) handled.clear();
-  handled.add(request.headers['webhook-id']);
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
   await Promise.all([tellStatus(event), steps[event.event]?.(event)]);
 });

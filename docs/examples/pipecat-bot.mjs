@@ -1,30 +1,20 @@
 // Connects calls to a Pipecat bot, which needs no change: the platform speaks what Pipecat's TwilioFrameSerializer speaks.
 // Start the bot as for Twilio (Pipecat's runner listens on port 7860 at /ws), then, with plain Node:
-//   APP=app_… KEY=… PIPECAT_URL=ws://127.0.0.1:7860/ws node pipecat-bot.mjs
+//   APP=app_… KEY=… SECRET=… PIPECAT_URL=ws://127.0.0.1:7860/ws node pipecat-bot.mjs
 // In the bot, give the serializer TwilioFrameSerializer.InputParams(auto_hang_up=False): Twilio's REST API is not here. When the
 // bot closes its connection, this program hangs up.
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
-const unset = ['APP', 'KEY'].filter((name) => !process.env[name]);
+const { PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
+const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET`);
   process.exit(1);
 }
 
 /** Twilio's audio is mu-law at 8 kHz, both ways. */
 const FORMAT = { encoding: 'mulaw', sample_rate: 8000 };
-
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 
 /** The caller, the bot and the Room of each conversation, by the session_uuid of the caller. */
 const conversations = new Map();
@@ -75,11 +65,8 @@ async function close({ caller, bot, room_id }) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? event.reason ?? '');
   await steps[event.event]?.(event);
 });

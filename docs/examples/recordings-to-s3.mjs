@@ -1,15 +1,16 @@
 // Records every call, and copies the recording into a bucket of the application when it is finished.
 // (The platform itself can keep all recordings in a bucket: RECORDINGS=s3://… of its operator.)
 // Node with the package aws4fetch (it is there in a clone that was started; elsewhere npm install aws4fetch):
-//   APP=app_… KEY=… BUCKET=https://s3.eu-central-1.amazonaws.com/my-calls AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… node recordings-to-s3.mjs
+//   APP=app_… KEY=… SECRET=… BUCKET=https://s3.eu-central-1.amazonaws.com/my-calls AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… node recordings-to-s3.mjs
 import { createServer } from 'node:http';
 import { AwsClient } from 'aws4fetch';
+import { call, remember, verified } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
+const { PORT = '9000', BUCKET } = process.env;
 const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION } = process.env;
-const unset = ['APP', 'KEY', 'BUCKET', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].filter((name) => !process.env[name]);
+const unset = ['APP', 'KEY', 'SECRET', 'BUCKET', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
@@ -17,14 +18,7 @@ if (unset.length > 0) {
 const keys = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
 const store = new AwsClient({ ...keys, service: 's3', region: AWS_REGION, retries: 0 });
 
-const order = async (event, path, body) => {
-  const response = await fetch(`${SIDETONE_URL}/v1/sessions/${event.session_uuid}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) console.log(path, response.status, await response.text());
-};
+const order = (event, path, body) => call('POST', `/v1/sessions/${event.session_uuid}${path}`, body);
 
 const steps = {
   'session.created': (event) => order(event, '/answer', {}),
@@ -48,13 +42,13 @@ const steps = {
 };
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
   try {
-    const event = JSON.parse(text);
+    const raw = await verified(request, response);
+    if (raw === undefined) return;
+    const event = JSON.parse(raw);
     // What must not be lost is done before the answer: without a 2xx the platform delivers the event again.
     await steps[event.event]?.(event);
+    remember(request);
     response.writeHead(204).end();
     console.log(event.event, event.session_uuid);
   } catch (error) {

@@ -1,25 +1,16 @@
 // A warm transfer: the caller waits with music, a colleague is called and asked, and with the key 1 both meet. Any other key,
 // or no answer: the caller is told so and hung up on.
-// Plain Node: APP=app_… KEY=… FROM=+15550001 COLLEAGUE=+15550100 node warm-transfer.mjs
+// Plain Node: APP=app_… KEY=… SECRET=… FROM=+15550001 COLLEAGUE=+15550100 node warm-transfer.mjs
 import { createServer } from 'node:http';
+import { call, received } from './platform.mjs';
 
-const { APP, KEY, SIDETONE_URL = 'http://127.0.0.1:8080', PORT = '9000', FROM, COLLEAGUE } = process.env;
-const unset = ['APP', 'KEY', 'FROM', 'COLLEAGUE'].filter((name) => !process.env[name]);
+const { PORT = '9000', FROM, COLLEAGUE } = process.env;
+const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'COLLEAGUE'].filter((name) => !process.env[name]);
 if (unset.length > 0) {
-  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP and KEY, the head of this file says the rest`);
+  console.error(`set ${unset.join(', ')}: \`bin/sidetone apps create NAME\` prints APP, KEY and SECRET, the head of this file says the rest`);
   process.exit(1);
 }
 
-const call = async (method, path, body) => {
-  const response = await fetch(SIDETONE_URL + path, {
-    method,
-    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) console.log(path, response.status, answer.message);
-  return answer;
-};
 const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
 const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
 
@@ -82,11 +73,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 const server = createServer(async (request, response) => {
   const tone = { '/question.wav': 660, '/music.wav': 440, '/sorry.wav': 220 }[request.url ?? ''];
   if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
-  if (request.method !== 'POST') return response.writeHead(405).end(); // A browser, or `bin/sidetone doctor`.
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
-  const event = JSON.parse(text);
+  const event = await received(request, response);
+  if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id);
   await steps[event.event]?.(event);
 });

@@ -366,7 +366,7 @@ async function webhooks(
         `Set its URL again, the same or another: bin/sidetone apps update ${appUuid} --webhook-url '${url.replaceAll("'", '%27')}'`,
       );
     try {
-      // Whatever the answer is, somebody listens there. HEAD changes nothing at the receiver.
+      // HEAD changes nothing at the receiver.
       const { status, headers, body } = await outbound.fetch({
         url,
         method: 'HEAD',
@@ -376,7 +376,7 @@ async function webhooks(
       await body?.cancel();
       const date = Date.parse(headers.get('date') ?? '');
       if (!Number.isNaN(date)) apart.push(date - Date.now());
-      return ok(name, `${host} is reached (${status} to HEAD)`);
+      return reached({ name, host, status, set });
     } catch (error) {
       const failure = error instanceof OutboundError ? error.failure : codeOf(error);
       const isOther = port !== '' && !mayUsePort(Number(port));
@@ -390,6 +390,25 @@ async function webhooks(
   };
   const checks = await Promise.all(apps.slice(0, WEBHOOKS_MAX).map(check));
   return { checks, apart };
+}
+
+/** What comes from a gateway whose receiver is away. */
+const AWAY = [502, 503, 504];
+
+/**
+ * A receiver that answered. Most statuses say only that somebody listens there, because few receivers know HEAD; but a
+ * gateway in front of it may say that it is away, and a redirect is no success for a delivery.
+ */
+function reached({ name, host, status, set }: { name: string; host: string; status: number; set: string }): Check {
+  if (AWAY.includes(status))
+    return warning(
+      name,
+      `${host} answers ${status}: what stands there does not reach the receiver`,
+      `Start the receiver, or ${set}`,
+    );
+  if (status >= 300 && status < 400)
+    return warning(name, `${host} redirects (${status}), and deliveries follow no redirect`, `Name where it leads: ${set}`);
+  return ok(name, `${host} is reached (${status} to HEAD)`);
 }
 
 /** Whether an application has a number that is called, or a device that calls. */

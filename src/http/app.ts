@@ -193,12 +193,18 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     const response = wrong === undefined ? await app.fetch(request) : problemResponse(wrong, newTraceparent());
     withoutLength(request, response);
     links.link(request, response);
-    if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
+    if (pipeline.isSpent(() => deps.peer?.(request)) || asksToClose(request)) response.headers.set('connection', 'close');
     return response;
   };
   const perform = performer(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners, routes };
 }
+
+/**
+ * Whether the client has asked that its connection be closed after the answer (RFC 9112 §9.6). The runtime closes it
+ * without a word, and a proxy that keeps connections sends its next request on one that is gone.
+ */
+const asksToClose = ({ headers }: Request): boolean => /(^|,)\s*close\s*(,|$)/i.test(headers.get('connection') ?? '');
 
 /**
  * Tells what is wrong with the Host of a request (RFC 9112 §3.2). The runtime takes two fields as one, and any octets

@@ -65,6 +65,8 @@ interface Job extends OutboxEvent {
   parked: boolean;
   /** When its first attempt was made, in milliseconds since the epoch. */
   triedSince: number | undefined;
+  /** The URL at which its last attempt under this leadership has failed. */
+  failedAt: string | undefined;
 }
 
 export class RelayLeadership {
@@ -146,7 +148,26 @@ export class RelayLeadership {
 
   /** The application was changed: what waits for it, a disabled endpoint for one, is tried at once. */
   appChanged(appUuid: string): void {
-    this.#lanes.hurry(appUuid, this.#options.clock.now(), (job) => job.parked);
+    this.#hurry(appUuid, (job) => job.parked);
+    if (this.#lanes.weightOf(appUuid) > 0) void this.#hurryMoved(appUuid);
+  }
+
+  /** Tries at once what failed at a URL that the application has left: that says nothing of the new one. */
+  async #hurryMoved(appUuid: string): Promise<void> {
+    const endpoint = await this.#options.endpoints.lookUp(appUuid).catch(() => undefined);
+    // Without a database to ask, and without a URL to try, what waits keeps its time.
+    const url = endpoint?.url ?? '';
+    if (url !== '') this.#hurry(appUuid, ({ failedAt }) => failedAt !== undefined && failedAt !== url);
+  }
+
+  /** Whether the application has set another URL than this one, as while an attempt was under way. */
+  #hasLeft(appUuid: string, url: string): boolean {
+    const known = this.#options.endpoints.known(appUuid)?.url ?? '';
+    return known !== '' && known !== url;
+  }
+
+  #hurry(appUuid: string, which: (job: Job) => boolean): void {
+    this.#lanes.hurry(appUuid, this.#options.clock.now(), which);
     this.#dispatch();
   }
 
@@ -182,7 +203,8 @@ export class RelayLeadership {
   #add(event: OutboxEvent): void {
     const { attempts, body } = event;
     const weight = Math.max(1, Math.ceil(body.length / RELAY_COUNTED_BYTES));
-    const job: Job = { ...event, weight, failures: attempts.length, parked: false, triedSince: attempts[0]?.at };
+    const tried = { failures: attempts.length, triedSince: attempts[0]?.at, failedAt: undefined };
+    const job: Job = { ...event, ...tried, weight, parked: false };
     this.#lanes.add(job, nextAttemptAt(attempts.at(-1), this.#options.clock.now()));
   }
 
@@ -251,7 +273,7 @@ export class RelayLeadership {
       });
       // Its retry would be sent if it were due before the endpoint is known to be switched off.
       if (outcome.error === 'gone') await this.#disable(job.appUuid, endpoint.url);
-      this.#settle(job, outcome, started, ended);
+      this.#settle(job, outcome, { started, ended, url: endpoint.url });
     }
   }
 
@@ -271,7 +293,7 @@ export class RelayLeadership {
     }
   }
 
-  #settle(job: Job, outcome: AttemptOutcome, started: number, ended: number): void {
+  #settle(job: Job, outcome: AttemptOutcome, { started, ended, url }: { started: number; ended: number; url: string }): void {
     const { clock, random, retryScale, timeoutSec } = this.#options;
     const now = clock.now();
     const attempt = (retryAt: number | null): Attempt => ({
@@ -289,14 +311,16 @@ export class RelayLeadership {
     }
     this.#failed += 1;
     job.parked = outcome.error === 'gone';
-    job.failures += 1;
+    // The first failure at another URL came before its time, and takes nothing from the schedule.
+    if (job.failedAt === undefined || job.failedAt === url) job.failures += 1;
+    job.failedAt = url;
     job.triedSince ??= started;
     const wait = retryDelayMs(job.failures, retryScale, random(), outcome.retryAfterMs);
     const elapsedMs = now - job.triedSince;
     if (wait === undefined || isPastDay(job.failures, elapsedMs, wait, timeoutSec * 1000, retryScale))
       this.#finish(job, 'dead', attempt(null));
     else {
-      const due = Math.ceil(now + wait);
+      const due = this.#hasLeft(job.appUuid, url) ? Math.ceil(now) : Math.ceil(now + wait);
       this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status: 'pending', attempt: attempt(due) });
       this.#land(() => this.#lanes.retry(job, due, outcome.error === 'timeout'));
     }

@@ -6,11 +6,13 @@ import { afterEach, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
 import { refusedPort } from '../support/refused-port.ts';
 import { ROOT } from './blocks.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
-const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs'));
+/** Every program. What receives webhooks for them is a part of them. */
+const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs') && name !== 'platform.mjs');
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -40,7 +42,7 @@ function reader(stream: ReadableStream<Uint8Array>): (text: string) => Promise<s
 }
 
 /** What all of them are told; each also has what its head says. */
-const CREDENTIALS = { APP: 'app_1', KEY: 'sk_1' };
+const CREDENTIALS = { APP: 'app_1', KEY: 'sk_1', SECRET: `whsec_${Buffer.from('the secret').toString('base64')}` };
 /** The settings that some of them cannot do without. */
 const REST = {
   OPENAI_API_KEY: 'none',
@@ -96,42 +98,105 @@ for (const name of names.filter((each) => each !== 'fetch-recordings.mjs'))
 /** They call the platform by themselves, and are told nothing. */
 const ASK = ['campaign.mjs', 'fetch-recordings.mjs'];
 
-for (const name of names.filter((each) => !ASK.includes(each)))
+/** A delivery as the platform makes it, and whatever a stranger may change of it. */
+function deliver(
+  url: string,
+  body: string,
+  { secret = CREDENTIALS.SECRET, at = new Date(), sent = body, id = crypto.randomUUID() } = {},
+) {
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      'webhook-id': `evt_${id}`,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': `v1,AAAA ${new Webhook(secret).sign(`evt_${id}`, at, body)}`,
+    },
+    body: sent,
+    signal: AbortSignal.timeout(10_000),
+  });
+}
+
+/** Starts an example without a platform. Resolves with the process, what reads its output, and its address. */
+async function receiving(name: string, more: Readonly<Record<string, string>> = {}) {
+  const environment = { ...CREDENTIALS, ...REST, PORT: '0', BUCKET: await nobody(), SIDETONE_URL: await nobody(), ...more };
+  const child = Bun.spawn(['node', join(FOLDER, name)], {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  closers.push(() => child.kill());
+  const prints = reader(child.stdout);
+  return { child, prints, url: /http:\S+/.exec(await prints('/\n'))?.[0] ?? '' };
+}
+
+for (const name of names.filter((each) => !ASK.includes(each))) {
   test(`${name} survives a look from a browser, a body that is no event, and a platform that is away`, async () => {
-    const child = Bun.spawn(['node', join(FOLDER, name)], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        PORT: '0',
-        ...CREDENTIALS,
-        ...REST,
-        BUCKET: await nobody(),
-        SIDETONE_URL: await nobody(),
-      },
-      stdout: 'pipe',
-      stderr: 'inherit',
-    });
-    try {
-      const prints = reader(child.stdout);
-      const url = /http:\S+/.exec(await prints('/\n'))?.[0] ?? '';
-      for (const method of ['HEAD', 'GET']) expect((await fetch(url, { method })).status).toBe(405);
-      const post = (body: string) =>
-        fetch(url, {
-          method: 'POST',
-          headers: { 'webhook-id': `evt_${crypto.randomUUID()}` },
-          body,
-          signal: AbortSignal.timeout(10_000),
-        });
-      expect([204, 500]).toContain((await post('no event')).status);
-      expect(await prints('failed: ')).toContain('failed: ');
-      const created = { event: 'session.created', session_uuid: 'a', caller_id: '', did: '' };
-      expect([204, 500]).toContain((await post(JSON.stringify(created))).status);
-      expect(await prints('ECONNREFUSED')).toContain('ECONNREFUSED');
-      expect(child.exitCode).toBeNull();
-    } finally {
-      child.kill();
-      await child.exited;
-    }
+    const { child, prints, url } = await receiving(name);
+    for (const method of ['HEAD', 'GET']) expect((await fetch(url, { method })).status).toBe(405);
+    expect([204, 500]).toContain((await deliver(url, 'no event')).status);
+    expect(await prints('failed: ')).toContain('failed: ');
+    const created = { event: 'session.created', session_uuid: 'a', caller_id: '', did: '' };
+    expect([204, 500]).toContain((await deliver(url, JSON.stringify(created))).status);
+    expect(await prints('ECONNREFUSED')).toContain('ECONNREFUSED');
+    expect(child.exitCode).toBeNull();
   }, 30_000);
+
+  test(`${name} takes events of the platform only, and a request that breaks off does not end it`, async () => {
+    const { child, prints, url } = await receiving(name);
+    const ended = JSON.stringify({ event: 'session.ended', session_uuid: 'a', client_state: 'ü☎' });
+    const unsigned = { method: 'POST', body: ended };
+    expect((await fetch(url, unsigned)).status).toBe(401);
+    expect((await fetch(url, { ...unsigned, headers: { 'webhook-signature': `v1,${'ü'.repeat(44)}` } })).status).toBe(401);
+    const other = `whsec_${Buffer.from('another').toString('base64')}`;
+    expect((await deliver(url, ended, { secret: other })).status).toBe(401);
+    expect((await deliver(url, ended, { sent: ended.replace('"a"', '"b"') })).status).toBe(401);
+    expect((await deliver(url, ended, { at: new Date(Date.now() - 301_000) })).status).toBe(401);
+    expect(await prints('refused: not signed with SECRET\n')).not.toContain('session.ended');
+    const { port, hostname } = new URL(url);
+    const { promise: isClosed, resolve: close } = Promise.withResolvers<void>();
+    const half = await Bun.connect({ hostname, port: Number(port), socket: { data: () => {}, close: () => close() } });
+    half.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{');
+    half.end();
+    await isClosed;
+    expect((await deliver(url, ended)).status).toBe(204);
+    expect(child.exitCode).toBeNull();
+  }, 30_000);
+}
+
+test('An event that is delivered twice is handled once, and one whose handling failed is handled again', async () => {
+  const twice = await receiving('conference.mjs');
+  const created = JSON.stringify({ event: 'room.created', room_id: 'a' });
+  const last = JSON.stringify({ event: 'room.deleted', room_id: 'a' });
+  const id = crypto.randomUUID();
+  for (const body of [created, created]) expect((await deliver(twice.url, body, { id })).status).toBe(204);
+  expect((await deliver(twice.url, last)).status).toBe(204);
+  expect((await twice.prints('room.deleted a\n')).match(/room.created/g)).toHaveLength(1);
+  // The bucket of this one is away.
+  const again = await receiving('recordings-to-s3.mjs');
+  const answered = JSON.stringify({ event: 'session.answered', session_uuid: 'a' });
+  for (const status of [500, 500]) expect((await deliver(again.url, answered, { id })).status).toBe(status);
+}, 30_000);
+
+test('What the platform refuses because it came too fast is sent again when it says so, and the caller has a Room', async () => {
+  const asked: string[] = [];
+  const { promise: joined, resolve: join } = Promise.withResolvers<unknown>();
+  await using busy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      asked.push(pathname);
+      if (pathname.endsWith('/members')) join(await request.json());
+      if (asked.length === 1) return Response.json({ message: 'too fast' }, { status: 429, headers: { 'retry-after': '1' } });
+      return Response.json({ room_id: 'r' });
+    },
+  });
+  const { prints, url } = await receiving('conference.mjs', { SIDETONE_URL: `http://127.0.0.1:${busy.port}` });
+  await deliver(url, JSON.stringify({ event: 'session.answered', session_uuid: 'a' }));
+  expect(await joined).toEqual({ session_uuid: 'a' });
+  expect(asked).toEqual(['/api/v1/rooms', '/api/v1/rooms', '/api/v1/rooms/r/members']);
+  expect(await prints('session.answered a\n')).not.toContain('too fast');
+}, 30_000);
 
 test('fetch-recordings.mjs ends with the reason when the platform is away, so that cron tells of it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sidetone-fetched-'));

@@ -1,6 +1,7 @@
 /** What the doctor makes of the answers of a running platform, without one. */
 import { expect, test } from 'bun:test';
 import { type Names, OperatorApi, platformChecks } from '../../src/doctor/platform.ts';
+import type { Outbound } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 
 /** Names of which only these are known. */
@@ -22,8 +23,10 @@ async function examined(told: {
   readonly names?: Names;
   readonly nats?: boolean;
   readonly nodes?: readonly object[];
+  /** What receivers of webhooks answer to HEAD. Left out: they are asked. */
+  readonly head?: number;
 }) {
-  const { trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
+  const { head, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
   const bodies: Readonly<Record<string, () => object>> = {
     '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
     '/operator/v1/nodes': () => ({ nodes }),
@@ -40,7 +43,9 @@ async function examined(told: {
   const api = new OperatorApi('http://platform.invalid', 'token', async (request) =>
     Response.json(bodies[new URL(request.url).pathname]?.() ?? more[new URL(request.url).pathname] ?? {}),
   );
-  const found = await platformChecks(api, createOutbound([]), Date.now(), names);
+  const answered = (status: number): Outbound => ({ fetch: async () => ({ status, headers: new Headers(), body: undefined }) });
+  const outbound = head === undefined ? createOutbound([]) : answered(head);
+  const found = await platformChecks(api, outbound, Date.now(), names);
   return {
     farEnds: found?.farEnds,
     check: (name: string) => found?.checks.find((check) => check.name === name),
@@ -110,6 +115,24 @@ test('no webhook is a warning only for an application that is called', async () 
   expect(check('webhook:numbered')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('app_numbered') });
   expect(check('webhook:phoned')).toMatchObject({ status: 'warning' });
   expect(check('webhook:unused')).toMatchObject({ status: 'ok', found: expect.stringContaining('no number') });
+});
+
+test('a gateway whose receiver is away is a warning, and so is a redirect; any other answer is somebody who listens', async () => {
+  const app = { app_uuid: 'app_1', name: 'a', webhook_url: 'https://a.example/hook', webhook_disabled: false };
+  const check = async (head: number) => (await examined({ apps: [app], head })).check('webhook:a');
+  for (const status of [200, 204, 401, 404, 405, 500, 501]) expect(await check(status)).toMatchObject({ status: 'ok' });
+  for (const status of [502, 503, 504])
+    expect(await check(status)).toMatchObject({
+      status: 'warning',
+      found: `a.example answers ${status}: what stands there does not reach the receiver`,
+      remedy: expect.stringContaining('Start the receiver'),
+    });
+  for (const status of [301, 308])
+    expect(await check(status)).toMatchObject({
+      status: 'warning',
+      found: `a.example redirects (${status}), and deliveries follow no redirect`,
+      remedy: expect.stringContaining('--webhook-url URL'),
+    });
 });
 
 test('a webhook at a port of another protocol is told to move, not to be allowed', async () => {

@@ -12,6 +12,8 @@ import { PhoneCalls } from './phone-calls.ts';
 const NUMBER = '+15550002';
 const PASSWORD = 'open-sesame';
 const [CALLER_HZ, COLLEAGUE_HZ] = [440, 700];
+/** The music of the example. */
+const MUSIC_HZ = 330;
 
 describe.skipIf(!baresipInstalled || !linphoneInstalled)('desk-phones.mjs', () => {
   let calls: PhoneCalls;
@@ -82,14 +84,35 @@ describe.skipIf(!baresipInstalled || !linphoneInstalled)('desk-phones.mjs', () =
     try {
       agent.command('pause');
       await agent.until(/paused/i);
+      // The caller is not left in silence. The transfer ends its music.
+      const [, heard] = await example.prints(/session\.held [\s\S]*playback\.started (\S+)/);
       agent.command(`call sip:bob@${calls.platform.sipUdp}`);
       await agent.until(/Call 2 with .* connected/i);
       await colleague.event('CALL_ESTABLISHED');
       agent.command('transfer 1 --to-call 2');
       await example.prints(/connected sip:\S*Replaces=/i);
+      await example.prints(new RegExp(`playback\\.ended ${heard}`));
       await agent.until(/Call 1 with .* ended/i);
       await agent.until(/Call 2 with .* ended/i);
       await together();
+    } finally {
+      await leave();
+    }
+  }, 60_000);
+
+  test('A telephone that holds its call and takes it back leaves the caller with music meanwhile', async () => {
+    const before = example.output.length;
+    await talking();
+    try {
+      agent.command('pause');
+      const [, heard] = await example.prints(/session\.held [\s\S]*playback\.started (\S+)/, before);
+      // So long the caller listens.
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      agent.command('resume');
+      await example.prints(new RegExp(`session\\.resumed [\\s\\S]*playback\\.ended ${heard}`), before);
+      caller.command('hangup');
+      await caller.event('CALL_CLOSED');
+      expect(loudest(caller.heard(), MUSIC_HZ)).toBeGreaterThan(0.9);
     } finally {
       await leave();
     }

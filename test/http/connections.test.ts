@@ -102,6 +102,20 @@ describe('a connection', () => {
     expect(text.toLowerCase()).toContain('connection: close');
   });
 
+  test('is told that it is closed where it asked for that, so that no proxy sends another request on it', async () => {
+    for (const [asks, ends] of [
+      ['close', true],
+      ['Keep-Alive, CLOSE', true],
+      ['keep-alive', false],
+      ['closed', false],
+    ] as const) {
+      const request = `GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: ${asks}\r\n\r\n`;
+      const { text, closed } = await exchange(request, (each) => !ends && each.includes('}'));
+      const told = /^connection: (.*)$/im.exec(text)?.[1] ?? '';
+      expect([asks, answers(text), told, closed]).toEqual([asks, [200], ends ? 'close' : '', ends]);
+    }
+  });
+
   test('with two pipelined commands has no effect that is not answered', async () => {
     const body = '{"voice_activity_events":false}';
     const create = `POST /api/v1/rooms HTTP/1.1\r\nHost: a\r\n${auth()}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

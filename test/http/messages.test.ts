@@ -61,7 +61,8 @@ describe('messages', () => {
 
   test('from a number that is not permitted are 403, of a wrong shape 400', async () => {
     expect(await send({ ...hello, from: '+15559999' })).toMatchObject({ status: 403, body: { code: 'forbidden' } });
-    expect((await send(hello, {}, other)).status).toBe(403);
+    const message = 'Sender is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids';
+    expect(await send(hello, {}, other)).toMatchObject({ status: 403, body: { message } });
     for (const wrong of [
       { to: '0501234567' },
       { text: '' },

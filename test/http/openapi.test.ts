@@ -5,9 +5,13 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { EVENT_NAMES } from '../../src/event/names.ts';
+import { newWebhookId } from '../../src/id.ts';
+import type { Outbound } from '../../src/outbound/outbound.ts';
 import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import { attemptDelivery } from '../../src/webhook/delivery.ts';
 import { eventFaults } from '../support/event-check.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 let platform: Platform;
@@ -115,6 +119,48 @@ test('every sample is of its schema, and so is one that was asked for and one of
     ...ofSession.map((example) => ({ ...example, client_state: 'order 7' })),
   ];
   expect(samples.flatMap(eventFaults)).toEqual([]);
+});
+
+test('the header fields of a delivery are those of the document, one by one', async () => {
+  const { webhooks, components }: OpenApiDocument = JSON.parse(text);
+  const names = new Set(
+    Object.values(webhooks).flatMap(({ post }) => post.parameters.map(({ $ref }) => $ref.split('/').at(-1) ?? '')),
+  );
+  const keys = [new Uint8Array(24), new Uint8Array(32)];
+  const endpoint = { url: 'http://receiver.invalid/', disabled: false, since: 0, keys, blocks: () => false };
+  const event = { webhookId: newWebhookId(), body: '{}' };
+  const sent = Promise.withResolvers<Readonly<Record<string, string>>>();
+  const outbound: Outbound = {
+    async fetch({ headers }) {
+      sent.resolve(headers);
+      return { status: 204, headers: new Headers(), body: undefined };
+    },
+  };
+  await attemptDelivery({ outbound, clock: new VirtualClock(), timeoutSec: 5 }, endpoint, event, `00-${'a'.repeat(32)}`);
+  const { 'content-type': type, 'user-agent': _, ...headers } = await sent.promise;
+  expect(type).toBe('application/json');
+  const described = [...names].map((name) => components.parameters[name]);
+  expect(described.map((field) => field?.name.toLowerCase()).sort()).toEqual(Object.keys(headers).sort());
+  const ajv = new Ajv2020();
+  for (const field of described) {
+    expect(field).toMatchObject({ in: 'header', required: true });
+    expect([field?.name, ajv.validate(field?.schema ?? false, headers[field?.name.toLowerCase() ?? ''])]).toEqual([
+      field?.name,
+      true,
+    ]);
+  }
+});
+
+test('the patterns of the header fields of a command let through what the platform takes, and nothing else', () => {
+  const { components }: OpenApiDocument = JSON.parse(text);
+  const ajv = new Ajv2020();
+  const takes = (name: string, value: string) => ajv.validate(components.parameters[name]?.schema ?? false, value);
+  for (const good of ['a', 'order 7', '~'.repeat(255)]) expect([good, takes('IdempotencyKey', good)]).toEqual([good, true]);
+  for (const bad of ['', 'ä', ' a', 'a ', 'a\tb', 'a'.repeat(256)])
+    expect([bad, takes('IdempotencyKey', bad)]).toEqual([bad, false]);
+  expect(takes('OperationId', crypto.randomUUID())).toBe(true);
+  for (const bad of ['abc', crypto.randomUUID().toUpperCase(), '00000000-0000-1000-8000-000000000000'])
+    expect([bad, takes('OperationId', bad)]).toEqual([bad, false]);
 });
 
 test('a webhook that lacks a field of its schema, or has one more, is found', () => {

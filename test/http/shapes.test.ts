@@ -214,6 +214,7 @@ describe('blocked_webhook_events', () => {
       expect((await patch(good)).status).toBe(204);
     for (const bad of ['session.hold', 'rooms.*', 'session', 'session.held.*', '*'])
       expect((await patch(bad)).body.message).toStartWith('blocked_webhook_events[0]: must be ');
+    expect((await patch('rooms.*')).body.message).toEndWith('the name of an event, or a prefix of one with a trailing .*');
   });
 });
 

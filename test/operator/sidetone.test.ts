@@ -317,6 +317,29 @@ describe('bin/sidetone', () => {
     expect([rest.err, rest.out.trim().split('\n').length]).toEqual(['', 2]);
   }, 60_000);
 
+  test('says of the last attempt of an event what the receiver answered, and why where it answered nothing', async () => {
+    const facts = {
+      position: 1,
+      created_at: '-',
+      event: 'room.created',
+      session_uuid: '-',
+      status: 'pending',
+      webhook_id: 'evt_1',
+    };
+    const attempts = [
+      [{ status: 204, error: '' }],
+      [{ status: 502, error: 'http_status' }],
+      [{ status: null, error: 'dns' }],
+      [],
+    ];
+    const events = attempts.map((each) => ({ ...facts, attempts: each }));
+    using log = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ events, next: '' }) });
+    const { out } = await sidetone(['events', 'list'], { SIDETONE_URL: `http://127.0.0.1:${log.port}` });
+    const [head = '', ...rows] = out.trimEnd().split('\n');
+    const at = head.indexOf('LAST');
+    expect(rows.map((row) => row.slice(at, head.indexOf('WEBHOOK_ID')).trim())).toEqual(['204', '502', 'dns', '']);
+  }, 20_000);
+
   test('leaves empty the length of a call that is up, and the MOS of one that nobody was heard in', async () => {
     const facts = { created_at: '-', session_uuid: '-', type: 'phone_in', caller_id: '-', did: '-', trunk: 'lab' };
     const sessions = [

@@ -31,7 +31,8 @@ export class Example {
     app: Credentials,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<Example> {
-    const example = new Example(name, { APP: app.appUuid, KEY: app.apiKey, SIDETONE_URL: platform.url, ...environment });
+    const credentials = { APP: app.appUuid, KEY: app.apiKey, SECRET: app.webhookSecret };
+    const example = new Example(name, { ...credentials, SIDETONE_URL: platform.url, ...environment });
     const [, url] = await example.prints(/waiting for events on (\S+)/);
     await platform.api(app, 'PATCH', '/api/v1/app', { webhook_url: url });
     return example;
@@ -42,10 +43,11 @@ export class Example {
     return this.#output;
   }
 
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Resolves when it has printed this, beyond the first `after` characters of its output. */
+  async prints(pattern: RegExp, after = 0): Promise<RegExpExecArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
     const look = () => {
-      const found = pattern.exec(this.#output);
+      const found = pattern.exec(this.#output.slice(after));
       if (found !== null) resolve(found);
     };
     const timer = setTimeout(() => reject(new Error(`waited for ${pattern}; printed:\n${this.#output}`)), 20_000);

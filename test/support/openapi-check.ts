@@ -19,6 +19,7 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
   readonly webhooks: Readonly<Record<string, { readonly post: DescribedWebhook }>>;
   readonly components: {
+    readonly parameters: Readonly<Record<string, { readonly name: string; readonly schema: object }>>;
     readonly responses: Readonly<Record<string, Described>>;
     readonly schemas: Readonly<Record<string, object>>;
   };
@@ -32,6 +33,7 @@ export interface DescribedOperation {
 
 /** An event: the schema of its body, and a sample. */
 interface DescribedWebhook {
+  readonly parameters: readonly { readonly $ref: string }[];
   readonly requestBody: {
     readonly content: {
       readonly 'application/json': { readonly schema: object; readonly example: Readonly<Record<string, unknown>> };

@@ -146,6 +146,71 @@ test('A failure waits for its time, also when the application is patched', async
   expect(posts).toEqual(['evt_1', 'evt_1']);
 });
 
+test('What failed at one URL is tried at once at another, where its schedule goes on', async () => {
+  const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1), outboxEvent(2, { lanes: ['session:2'] })]);
+  relay.start();
+  await settle();
+  await pass(clock, 1_000);
+  expect(posts).toHaveLength(4);
+  // The third attempts are two seconds away.
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toHaveLength(6);
+  // A change that leaves the URL as it is hurries nothing.
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await pass(clock, 1_999);
+  expect(posts).toHaveLength(6);
+  await pass(clock, 1);
+  expect(posts).toHaveLength(8);
+  await pass(clock, 4_999);
+  expect(posts).toHaveLength(8);
+  await pass(clock, 1);
+  expect(posts.filter((each) => each === 'evt_1')).toHaveLength(5);
+  expect(posts).toHaveLength(10);
+});
+
+test('An attempt that is under way while its URL is replaced is made at once at the other when it has failed', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  const { promise, resolve: answer } = Promise.withResolvers<number>();
+  state.receive = () => (posts.length === 1 ? promise : 200);
+  relay.start();
+  await settle();
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toEqual(['evt_1']);
+  answer(503);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  expect(relay.load()).toMatchObject({ delivered: 1, failed: 1 });
+});
+
+test('An application that takes its webhook away has until the next attempt to set another', async () => {
+  const { relay, clock, posts, settled, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  patch({ webhookUrl: '' });
+  await pass(clock, SETTLE_GATHER_MS);
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+  await pass(clock, SETTLE_GATHER_MS);
+  expect(settled.map(({ status }) => status)).toEqual(['pending', 'pending']);
+});
+
+test('An application that moves its webhook while the database is away has its events at their time', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await settle();
+  state.isAway = true;
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  state.isAway = false;
+  await pass(clock, 999);
+  expect(posts).toEqual(['evt_1']);
+  await pass(clock, 1);
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+});
+
 test('An endpoint that answered 410 is asked nothing more while that is being stored', async () => {
   const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
   const stored = Promise.withResolvers<void>();

@@ -150,8 +150,7 @@ export class MessageDispatcher implements Messages {
   async send(request: MessageRequest, context: CommandContext): Promise<Answer | Problem> {
     const { store, gateway, clock } = this.#options;
     if (gateway === undefined) return problems.notConfigured('SMS');
-    if (!(await this.#options.mayCallFrom(context.appUuid, request.from)))
-      return problems.forbidden('Sender is not permitted for this application');
+    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.sender();
     const now = clock.now();
     const { encoding, segments } = segment(request.text);
     const message: MessageState = {

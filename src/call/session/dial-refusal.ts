@@ -12,7 +12,7 @@ export function dialRefused(why: DialRefused): Problem {
     case 'no_trunk':
       return problems.noTrunk();
     case 'unknown_trunk':
-      return problems.invalid('trunk: must be the name of a trunk');
+      return problems.invalid('trunk: must be the name of a trunk that this application may use');
     case 'no_capacity':
       return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     case 'no_ports':

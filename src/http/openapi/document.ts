@@ -1,11 +1,13 @@
 /** OpenAPI 3.1, from the same routes and shapes that are served. */
+import { UUID_V4 } from '../../id.ts';
 import { BODY_MAX_BYTES } from '../../limits.ts';
+import { IDEMPOTENCY_KEY } from '../admission/idempotency.ts';
 import type { Route } from '../request-context.ts';
 import { ANSWER_EXAMPLES, PROBLEM_EXAMPLES } from './answers.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
 import { ref, type Schema } from './schema.ts';
 import { SCHEMAS } from './schemas.ts';
-import { webhooks } from './webhooks.ts';
+import { WEBHOOK_PARAMETERS, webhooks } from './webhooks.ts';
 import { whipPaths } from './whip.ts';
 
 /** What each status says. */
@@ -64,21 +66,21 @@ const HEADERS: Readonly<Record<string, object>> = {
 };
 const headers = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, header(name)]));
 
-const IDEMPOTENCY_KEY = {
+const KEY_FIELD = {
   name: 'Idempotency-Key',
   in: 'header',
   description: 'A request with the same key and body is carried out once, within 24 hours.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: IDEMPOTENCY_KEY.source },
 } as const;
 const PARAMETERS = {
-  IdempotencyKey: { ...IDEMPOTENCY_KEY, required: false },
-  RequiredIdempotencyKey: { ...IDEMPOTENCY_KEY, required: true },
+  IdempotencyKey: { ...KEY_FIELD, required: false },
+  RequiredIdempotencyKey: { ...KEY_FIELD, required: true },
   OperationId: {
     name: 'Operation-Id',
     in: 'header',
     required: false,
     description: 'The `operation_uuid` that the answer and the events name.',
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: UUID_V4.source },
   },
 } as const;
 
@@ -87,6 +89,12 @@ const commandParameters = ({ isKeyRequired = false }: Operation): readonly (keyo
   isKeyRequired ? 'RequiredIdempotencyKey' : 'IdempotencyKey',
   'OperationId',
 ];
+
+/** The header fields of a delivery: each is always there. */
+const deliveryParameters = () =>
+  Object.fromEntries(
+    Object.entries(WEBHOOK_PARAMETERS).map(([name, field]) => [name, { ...field, in: 'header', required: true }]),
+  );
 
 /** The document of all routes and events. `media`: and of recordings under their signed URLs. */
 export function openapiDocument(routes: readonly Route[], publicUrl: string, media = false): object {
@@ -120,7 +128,7 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
         operator: { type: 'http', scheme: 'bearer', description: 'The operator token.' },
         browser: { type: 'http', scheme: 'bearer', description: 'A token of `POST /v1/webrtc-tokens`.' },
       },
-      parameters: PARAMETERS,
+      parameters: { ...PARAMETERS, ...deliveryParameters() },
       headers: HEADERS,
       responses: Object.fromEntries(Object.keys(PROBLEMS).map((status) => [`Problem${status}`, problemOf(Number(status))])),
       schemas: schemasOf({ paths, posted }, { ...SCHEMAS, ...requestSchemas(routes) }),

@@ -20,12 +20,14 @@ export const webhookUrl = () =>
     .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe(WEBHOOK_URL))
     .describe(WEBHOOK_URL);
 
+const EVENT_PATTERN = 'the name of an event, or a prefix of one with a trailing .*';
+
 /** `session.ended`, `playback.*`. */
 export const blockedEvents = () =>
   type(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/)
     .and('string <= 100')
-    .narrow((pattern, context) => isEventPattern(pattern) || context.mustBe('the name of an event'))
-    .describe('the name of an event, or a prefix of one with a trailing .*')
+    .narrow((pattern, context) => isEventPattern(pattern) || context.mustBe(EVENT_PATTERN))
+    .describe(EVENT_PATTERN)
     .array()
     .atMostLength(BLOCKED_EVENTS_MAX);
 
