@@ -8,8 +8,8 @@ import type { MessageState, MessageStep } from '../../src/machine/message/messag
 import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
-/** How the database answers: it does, it takes a change without an answer, or it is away. */
-type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away'>;
+/** How the database answers: it does, it takes a change without an answer, it is away, or the row is locked. */
+type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away' | 'locked'>;
 
 /** A queue of one message. */
 function queue(clock: VirtualClock, answers: Answers, isReady = true) {
@@ -27,7 +27,8 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true) {
       return true;
     },
     claim: async (now, _limit, _after, step) => {
-      const claimed = row?.stage === 'waiting' && row.dueAt <= now ? take('claim', step) : undefined;
+      const isFree = row?.stage === 'waiting' && row.dueAt <= now && answers.claim !== 'locked';
+      const claimed = isFree ? take('claim', step) : undefined;
       return claimed === undefined ? [] : [claimed];
     },
     change: async (_uuid, _now, step) => take('change', step),
@@ -224,5 +225,20 @@ test('A message that was stored before the clock was set back by an hour is subm
   await clock.advance(200);
   expect(submissions).toHaveLength(2);
   submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});
+
+test('A message that a receipt of another part locks while it is claimed is submitted a second later', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'locked', change: 'yes' };
+  const { dispatcher, submissions } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  expect(submissions).toHaveLength(0);
+  answers.claim = 'yes';
+  await clock.advance(1_000);
+  expect(submissions).toHaveLength(1);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
   await dispatcher.close();
 });

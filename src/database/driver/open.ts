@@ -24,6 +24,7 @@ import {
   type Database,
   fatalMessage,
   isReadOnly,
+  type Queryable,
   sqlState,
   UnusableDatabase,
 } from './database.ts';
@@ -75,7 +76,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     shared: embedded === undefined,
     run: async (work) => inTime(Promise.resolve(work(connection.drizzle))),
     query: (text, parameters) => inTime(connection.query(text, parameters)),
-    transaction: (work) => inTime(connection.transaction(work)),
+    transaction: (work) => inTime(connection.transaction(whileAwaited(work))),
     listen: connection.listen,
     lock: connection.lock,
     close() {
@@ -188,7 +189,7 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
   return async (answer) => {
     try {
       const result = await withTimeLimit(answer, QUERY_MAX_MS, () => {
-        throw new StoreUnavailable('the database did not answer in time');
+        throw notInTime();
       });
       outage.answered(performance.now());
       return result;
@@ -198,6 +199,30 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
       if (known instanceof StoreUnavailable) outage.failed(known, performance.now());
       throw known;
     }
+  };
+}
+
+const notInTime = () => new StoreUnavailable('the database did not answer in time');
+
+/**
+ * The work of a transaction, which is rolled back once its caller was told that it failed. It may have waited for a
+ * connection until then, or for locks that others held. What it writes would come after the caller has done the same
+ * again: a short message would be sent twice. Only a COMMIT that was sent before is left to the server.
+ */
+function whileAwaited<T>(work: (within: Queryable) => Promise<T>): (within: Queryable) => Promise<T> {
+  const until = performance.now() + QUERY_MAX_MS;
+  const check = () => {
+    if (performance.now() >= until) throw notInTime();
+  };
+  return async (within) => {
+    const result = await work({
+      async query(text, parameters) {
+        check();
+        return await within.query(text, parameters);
+      },
+    });
+    check();
+    return result;
   };
 }
 

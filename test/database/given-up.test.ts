@@ -1,0 +1,35 @@
+/** What becomes of a transaction whose caller was told that the database did not answer in time. */
+import { expect, test } from 'bun:test';
+import { openDatabase } from '../../src/database/driver/open.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { QUERY_MAX_MS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { openTestStore } from './open.ts';
+
+test('A transaction whose caller was told that it failed writes nothing later, whether it was slow or waited for a connection', async () => {
+  const { url, dataDir, close } = await openTestStore();
+  const database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
+  await database.query('CREATE TABLE written (by text)');
+  // Together they take a little longer than a caller waits. Each alone is no slow statement.
+  const halfSec = (QUERY_MAX_MS + 300) / 2_000;
+  const began = performance.now();
+  const slow = Array.from({ length: 6 }, () =>
+    database.transaction(async (within) => {
+      await within.query('SELECT pg_sleep($1::float8)', [halfSec]);
+      await within.query('SELECT pg_sleep($1::float8)', [halfSec]);
+      await within.query("INSERT INTO written VALUES ('a slow one')");
+    }),
+  );
+  const waiting = Array.from({ length: 6 }, () =>
+    database.transaction(async (within) => void (await within.query("INSERT INTO written VALUES ('one that waited')"))),
+  );
+  const outcomes = await Promise.allSettled([...slow, ...waiting]);
+  expect(performance.now() - began).toBeGreaterThan(QUERY_MAX_MS - 100);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+  for (const outcome of outcomes) expect(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable).toBe(true);
+  // Those before this one are over when it is, as they have their connections in turn.
+  await database.transaction(async (within) => void (await within.query('SELECT pg_sleep(0.1)')));
+  expect(await database.query('SELECT by FROM written')).toEqual([]);
+  await database.close();
+  await close();
+}, 30_000);
