@@ -242,3 +242,38 @@ test('A message that a receipt of another part locks while it is claimed is subm
   submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
   await dispatcher.close();
 });
+
+test('A receipt that comes to one node while another still submits the parts of its message is not lost', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher: leaves, submissions, row, store: alone } = queue(clock, { claim: 'yes', change: 'yes' });
+  await leaves.start();
+  await leaves.send({ from: '+15550001', to: '+15550100', text: 'x'.repeat(200) }, CONTEXT);
+  await settle();
+  const store = { ...alone, shared: true };
+  let listener: SmsListener | undefined;
+  const gateway: SmsGateway = {
+    partsOf: (segments) => segments,
+    start: (to) => {
+      listener = to;
+    },
+    ready: () => true,
+    window: 10,
+    submit: async () => [],
+    close: async () => {},
+  };
+  const comes = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
+  await comes.start();
+  const receipt = (smscId: string) =>
+    listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true });
+  const early = receipt('1');
+  await settle();
+  await clock.advance(1_000);
+  await early;
+  submissions[0]?.([0, 1].map((part) => ({ part, outcome: { outcome: 'accepted', smscId: String(part + 1) } })));
+  await settle();
+  await receipt('2');
+  await clock.advance(30_000);
+  expect(row()).toMatchObject({ status: 'delivered', parts: [{ delivered: true }, { delivered: true }] });
+  await leaves.close();
+  await comes.close();
+});

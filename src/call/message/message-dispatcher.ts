@@ -90,7 +90,7 @@ export class MessageDispatcher implements Messages {
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();
-  /** Receipts of no known part, by their ids, the oldest first: the gateway may still be submitting their messages. */
+  /** Receipts of no known part, by their ids, the oldest first: their messages may still be being submitted. */
   readonly #early = new Map<string, EarlyReceipt>();
   #pumping: Promise<void> | undefined;
   #again = false;
@@ -238,6 +238,7 @@ export class MessageDispatcher implements Messages {
         await this.#giveUpHeld(clock.now());
         await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
+        await this.#lookForEarly();
       }
       const due = await store.nextDue();
       this.#lookAhead(due, clock.now());
@@ -328,6 +329,19 @@ export class MessageDispatcher implements Messages {
     }
   }
 
+  /** Looks whether another node has stored the parts by now whose receipts came here. */
+  async #lookForEarly(): Promise<void> {
+    if (!this.#options.store.shared) return;
+    for (const [name, { receipt, candidates }] of this.#early)
+      if (await this.#isStored(receipt, candidates)) this.#early.delete(name);
+  }
+
+  /** Whether parts are with the gateway that have no names yet, of this node or of the one that submitted before. */
+  async #isSubmitting(): Promise<boolean> {
+    const { store } = this.#options;
+    return this.#held.size > 0 || (store.shared && (await store.held(Number.MAX_SAFE_INTEGER)).length > 0);
+  }
+
   /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
   #keepEarly(receipt: Receipt, candidates: readonly string[]): void {
     const now = this.#options.clock.now();
@@ -384,13 +398,11 @@ export class MessageDispatcher implements Messages {
         this.#unstored.set(awaited, receipt);
         throw new StoreUnavailable('the message of a receipt is not stored yet');
       }
-      if (this.#held.size === 0) {
-        this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
-        return;
-      }
-      this.#keepEarly(receipt, candidates);
+      const isSubmitting = await this.#isSubmitting();
+      if (isSubmitting) this.#keepEarly(receipt, candidates);
       // Its message may have been stored since the last look.
       if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
+      else if (!isSubmitting) this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
     } finally {
       this.#receipts--;
     }
