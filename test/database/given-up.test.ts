@@ -1,12 +1,13 @@
-/** What becomes of a transaction whose caller was told that the database did not answer in time. */
+/** What becomes of work whose caller was told that the database did not answer in time. */
 import { expect, test } from 'bun:test';
+import { sql } from 'drizzle-orm';
 import { openDatabase } from '../../src/database/driver/open.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { QUERY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { openTestStore } from './open.ts';
 
-test('A transaction whose caller was told that it failed writes nothing later, whether it was slow or waited for a connection', async () => {
+test('Work whose caller was told that it failed writes nothing later, whether it was slow or waited for a connection', async () => {
   const { url, dataDir, close } = await openTestStore();
   const database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
   await database.query('CREATE TABLE written (by text)');
@@ -23,7 +24,13 @@ test('A transaction whose caller was told that it failed writes nothing later, w
   const waiting = Array.from({ length: 6 }, () =>
     database.transaction(async (within) => void (await within.query("INSERT INTO written VALUES ('one that waited')"))),
   );
-  const outcomes = await Promise.allSettled([...slow, ...waiting]);
+  const built = Array.from({ length: 6 }, (_, at) =>
+    database.run((on) => {
+      const statement = sql`INSERT INTO written VALUES ('one that Drizzle built')`;
+      return at % 2 === 0 ? on.execute(statement) : on.transaction((within) => within.execute(statement));
+    }),
+  );
+  const outcomes = await Promise.allSettled([...slow, ...waiting, ...built]);
   expect(performance.now() - began).toBeGreaterThan(QUERY_MAX_MS - 100);
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
   for (const outcome of outcomes) expect(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable).toBe(true);

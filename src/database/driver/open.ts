@@ -24,10 +24,10 @@ import {
   type Database,
   fatalMessage,
   isReadOnly,
-  type Queryable,
   sqlState,
   UnusableDatabase,
 } from './database.ts';
+import { notInTime, whileAwaited } from './late.ts';
 import { migrate } from './migrate.ts';
 import { OutageLog } from './outage-log.ts';
 import { openPostgres } from './postgres.ts';
@@ -199,30 +199,6 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
       if (known instanceof StoreUnavailable) outage.failed(known, performance.now());
       throw known;
     }
-  };
-}
-
-const notInTime = () => new StoreUnavailable('the database did not answer in time');
-
-/**
- * The work of a transaction, which is rolled back once its caller was told that it failed. It may have waited for a
- * connection until then, or for locks that others held. What it writes would come after the caller has done the same
- * again: a short message would be sent twice. Only a COMMIT that was sent before is left to the server.
- */
-function whileAwaited<T>(work: (within: Queryable) => Promise<T>): (within: Queryable) => Promise<T> {
-  const until = performance.now() + QUERY_MAX_MS;
-  const check = () => {
-    if (performance.now() >= until) throw notInTime();
-  };
-  return async (within) => {
-    const result = await work({
-      async query(text, parameters) {
-        check();
-        return await within.query(text, parameters);
-      },
-    });
-    check();
-    return result;
   };
 }
 

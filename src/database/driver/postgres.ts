@@ -2,8 +2,9 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { newUuid } from '../../id.ts';
-import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS, STATEMENT_MAX_MS } from '../../limits.ts';
+import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
+import { takenBack, takingBack } from './late.ts';
 
 /** A lock whose connection was lost is taken again after this. */
 const RELOCK_MS = 1_000;
@@ -17,7 +18,7 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
   const open = (max: number) => {
     const client = connect(target, max, { onclose: closed });
     // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
-    return { client, built: drizzle(client) };
+    return { client, built: drizzle(takingBack(client)) };
   };
   const ordered = Array.from({ length: ORDERED }, () => open(1).client);
   const { client, built } = open(DATABASE_CONNECTIONS_MAX - ORDERED);
@@ -114,18 +115,7 @@ function lockConnection(target: PostgresTarget, key: number, shared: boolean) {
 function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
   return {
     async query<R extends Row>(text: string, parameters: readonly Parameter[] = []): Promise<readonly R[]> {
-      const pending = client.unsafe<R[]>(text, parameters.slice(), { prepare: true });
-      // Queued behind a reconnect, it would run long after its caller was told that it failed: taken back instead. One
-      // that was sent is left to the server's own limit: the driver takes the rows of a sent query that was cancelled
-      // for those of the next.
-      const timer = setTimeout(() => {
-        if (Reflect.get(pending, 'state') === null) pending.cancel();
-      }, QUERY_MAX_MS);
-      try {
-        return await pending;
-      } finally {
-        clearTimeout(timer);
-      }
+      return await takenBack(client.unsafe<R[]>(text, parameters.slice(), { prepare: true }));
     },
   };
 }
