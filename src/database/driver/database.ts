@@ -26,6 +26,11 @@ export interface Connection extends Queryable {
    */
   lock(key: number, shared: boolean): Promise<boolean>;
   /**
+   * Resolves when no statement can arrive any more that was given up; `query` and `transaction` wait for it as well.
+   * Absent where nothing is known of such statements.
+   */
+  endGivenUp?(): Promise<void>;
+  /**
    * Gives up the connections to servers that take no writes: the next ones go where the address leads then. Absent
    * where the driver's service sees to that.
    */

@@ -74,7 +74,13 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   return {
     drizzle: connection.drizzle,
     shared: embedded === undefined,
-    run: async (work) => inTime(Promise.resolve(work(connection.drizzle))),
+    run: async (work) =>
+      inTime(
+        (async () => {
+          await connection.endGivenUp?.();
+          return await work(connection.drizzle);
+        })(),
+      ),
     query: (text, parameters) => inTime(connection.query(text, parameters)),
     transaction: (work) => inTime(connection.transaction(whileAwaited(work))),
     listen: connection.listen,
