@@ -12,7 +12,7 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away' | 'locked'>;
 
 /** A queue of one message. */
-function queue(clock: VirtualClock, answers: Answers, isReady = true) {
+function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = () => true) {
   let row: MessageState | undefined;
   const take = (doing: 'claim' | 'change', step: (state: MessageState) => MessageStep) => {
     if (answers[doing] === 'away' || row === undefined) throw new StoreUnavailable('away');
@@ -61,7 +61,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true) {
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
   };
-  const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
+  const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true, submits });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
   return { dispatcher, submissions, held, receipt, row: () => row, store };
@@ -276,4 +276,20 @@ test('A receipt that comes to one node while another still submits the parts of 
   expect(row()).toMatchObject({ status: 'delivered', parts: [{ delivered: true }, { delivered: true }] });
   await leaves.close();
   await comes.close();
+});
+
+test('A node that is not told yet that it lost the submitting to another takes no message', async () => {
+  const clock = new VirtualClock();
+  let isMine = false;
+  const { dispatcher, submissions, row } = queue(clock, { claim: 'yes', change: 'yes' }, true, () => isMine);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await clock.advance(60_000);
+  expect([submissions.length, row()?.stage]).toEqual([0, 'waiting']);
+  isMine = true;
+  dispatcher.look();
+  await settle();
+  expect(submissions).toHaveLength(1);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
 });

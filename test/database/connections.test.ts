@@ -30,3 +30,44 @@ test('A statement is given to the first connection that is free, so that one ser
   await database.close();
   await close();
 }, 30_000);
+
+test('The lock of a process whose connection was lost is taken again, also where another one had it meanwhile', async () => {
+  const { url, close } = await openTestStore();
+  const [first, second, watcher] = [openPostgres({ url }), openPostgres({ url }), openPostgres({ url })];
+  const KEY = 77;
+  const holders = async () =>
+    (await watcher.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::int AND granted", [KEY])).map(
+      ({ pid }) => pid,
+    );
+  /** Resolves with the holder that is not `before`. */
+  const nextHolder = async (before: unknown) => {
+    for (;;) {
+      const [holder] = await holders();
+      if (holder !== undefined && holder !== before) return holder;
+      await watcher.query('SELECT pg_sleep(0.02)');
+    }
+  };
+  const lose = async (pid: unknown) => void (await watcher.query('SELECT pg_terminate_backend($1::int, 5000)', [Number(pid)]));
+
+  expect([await first.lock(KEY, false), await second.lock(KEY, false)]).toEqual([true, false]);
+  const [held] = await holders();
+  await lose(held);
+  const again = await nextHolder(held);
+
+  await lose(again);
+  while (!(await second.lock(KEY, false))) await watcher.query('SELECT pg_sleep(0.02)');
+  const other = await nextHolder(again);
+  // The first asks for it in vain, and goes on asking.
+  await watcher.query('SELECT pg_sleep(1.5)');
+  expect(await holders()).toEqual([other]);
+  await second.close();
+  const last = await nextHolder(other);
+  // Shared, it is not given while one process has it for itself.
+  const third = openPostgres({ url });
+  expect(await third.lock(KEY, true)).toBe(false);
+  await first.close();
+  while (!(await third.lock(KEY, true))) await watcher.query('SELECT pg_sleep(0.02)');
+  expect((await holders()).includes(last)).toBe(false);
+  await Promise.all([third.close(), watcher.close()]);
+  await close();
+}, 30_000);
