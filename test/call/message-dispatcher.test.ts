@@ -12,7 +12,7 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away' | 'locked'>;
 
 /** A queue of one message. */
-function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = () => true) {
+function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = () => true, shared = false) {
   let row: MessageState | undefined;
   const take = (doing: 'claim' | 'change', step: (state: MessageState) => MessageStep) => {
     if (answers[doing] === 'away' || row === undefined) throw new StoreUnavailable('away');
@@ -21,7 +21,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     return row;
   };
   const store: MessageStore = {
-    shared: false,
+    shared,
     insert: async (message) => {
       row = message;
       return true;
@@ -71,14 +71,11 @@ const CONTEXT = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: un
 
 test('A message is not submitted again while it is with the gateway, when the outcome of the attempt before is stored late', async () => {
   const clock = new VirtualClock();
-  const answers: Answers = { claim: 'away', change: 'yes' };
+  const answers: Answers = { claim: 'yes', change: 'yes' };
   const { dispatcher, submissions, row } = queue(clock, answers);
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
-  // For a while after that claim, what is taken without a process that knows of it is given back.
-  answers.claim = 'yes';
-  await clock.advance(1_100);
   expect(submissions).toHaveLength(1);
   answers.change = 'unheard';
   submissions[0]?.([{ part: 0, outcome: { outcome: 'later' } }]);
@@ -86,6 +83,8 @@ test('A message is not submitted again while it is with the gateway, when the ou
   expect(row()).toMatchObject({ stage: 'waiting', attempts: 1 });
   answers.change = 'away';
   await clock.advance((row()?.dueAt ?? 0) - clock.now() + 100);
+  dispatcher.look();
+  await settle();
   expect(submissions).toHaveLength(2);
   answers.change = 'yes';
   await clock.advance(60_000);
@@ -291,5 +290,54 @@ test('A node that is not told yet that it lost the submitting to another takes n
   await settle();
   expect(submissions).toHaveLength(1);
   submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});
+
+test.each([
+  ['alone', false],
+  ['in a cluster', true],
+])(
+  'A message that was taken from a database whose answer was lost is submitted once that answers again, %s',
+  async (_, shared) => {
+    // The outage may end at any moment of what is asked meanwhile.
+    for (let outageMs = 500; outageMs < 40_000; outageMs += 500) {
+      const clock = new VirtualClock();
+      const answers: Answers = { claim: 'unheard', change: 'away' };
+      const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, shared);
+      await dispatcher.start();
+      await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
+      await settle();
+      expect([row()?.stage, submissions.length]).toEqual(['submitting', 0]);
+      await clock.advance(outageMs);
+      answers.claim = 'yes';
+      answers.change = 'yes';
+      await clock.advance(3_000);
+      expect([outageMs, submissions.length]).toEqual([outageMs, 1]);
+      submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+      await settle();
+      await clock.advance(60_000);
+      expect([submissions.length, row()?.status]).toEqual([1, 'sent']);
+      await dispatcher.close();
+    }
+  },
+);
+
+test('A message whose outcome could not be stored for a fault of ours is not submitted again', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, row, store } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  const { change } = store;
+  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await settle();
+  Object.assign(store, { change });
+  // Another claim without an answer, whatever it was for.
+  Object.assign(store, { claim: () => Promise.reject(new StoreUnavailable('away')) });
+  dispatcher.look();
+  await clock.advance(20_000);
+  expect([submissions.length, row()?.stage]).toEqual([1, 'submitting']);
   await dispatcher.close();
 });

@@ -15,7 +15,6 @@ import {
   RECEIPT_LOOKUP_WAIT_MS,
   RECEIPT_LOOKUPS_MAX,
   RECEIPTS_PENDING_MAX,
-  STATEMENT_MAX_MS,
   STORE_LAST_OUTCOME_MS,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -45,8 +44,6 @@ const QUEUE_RETRY_SEC = 30;
  * told, and those that have waited for too long.
  */
 const HELD_EVERY_MS = 30_000;
-/** A claim that the database did not answer can no longer be stored after so long, in milliseconds. */
-const CLAIM_DOUBT_MS = 3 * STATEMENT_MAX_MS;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
 /** What is due, and was not taken although the gateway has room, is asked for again after this, in milliseconds. */
@@ -86,8 +83,8 @@ export class MessageDispatcher implements Messages {
   #dueAhead = 0;
   /** What the last look at once was for: one that finds the same again waits for the next. */
   #lookedAheadTo = 0;
-  /** A claim that nobody answered may turn up until then, in ms since the epoch. */
-  #doubtUntil = 0;
+  /** The messages of claims that the database did not answer, with the time that the claim wrote in `dueAt`. */
+  readonly #doubted = new Map<string, number>();
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();
   /** Receipts of no known part, by their ids, the oldest first: their messages may still be being submitted. */
@@ -219,7 +216,7 @@ export class MessageDispatcher implements Messages {
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     let hasRoom = false;
     try {
-      await this.#giveBack(clock.now());
+      await this.#giveBack();
       while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
@@ -242,7 +239,6 @@ export class MessageDispatcher implements Messages {
       }
       const due = await store.nextDue();
       this.#lookAhead(due, clock.now());
-      if (clock.now() <= this.#doubtUntil) sleepMs = Math.min(sleepMs, FAULT_PAUSE_MS);
       if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
       // A claim does not wait for a message that a receipt of another part has locked, and ends early where it is slow.
       else if (due !== undefined && hasRoom) sleepMs = Math.min(sleepMs, DUE_PAUSE_MS);
@@ -271,26 +267,30 @@ export class MessageDispatcher implements Messages {
     const until = Math.max(now, this.#dueAhead);
     // What the carrier puts off meanwhile waits for its time.
     this.#dueAhead = 0;
+    const taken: MessageState[] = [];
     try {
-      const claimed = await store.claim(until, most, this.#turn, (state) => claim(state, clock.now()));
+      const claimed = await store.claim(until, most, this.#turn, (state) => {
+        const step = claim(state, clock.now());
+        taken.push(step.state);
+        return step;
+      });
       this.#turn = claimed.at(-1)?.appUuid ?? this.#turn;
       return claimed;
     } catch (error) {
-      this.#doubtUntil = clock.now() + CLAIM_DOUBT_MS;
+      for (const { messageUuid, dueAt } of taken) this.#doubted.set(messageUuid, Math.floor(dueAt));
       throw error;
     }
   }
 
-  /**
-   * Gives back what a claim took whose answer never came. Where others submit from the same database nobody can tell
-   * whose a message is: it is given up after its time.
-   */
-  async #giveBack(now: number): Promise<void> {
-    const { store } = this.#options;
-    if (store.shared || now > this.#doubtUntil) return;
-    const lost = (await store.held(Number.MAX_SAFE_INTEGER)).filter((messageUuid) => !this.#held.has(messageUuid));
-    for (const messageUuid of lost) await store.change(messageUuid, now, (state) => unclaimed(state, now));
-    if (lost.length > 0) this.#again = true;
+  /** Gives back what a claim took whose answer never came. The claim has locked its messages until it is over. */
+  async #giveBack(): Promise<void> {
+    const { store, clock } = this.#options;
+    for (const [messageUuid, dueAt] of this.#doubted) {
+      const now = clock.now();
+      await store.change(messageUuid, now, (state) => unclaimed(state, dueAt, now));
+      this.#doubted.delete(messageUuid);
+      this.#again = true;
+    }
   }
 
   #submit(gateway: SmsGateway, message: MessageState): void {
