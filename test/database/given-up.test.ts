@@ -11,14 +11,23 @@ test('Work whose caller was told that it failed writes nothing later, whether it
   const { url, dataDir, close } = await openTestStore();
   const database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
   await database.query('CREATE TABLE written (by text)');
+  const server = async () => (await database.query('SELECT pg_backend_pid() AS pid'))[0]?.pid;
+  const first = await server();
   // Together they take a little longer than a caller waits. Each alone is no slow statement.
   const halfSec = (QUERY_MAX_MS + 300) / 2_000;
   const began = performance.now();
-  const slow = Array.from({ length: 6 }, () =>
+  const slow = Array.from({ length: 3 }, () =>
     database.transaction(async (within) => {
       await within.query('SELECT pg_sleep($1::float8)', [halfSec]);
       await within.query('SELECT pg_sleep($1::float8)', [halfSec]);
       await within.query("INSERT INTO written VALUES ('a slow one')");
+    }),
+  );
+  const slowBuilt = database.run((on) =>
+    on.transaction(async (within) => {
+      await within.execute(sql`INSERT INTO written VALUES ('a slow one that Drizzle built')`);
+      await within.execute(sql`SELECT pg_sleep(${halfSec}::float8)`);
+      await within.execute(sql`SELECT pg_sleep(${halfSec}::float8)`);
     }),
   );
   const waiting = Array.from({ length: 6 }, () =>
@@ -30,13 +39,15 @@ test('Work whose caller was told that it failed writes nothing later, whether it
       return at % 2 === 0 ? on.execute(statement) : on.transaction((within) => within.execute(statement));
     }),
   );
-  const outcomes = await Promise.allSettled([...slow, ...waiting, ...built]);
+  const outcomes = await Promise.allSettled([...slow, slowBuilt, ...waiting, ...built]);
   expect(performance.now() - began).toBeGreaterThan(QUERY_MAX_MS - 100);
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
   for (const outcome of outcomes) expect(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable).toBe(true);
   // Those before this one are over when it is, as they have their connections in turn.
   await database.transaction(async (within) => void (await within.query('SELECT pg_sleep(0.1)')));
   expect(await database.query('SELECT by FROM written')).toEqual([]);
+  // No connection was given up: all were answered.
+  expect(await server()).toBe(first);
   await database.close();
   await close();
 }, 30_000);

@@ -49,6 +49,9 @@ test('Connections that are dead without a word are made anew, and what they had 
   await direct.query('SELECT pg_sleep(0.3)');
   expect(await direct.query("SELECT call FROM calls WHERE state <> 'answered'")).toEqual([]);
   expect(await direct.query('SELECT call FROM calls')).toHaveLength(5);
+  const OURS = "SELECT pid FROM pg_stat_activity WHERE application_name = current_setting('application_name')";
+  // The old connections are gone. Those of both databases have one name.
+  expect((await direct.query(OURS)).length).toBeLessThanOrEqual(DATABASE_CONNECTIONS_MAX + 1);
   await database.close();
   await direct.close();
   proxy.stop();

@@ -54,7 +54,6 @@ export class RenewedClient {
   readonly #open: () => postgres.Sql;
   readonly #hangs: (server: number | undefined) => void;
   #client: postgres.Sql;
-  #isClosed = false;
 
   /** `hangs` is called where a statement is not answered in time, with the process of the server that has it. */
   constructor(open: () => postgres.Sql, hangs: (server: number | undefined) => void) {
@@ -92,7 +91,6 @@ export class RenewedClient {
     const begin = (work: (within: postgres.TransactionSql) => Promise<unknown>) => {
       const check = timeOfCaller();
       return this.begin(async (within) => {
-        check();
         const value = await work(within);
         check();
         return value;
@@ -105,14 +103,12 @@ export class RenewedClient {
 
   /** Uses other connections from now on. What is under way has its time. */
   renew(): void {
-    if (this.#isClosed) return;
     const old = this.#client;
     this.#client = this.#open();
     old.end({ timeout: QUERY_MAX_MS / 1000 }).catch(() => {});
   }
 
   async end(): Promise<void> {
-    this.#isClosed = true;
     await this.#client.end({ timeout: 2 });
   }
 
