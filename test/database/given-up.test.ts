@@ -11,8 +11,6 @@ test('Work whose caller was told that it failed writes nothing later, whether it
   const { url, dataDir, close } = await openTestStore();
   const database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
   await database.query('CREATE TABLE written (by text)');
-  const server = async () => (await database.query('SELECT pg_backend_pid() AS pid'))[0]?.pid;
-  const first = await server();
   // Together they take a little longer than a caller waits. Each alone is no slow statement.
   const halfSec = (QUERY_MAX_MS + 300) / 2_000;
   const began = performance.now();
@@ -46,8 +44,6 @@ test('Work whose caller was told that it failed writes nothing later, whether it
   // Those before this one are over when it is, as they have their connections in turn.
   await database.transaction(async (within) => void (await within.query('SELECT pg_sleep(0.1)')));
   expect(await database.query('SELECT by FROM written')).toEqual([]);
-  // No connection was given up: all were answered.
-  expect(await server()).toBe(first);
   await database.close();
   await close();
 }, 30_000);

@@ -14,7 +14,8 @@ export interface Queryable {
 /** A connection pool as a driver gives it. */
 export interface Connection extends Queryable {
   readonly drizzle: PgDatabase<PgQueryResultHKT>;
-  transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T>;
+  /** `takesLong`: it may take longer than QUERY_MAX_MS, as a migration. */
+  transaction<T>(work: (within: Queryable) => Promise<T>, takesLong?: boolean): Promise<T>;
   /**
    * Calls `notified` at each NOTIFY, and whenever the listening connection was made anew (something may have been
    * missed).

@@ -72,14 +72,20 @@ export class RenewedClient {
   }
 
   /**
-   * Carries a transaction out. Its statements may take long, as those of a migration, and it is rolled back where its
-   * caller was told. The server ends one whose COMMIT is long on its way, by `idle_in_transaction_session_timeout`.
+   * Carries a transaction out. It is rolled back where its caller was told, which is `leftMs` milliseconds from now, or
+   * never where that is undefined. The server ends one whose COMMIT is long on its way, by
+   * `idle_in_transaction_session_timeout`.
    */
-  async begin<T>(work: (within: postgres.TransactionSql) => Promise<T>): Promise<T> {
+  async begin<T>(work: (within: postgres.TransactionSql) => Promise<T>, leftMs?: number): Promise<T> {
+    const timer = leftMs === undefined ? undefined : setTimeout(() => this.#hangs(undefined), leftMs);
     let result: { readonly value: T } | undefined;
-    await this.#client.begin(async (within) => {
-      result = { value: await work(within) };
-    });
+    try {
+      await this.#client.begin(async (within) => {
+        result = { value: await work(within) };
+      });
+    } finally {
+      clearTimeout(timer);
+    }
     if (result === undefined) throw new Error('the transaction did not run');
     return result.value;
   }
@@ -94,7 +100,7 @@ export class RenewedClient {
         const value = await work(within);
         check();
         return value;
-      });
+      }, GIVEN_UP_MS);
     };
     return new Proxy(this.#client, {
       get: (target, name) => (name === 'unsafe' ? unsafe : name === 'begin' ? begin : Reflect.get(target, name)),

@@ -51,9 +51,10 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
       await endGivenUp();
       return await ask<R>(text, parameters, leftSince(began));
     },
-    async transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T> {
+    async transaction<T>(work: (within: Queryable) => Promise<T>, takesLong = false): Promise<T> {
+      const began = performance.now();
       await endGivenUp();
-      return await pool.begin((within) => work(queryable(within)));
+      return await pool.begin((within) => work(queryable(within)), takesLong ? undefined : leftSince(began));
     },
     async listen(channel, notified) {
       await listener.listen(channel, notified, notified);
