@@ -341,3 +341,19 @@ test('A message whose outcome could not be stored for a fault of ours is not sub
   expect([submissions.length, row()?.stage]).toEqual([1, 'submitting']);
   await dispatcher.close();
 });
+
+test('A node that loses the submitting while it does not know what it has taken gives that back for the next', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'unheard', change: 'away' };
+  const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, true);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
+  await settle();
+  await dispatcher.rest();
+  await clock.advance(30_000);
+  expect(row()?.stage).toBe('submitting');
+  answers.change = 'yes';
+  await clock.advance(10_000);
+  expect([row()?.stage, submissions.length]).toEqual(['waiting', 0]);
+  await dispatcher.close();
+});

@@ -124,6 +124,16 @@ export class MessageDispatcher implements Messages {
     this.#cancelTimer?.();
     await Promise.all(this.#atGateway);
     await this.#options.gateway?.rest?.();
+    if (this.#doubted.size > 0) void this.#giveBackAtRest();
+  }
+
+  /** Gives back what the next node would have to give up: the database that lost an answer may be away still. */
+  async #giveBackAtRest(): Promise<void> {
+    const { clock, log, onWaiting } = this.#options;
+    const rests = () => !this.#started && !this.#isClosed;
+    const given = untilStored(clock, async () => await this.#giveBack(), rests);
+    await given.catch((error: unknown) => log.error({ reason: String(error) }, 'messages were not given back'));
+    if (rests()) onWaiting?.();
   }
 
   /** Makes the receipts that are owed. Another node may owe them that is gone; one that comes twice changes nothing. */
