@@ -72,12 +72,14 @@ export const RECORDING_LIST_MAX_ITEMS = 1_000;
 export const WEBHOOK_ANSWER_KEPT_BYTES = 2_048;
 
 /**
- * The end of the event log: the pause between two looks at it, the shortest one, the age of a gap that is taken for a
- * transaction that was rolled back, and the events of one look.
+ * The end of the event log: the pause between two looks at it, the shortest one, how long whoever asks for it waits for
+ * transactions under way, and the events of one look.
  */
 export const EVENT_TAIL_LOOK_MS = 1_000;
 export const EVENT_TAIL_SPACING_MS = 50;
-export const EVENT_TAIL_GAP_MS = 2_000;
+export const EVENT_TAIL_BEGIN_MS = 2_000;
+/** A gap in the log waits so long for transactions under way: longer than one of ours may take (`QUERY_MAX_MS`). */
+export const EVENT_TAIL_GAP_MS = 10_000;
 export const EVENT_TAIL_BATCH_MAX_EVENTS = 1_000;
 /** Streams of events: how many, one page of them, the silence before a comment is sent, and how far behind. */
 export const EVENT_STREAMS_MAX = 32;

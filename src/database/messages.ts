@@ -5,7 +5,7 @@
 import type { Event } from '../event/event.ts';
 import { platformEvent } from '../event/platform-event.ts';
 import { newWebhookId } from '../id.ts';
-import { LIST_MATCHED_MAX_ITEMS, MESSAGES_WAITING_MAX } from '../limits.ts';
+import { LIST_MATCHED_MAX_ITEMS, MESSAGE_CLAIM_MS, MESSAGES_WAITING_MAX } from '../limits.ts';
 import { MESSAGE_STATUSES, type MessageState, type MessageStep } from '../machine/message/message.ts';
 import { normalId } from '../machine/message/receipt.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
@@ -43,7 +43,8 @@ export interface MessageStore {
   latest(appUuid: string | undefined, limit: number): Promise<readonly MessageState[]>;
   /**
    * Takes messages that are due through `step`, at most `limit` of them, and returns what became of them. Applications
-   * take turns, in the order of their ids from the one behind `after` on; of each the oldest message is first.
+   * take turns, in the order of their ids from the one behind `after` on; of each the oldest message is first. It takes
+   * fewer where the database is slow, and none that another transaction has locked.
    */
   claim(now: number, limit: number, after: string, step: (state: MessageState) => MessageStep): Promise<readonly MessageState[]>;
   /** Takes one message through `step`. Undefined: no such message. */
@@ -105,6 +106,8 @@ const list = (toOne: boolean): string => `SELECT ${COLUMNS},
 const LIST = list(false);
 const LIST_TO_ONE = list(true);
 const latest = (of: string) => `SELECT ${COLUMNS} FROM messages ${of} ORDER BY created_at DESC, message_uuid DESC LIMIT $1::int`;
+const LATEST = latest('');
+const LATEST_OF_APP = latest('WHERE app_uuid = $2');
 
 /** Writes a step of a message and emits its events, within a transaction. */
 async function write(within: Queryable, before: MessageState, after: MessageStep, now: number): Promise<void> {
@@ -169,6 +172,15 @@ async function* inTurn(within: Queryable, now: number, limit: number, after: str
   }
 }
 
+/** Ends where MESSAGE_CLAIM_MS are over. `now` is in milliseconds. */
+async function* inTime<T>(rows: AsyncIterable<T>, now: () => number): AsyncGenerator<T> {
+  const until = now() + MESSAGE_CLAIM_MS;
+  for await (const row of rows) {
+    yield row;
+    if (now() >= until) return;
+  }
+}
+
 const insertParameters = (message: MessageState) => [
   message.messageUuid,
   message.appUuid,
@@ -188,9 +200,15 @@ const insertParameters = (message: MessageState) => [
 
 /**
  * Makes the store. `onEvents` is called after each commit that wrote events. `shared` says that other processes may
- * submit from the same database.
+ * submit from the same database. `monotonicNow` is in milliseconds.
  */
-export function messageStore(database: Database, shared: boolean, kept: KeptAnswers, onEvents: () => void): MessageStore {
+export function messageStore(
+  database: Database,
+  shared: boolean,
+  kept: KeptAnswers,
+  onEvents: () => void,
+  monotonicNow = () => performance.now(),
+): MessageStore {
   return {
     shared,
 
@@ -213,17 +231,16 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     },
 
     async latest(appUuid, limit) {
-      const found =
-        appUuid === undefined
-          ? database.query(latest(''), [limit])
-          : database.query(latest('WHERE app_uuid = $2'), [limit, appUuid]);
-      return (await found).map(messageOf);
+      const ofApp = appUuid === undefined ? [] : [appUuid];
+      const rows = await database.query(ofApp.length === 0 ? LATEST : LATEST_OF_APP, [limit, ...ofApp]);
+      return rows.map(messageOf);
     },
 
     async claim(now, limit, after, step) {
       const claimed = await database.transaction(async (within) => {
         const taken: MessageStep[] = [];
-        for await (const row of inTurn(within, now, limit, after)) taken.push(await stepRow(within, row, now, step));
+        for await (const row of inTime(inTurn(within, now, limit, after), monotonicNow))
+          taken.push(await stepRow(within, row, now, step));
         return taken;
       });
       if (claimed.some(({ events }) => events.length > 0)) onEvents();

@@ -8,6 +8,8 @@ export const MESSAGE_RETENTION_DAYS = 30;
 /** What is due is looked for this often without a wake-up. A process with a database for itself does it less often. */
 export const MESSAGE_POLL_MS = 5_000;
 export const MESSAGE_LONE_POLL_MS = 30_000;
+/** A claim takes no more messages after so many milliseconds. It is one transaction, which has QUERY_MAX_MS. */
+export const MESSAGE_CLAIM_MS = 2_000;
 /**
  * A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it
  * counts as nobody's.

@@ -18,6 +18,11 @@ export const DATABASE_CONNECTIONS_MAX = 10;
 /** A query that has not answered by then fails as `StoreUnavailable`; the server gives it up a little earlier. */
 export const QUERY_MAX_MS = 5_000;
 export const STATEMENT_MAX_MS = 4_500;
+/** A statement without an answer is given up then, a little before its caller is told. */
+export const GIVEN_UP_MS = 4_900;
+/** The server is asked so often, with such a pause, whether the processes are gone that had such statements. */
+export const GIVEN_UP_LOOKS = 40;
+export const GIVEN_UP_LOOK_MS = 50;
 export const CONNECT_MAX_SEC = 3;
 /** A start connects so often, with growing pauses, to a database that closes a connection or lets its time run out. */
 export const START_CONNECT_TRIES = 4;

@@ -8,11 +8,11 @@ import type { MessageState, MessageStep } from '../../src/machine/message/messag
 import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
-/** How the database answers: it does, it takes a change without an answer, or it is away. */
-type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away'>;
+/** How the database answers: it does, it takes a change without an answer, it is away, or the row is locked. */
+type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away' | 'locked'>;
 
 /** A queue of one message. */
-function queue(clock: VirtualClock, answers: Answers, isReady = true) {
+function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = () => true, shared = false) {
   let row: MessageState | undefined;
   const take = (doing: 'claim' | 'change', step: (state: MessageState) => MessageStep) => {
     if (answers[doing] === 'away' || row === undefined) throw new StoreUnavailable('away');
@@ -21,13 +21,14 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true) {
     return row;
   };
   const store: MessageStore = {
-    shared: false,
+    shared,
     insert: async (message) => {
       row = message;
       return true;
     },
     claim: async (now, _limit, _after, step) => {
-      const claimed = row?.stage === 'waiting' && row.dueAt <= now ? take('claim', step) : undefined;
+      const isFree = row?.stage === 'waiting' && row.dueAt <= now && answers.claim !== 'locked';
+      const claimed = isFree ? take('claim', step) : undefined;
       return claimed === undefined ? [] : [claimed];
     },
     change: async (_uuid, _now, step) => take('change', step),
@@ -60,7 +61,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true) {
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
   };
-  const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
+  const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true, submits });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
   return { dispatcher, submissions, held, receipt, row: () => row, store };
@@ -70,14 +71,11 @@ const CONTEXT = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: un
 
 test('A message is not submitted again while it is with the gateway, when the outcome of the attempt before is stored late', async () => {
   const clock = new VirtualClock();
-  const answers: Answers = { claim: 'away', change: 'yes' };
+  const answers: Answers = { claim: 'yes', change: 'yes' };
   const { dispatcher, submissions, row } = queue(clock, answers);
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
-  // For a while after that claim, what is taken without a process that knows of it is given back.
-  answers.claim = 'yes';
-  await clock.advance(1_100);
   expect(submissions).toHaveLength(1);
   answers.change = 'unheard';
   submissions[0]?.([{ part: 0, outcome: { outcome: 'later' } }]);
@@ -85,6 +83,8 @@ test('A message is not submitted again while it is with the gateway, when the ou
   expect(row()).toMatchObject({ stage: 'waiting', attempts: 1 });
   answers.change = 'away';
   await clock.advance((row()?.dueAt ?? 0) - clock.now() + 100);
+  dispatcher.look();
+  await settle();
   expect(submissions).toHaveLength(2);
   answers.change = 'yes';
   await clock.advance(60_000);
@@ -224,5 +224,136 @@ test('A message that was stored before the clock was set back by an hour is subm
   await clock.advance(200);
   expect(submissions).toHaveLength(2);
   submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});
+
+test('A message that a receipt of another part locks while it is claimed is submitted a second later', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'locked', change: 'yes' };
+  const { dispatcher, submissions } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  expect(submissions).toHaveLength(0);
+  answers.claim = 'yes';
+  await clock.advance(1_000);
+  expect(submissions).toHaveLength(1);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});
+
+test('A receipt that comes to one node while another still submits the parts of its message is not lost', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher: leaves, submissions, row, store: alone } = queue(clock, { claim: 'yes', change: 'yes' });
+  await leaves.start();
+  await leaves.send({ from: '+15550001', to: '+15550100', text: 'x'.repeat(200) }, CONTEXT);
+  await settle();
+  const store = { ...alone, shared: true };
+  let listener: SmsListener | undefined;
+  const gateway: SmsGateway = {
+    partsOf: (segments) => segments,
+    start: (to) => {
+      listener = to;
+    },
+    ready: () => true,
+    window: 10,
+    submit: async () => [],
+    close: async () => {},
+  };
+  const comes = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
+  await comes.start();
+  const receipt = (smscId: string) =>
+    listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true });
+  const early = receipt('1');
+  await settle();
+  await clock.advance(1_000);
+  await early;
+  submissions[0]?.([0, 1].map((part) => ({ part, outcome: { outcome: 'accepted', smscId: String(part + 1) } })));
+  await settle();
+  await receipt('2');
+  await clock.advance(30_000);
+  expect(row()).toMatchObject({ status: 'delivered', parts: [{ delivered: true }, { delivered: true }] });
+  await leaves.close();
+  await comes.close();
+});
+
+test('A node that is not told yet that it lost the submitting to another takes no message', async () => {
+  const clock = new VirtualClock();
+  let isMine = false;
+  const { dispatcher, submissions, row } = queue(clock, { claim: 'yes', change: 'yes' }, true, () => isMine);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await clock.advance(60_000);
+  expect([submissions.length, row()?.stage]).toEqual([0, 'waiting']);
+  isMine = true;
+  dispatcher.look();
+  await settle();
+  expect(submissions).toHaveLength(1);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await dispatcher.close();
+});
+
+test.each([
+  ['alone', false],
+  ['in a cluster', true],
+])(
+  'A message that was taken from a database whose answer was lost is submitted once that answers again, %s',
+  async (_, shared) => {
+    // The outage may end at any moment of what is asked meanwhile.
+    for (let outageMs = 500; outageMs < 40_000; outageMs += 500) {
+      const clock = new VirtualClock();
+      const answers: Answers = { claim: 'unheard', change: 'away' };
+      const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, shared);
+      await dispatcher.start();
+      await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
+      await settle();
+      expect([row()?.stage, submissions.length]).toEqual(['submitting', 0]);
+      await clock.advance(outageMs);
+      answers.claim = 'yes';
+      answers.change = 'yes';
+      await clock.advance(3_000);
+      expect([outageMs, submissions.length]).toEqual([outageMs, 1]);
+      submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+      await settle();
+      await clock.advance(60_000);
+      expect([submissions.length, row()?.status]).toEqual([1, 'sent']);
+      await dispatcher.close();
+    }
+  },
+);
+
+test('A message whose outcome could not be stored for a fault of ours is not submitted again', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, row, store } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  const { change } = store;
+  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await settle();
+  Object.assign(store, { change });
+  // Another claim without an answer, whatever it was for.
+  Object.assign(store, { claim: () => Promise.reject(new StoreUnavailable('away')) });
+  dispatcher.look();
+  await clock.advance(20_000);
+  expect([submissions.length, row()?.stage]).toEqual([1, 'submitting']);
+  await dispatcher.close();
+});
+
+test('A node that loses the submitting while it does not know what it has taken gives that back for the next', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'unheard', change: 'away' };
+  const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, true);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
+  await settle();
+  await dispatcher.rest();
+  await clock.advance(30_000);
+  expect(row()?.stage).toBe('submitting');
+  answers.change = 'yes';
+  await clock.advance(10_000);
+  expect([row()?.stage, submissions.length]).toEqual(['waiting', 0]);
   await dispatcher.close();
 });

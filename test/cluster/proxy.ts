@@ -7,6 +7,8 @@ import { createConnection, createServer, type NetConnectOpts, type Server, type 
 export type ProxyMode = 'pass' | 'blackhole' | 'reset' | { readonly delayMs: number };
 
 interface Pair {
+  /** It alone lies in a black hole. */
+  isFrozen: boolean;
   readonly near: Socket;
   readonly far: Socket;
   /** Chunks that wait, with the side that they are for. */
@@ -58,6 +60,19 @@ export class FaultProxy {
     for (const { held } of this.#pairs) for (const { to, chunk } of held.splice(0)) to.write(chunk);
   }
 
+  /** What is sent on the connections that are up now waits for `thaw`. New ones pass. */
+  freeze(): void {
+    for (const pair of this.#pairs) pair.isFrozen = true;
+  }
+
+  /** Delivers what waits, as TCP does that has sent it again. */
+  thaw(): void {
+    for (const pair of this.#pairs) {
+      pair.isFrozen = false;
+      for (const { to, chunk } of pair.held.splice(0)) to.write(chunk);
+    }
+  }
+
   stop(): void {
     this.set('reset');
     this.#server?.close();
@@ -74,11 +89,11 @@ export class FaultProxy {
 
   #connect(near: Socket): void {
     const far = createConnection(this.#target);
-    const pair: Pair = { near, far, held: [] };
+    const pair: Pair = { isFrozen: false, near, far, held: [] };
     this.#pairs.add(pair);
     const pass = (to: Socket) => (chunk: Buffer) => {
       const mode = this.#mode;
-      if (mode === 'blackhole') pair.held.push({ to, chunk });
+      if (mode === 'blackhole' || pair.isFrozen) pair.held.push({ to, chunk });
       else if (typeof mode === 'object') setTimeout(() => to.write(chunk), mode.delayMs);
       else to.write(chunk);
     };

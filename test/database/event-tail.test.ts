@@ -32,9 +32,10 @@ function world() {
 }
 
 test('an event that is committed below a later one is told in its place', async () => {
-  const { clock, committed, tail, told } = world();
+  const { clock, committed, transactions, tail, told } = world();
   expect(await tail.position()).toBe(2);
   const stop = tail.follow((position) => told.push(position));
+  transactions.running = true;
   committed.push(4);
   tail.wake();
   await clock.advance(500);
@@ -45,15 +46,65 @@ test('an event that is committed below a later one is told in its place', async 
   stop();
 });
 
-test('a number that never comes holds the log up for two seconds only', async () => {
-  const { clock, committed, tail, told } = world();
+test('a number that never comes holds nothing up once no transaction can write it any more', async () => {
+  const { clock, committed, transactions, tail, told } = world();
   await tail.position();
   tail.follow((position) => told.push(position));
-  committed.push(5, 6);
-  await clock.advance(1_500);
+  committed.push(5, 8, 11, 14);
+  await clock.advance(1_000);
+  expect(told.at(-1)).toBe(14);
+  transactions.running = true;
+  committed.push(16);
+  await clock.advance(5_000);
+  expect(told.at(-1)).toBe(14);
+  transactions.running = false;
+  await clock.advance(200);
+  expect(told.at(-1)).toBe(16);
+});
+
+test('an event of a transaction that takes five seconds is told in its place', async () => {
+  const { clock, committed, transactions, tail, told } = world();
+  await tail.position();
+  tail.follow((position) => told.push(position));
+  transactions.running = true;
+  committed.push(4);
+  await clock.advance(6_000);
   expect(told).toEqual([]);
-  await clock.advance(2_000);
+  committed.push(3);
+  transactions.running = false;
+  await clock.advance(100);
+  expect(told).toEqual([4]);
+});
+
+test('a transaction that runs for ever holds the log up for ten seconds only', async () => {
+  const { clock, committed, transactions, tail, told } = world();
+  await tail.position();
+  tail.follow((position) => told.push(position));
+  transactions.running = true;
+  committed.push(5, 6);
+  await clock.advance(9_000);
+  expect(told).toEqual([]);
+  await clock.advance(3_000);
   expect(told).toEqual([6]);
+});
+
+test('who comes while nobody follows gets the end that the log has then', async () => {
+  const { committed, tail } = world();
+  expect(await tail.position()).toBe(2);
+  committed.push(3);
+  expect(await tail.position()).toBe(3);
+});
+
+test('who begins to follow as the last follower leaves is told what was added since it asked for the end', async () => {
+  const { clock, committed, tail, told } = world();
+  await tail.position();
+  const stop = tail.follow(() => {});
+  expect(await tail.position()).toBe(2);
+  stop();
+  committed.push(3);
+  tail.follow((position) => told.push(position));
+  await clock.advance(1_000);
+  expect(told).toEqual([3]);
 });
 
 test('nobody who follows costs nothing', async () => {
@@ -122,6 +173,6 @@ test('a log that has become an earlier one is told as such, and followed from it
   expect([lost, await tail.position()]).toEqual([1, 2]);
   committed.push(3);
   await clock.advance(1_000);
-  expect([told, lost]).toEqual([[3], 1]);
+  expect([told, lost]).toEqual([[2, 3], 1]);
   stop();
 });

@@ -104,9 +104,10 @@ describe('a short message', () => {
 
   test('that was taken and never handed to the gateway waits as before, and tells nothing', () => {
     const claimed = claim(queued(2), NOW).state;
-    const back = unclaimed(claimed, NOW + 10);
+    const back = unclaimed(claimed, claimed.dueAt, NOW + 10);
     expect([back.events, back.state]).toEqual([[], { ...claimed, stage: 'waiting', dueAt: NOW + 10 }]);
-    expect(unclaimed(sent(), NOW).state).toEqual(sent());
+    expect(unclaimed(sent(), sent().dueAt, NOW).state).toEqual(sent());
+    expect(unclaimed(claimed, claimed.dueAt - 1, NOW).state).toBe(claimed);
   });
 
   test('that the gateway refuses is failed with the reason that it gave, and what came late changes nothing', () => {

@@ -1,9 +1,11 @@
 /** The link to an SMSC on a clock of our own: signs of life, refused binds, silence, growing pauses. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
+import smpp from 'smpp';
 import { SMPP_TURN_MAX_PDUS } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import type { SmsListener } from '../../src/machine/message/gateway.ts';
+import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
@@ -127,6 +129,21 @@ test('No more is under way at a time than leaves in a second', () => {
   const windowAt = (ratePerSec: number | undefined) =>
     new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh', ratePerSec }, clock, silentLog).window;
   expect([undefined, 3, 50].map(windowAt)).toEqual([5, 3, 5]);
+});
+
+test('A receipt may come as data_sm, a text of a phone is taken and is none, and a request of another kind is refused', async () => {
+  const receipts: Receipt[] = [];
+  listener.onReceipt = async (receipt) => void receipts.push(receipt);
+  await ready();
+  const message_payload = Buffer.from('id:77 sub:001 dlvrd:001 stat:DELIVRD err:000 text:');
+  const addressed = { source_addr: '15550002', destination_addr: '15550001' };
+  const dataSm = new smpp.PDU('data_sm', { ...addressed, esm_class: 4, message_payload }).toBuffer();
+  expect(await smsc.request(dataSm.readUInt32BE(4), dataSm.subarray(16))).toBe(0);
+  expect(receipts).toMatchObject([{ smscId: '77', state: 'delivered', recipient: '15550002', isMarked: true }]);
+  expect(await smsc.deliver({ ...addressed, short_message: Buffer.from('Stop') })).toBe(0);
+  const query = new smpp.PDU('query_sm', { message_id: '77', source_addr: '15550001' }).toBuffer();
+  expect(await smsc.request(query.readUInt32BE(4), query.subarray(16))).toBe(0x03);
+  expect(receipts).toHaveLength(1);
 });
 
 describe('the link to an SMSC', () => {

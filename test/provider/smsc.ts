@@ -178,7 +178,7 @@ export class Smsc {
 
   #take(socket: Socket, pdu: InstanceType<typeof smpp.PDU>, raw: Buffer): void {
     const answer = (fields: Readonly<Record<string, unknown>>) => socket.write(pdu.response(fields).toBuffer());
-    if (pdu.command === 'deliver_sm_resp') {
+    if (this.#acknowledged.has(pdu.sequence_number) && pdu.isResponse()) {
       this.#acknowledged.get(pdu.sequence_number)?.(pdu.command_status);
       this.#acknowledged.delete(pdu.sequence_number);
     } else if (pdu.command === 'unbind_resp') this.unbindAnswers++;

@@ -35,7 +35,7 @@ test('An endpoint is read once for all who ask meanwhile, and again when its tim
   reads[0]?.answer(app);
   const [found, same] = await Promise.all(asked);
   expect(found).toMatchObject({ url: 'http://one.invalid/', disabled: true, since: 7 });
-  expect([found?.blocks('playback.started'), same]).toEqual([true, found]);
+  expect([found?.blocks('playback.started'), found?.blocks('playbacks'), same]).toEqual([true, false, found]);
   await clock.advance(APP_CACHE_MS - 1);
   expect(known.known('app_1')).toBe(found);
   await clock.advance(1);

@@ -15,7 +15,6 @@ import {
   RECEIPT_LOOKUP_WAIT_MS,
   RECEIPT_LOOKUPS_MAX,
   RECEIPTS_PENDING_MAX,
-  STATEMENT_MAX_MS,
   STORE_LAST_OUTCOME_MS,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -45,10 +44,10 @@ const QUEUE_RETRY_SEC = 30;
  * told, and those that have waited for too long.
  */
 const HELD_EVERY_MS = 30_000;
-/** A claim that the database did not answer can no longer be stored after so long, in milliseconds. */
-const CLAIM_DOUBT_MS = 3 * STATEMENT_MAX_MS;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
+/** What is due, and was not taken although the gateway has room, is asked for again after this, in milliseconds. */
+const DUE_PAUSE_MS = 1_000;
 
 export interface DispatcherOptions {
   readonly store: MessageStore;
@@ -84,11 +83,11 @@ export class MessageDispatcher implements Messages {
   #dueAhead = 0;
   /** What the last look at once was for: one that finds the same again waits for the next. */
   #lookedAheadTo = 0;
-  /** A claim that nobody answered may turn up until then, in ms since the epoch. */
-  #doubtUntil = 0;
+  /** The messages of claims that the database did not answer, with the time that the claim wrote in `dueAt`. */
+  readonly #doubted = new Map<string, number>();
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();
-  /** Receipts of no known part, by their ids, the oldest first: the gateway may still be submitting their messages. */
+  /** Receipts of no known part, by their ids, the oldest first: their messages may still be being submitted. */
   readonly #early = new Map<string, EarlyReceipt>();
   #pumping: Promise<void> | undefined;
   #again = false;
@@ -125,6 +124,16 @@ export class MessageDispatcher implements Messages {
     this.#cancelTimer?.();
     await Promise.all(this.#atGateway);
     await this.#options.gateway?.rest?.();
+    if (this.#doubted.size > 0) void this.#giveBackAtRest();
+  }
+
+  /** Gives back what the next node would have to give up: the database that lost an answer may be away still. */
+  async #giveBackAtRest(): Promise<void> {
+    const { clock, log, onWaiting } = this.#options;
+    const rests = () => !this.#started && !this.#isClosed;
+    const given = untilStored(clock, async () => await this.#giveBack(), rests);
+    await given.catch((error: unknown) => log.error({ reason: String(error) }, 'messages were not given back'));
+    if (rests()) onWaiting?.();
   }
 
   /** Makes the receipts that are owed. Another node may owe them that is gone; one that comes twice changes nothing. */
@@ -214,8 +223,9 @@ export class MessageDispatcher implements Messages {
   async #pump(): Promise<void> {
     const { store, gateway, clock, log } = this.#options;
     let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
+    let hasRoom = false;
     try {
-      await this.#giveBack(clock.now());
+      await this.#giveBack();
       while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
@@ -227,17 +237,20 @@ export class MessageDispatcher implements Messages {
         const claimed = await this.#claim(now, free);
         for (const message of claimed) if (message.stage === 'submitting') this.#submit(gateway, message);
         if (claimed.length === free) this.#again = true;
+        else hasRoom = true;
       }
       if (clock.now() >= this.#lookForHeldAt) {
         this.#lookForHeldAt = clock.now() + HELD_EVERY_MS;
         await this.#giveUpHeld(clock.now());
         await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
+        await this.#lookForEarly();
       }
       const due = await store.nextDue();
       this.#lookAhead(due, clock.now());
-      if (clock.now() <= this.#doubtUntil) sleepMs = Math.min(sleepMs, FAULT_PAUSE_MS);
       if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
+      // A claim does not wait for a message that a receipt of another part has locked, and ends early where it is slow.
+      else if (due !== undefined && hasRoom) sleepMs = Math.min(sleepMs, DUE_PAUSE_MS);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ reason: String(error) }, 'messages could not be claimed');
       this.#again = false;
@@ -263,26 +276,30 @@ export class MessageDispatcher implements Messages {
     const until = Math.max(now, this.#dueAhead);
     // What the carrier puts off meanwhile waits for its time.
     this.#dueAhead = 0;
+    const taken: MessageState[] = [];
     try {
-      const claimed = await store.claim(until, most, this.#turn, (state) => claim(state, clock.now()));
+      const claimed = await store.claim(until, most, this.#turn, (state) => {
+        const step = claim(state, clock.now());
+        taken.push(step.state);
+        return step;
+      });
       this.#turn = claimed.at(-1)?.appUuid ?? this.#turn;
       return claimed;
     } catch (error) {
-      this.#doubtUntil = clock.now() + CLAIM_DOUBT_MS;
+      for (const { messageUuid, dueAt } of taken) this.#doubted.set(messageUuid, Math.floor(dueAt));
       throw error;
     }
   }
 
-  /**
-   * Gives back what a claim took whose answer never came. Where others submit from the same database nobody can tell
-   * whose a message is: it is given up after its time.
-   */
-  async #giveBack(now: number): Promise<void> {
-    const { store } = this.#options;
-    if (store.shared || now > this.#doubtUntil) return;
-    const lost = (await store.held(Number.MAX_SAFE_INTEGER)).filter((messageUuid) => !this.#held.has(messageUuid));
-    for (const messageUuid of lost) await store.change(messageUuid, now, (state) => unclaimed(state, now));
-    if (lost.length > 0) this.#again = true;
+  /** Gives back what a claim took whose answer never came. The claim has locked its messages until it is over. */
+  async #giveBack(): Promise<void> {
+    const { store, clock } = this.#options;
+    for (const [messageUuid, dueAt] of this.#doubted) {
+      const now = clock.now();
+      await store.change(messageUuid, now, (state) => unclaimed(state, dueAt, now));
+      this.#doubted.delete(messageUuid);
+      this.#again = true;
+    }
   }
 
   #submit(gateway: SmsGateway, message: MessageState): void {
@@ -319,6 +336,19 @@ export class MessageDispatcher implements Messages {
       this.#early.delete(name);
       this.#onReceipt(receipt).catch(() => this.#keepEarly(receipt, candidates));
     }
+  }
+
+  /** Looks whether another node has stored the parts by now whose receipts came here. */
+  async #lookForEarly(): Promise<void> {
+    if (!this.#options.store.shared) return;
+    for (const [name, { receipt, candidates }] of this.#early)
+      if (await this.#isStored(receipt, candidates)) this.#early.delete(name);
+  }
+
+  /** Whether parts are with the gateway that have no names yet, of this node or of the one that submitted before. */
+  async #isSubmitting(): Promise<boolean> {
+    const { store } = this.#options;
+    return this.#held.size > 0 || (store.shared && (await store.held(Number.MAX_SAFE_INTEGER)).length > 0);
   }
 
   /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
@@ -377,13 +407,11 @@ export class MessageDispatcher implements Messages {
         this.#unstored.set(awaited, receipt);
         throw new StoreUnavailable('the message of a receipt is not stored yet');
       }
-      if (this.#held.size === 0) {
-        this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
-        return;
-      }
-      this.#keepEarly(receipt, candidates);
+      const isSubmitting = await this.#isSubmitting();
+      if (isSubmitting) this.#keepEarly(receipt, candidates);
       // Its message may have been stored since the last look.
       if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
+      else if (!isSubmitting) this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
     } finally {
       this.#receipts--;
     }

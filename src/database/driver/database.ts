@@ -14,7 +14,8 @@ export interface Queryable {
 /** A connection pool as a driver gives it. */
 export interface Connection extends Queryable {
   readonly drizzle: PgDatabase<PgQueryResultHKT>;
-  transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T>;
+  /** `takesLong`: it may take longer than QUERY_MAX_MS, as a migration. */
+  transaction<T>(work: (within: Queryable) => Promise<T>, takesLong?: boolean): Promise<T>;
   /**
    * Calls `notified` at each NOTIFY, and whenever the listening connection was made anew (something may have been
    * missed).
@@ -25,6 +26,11 @@ export interface Connection extends Queryable {
    * it. A connection that is lost is made again, and the lock taken again as soon as it is free.
    */
   lock(key: number, shared: boolean): Promise<boolean>;
+  /**
+   * Resolves when no statement can arrive any more that was given up; `query` and `transaction` wait for it as well.
+   * Absent where nothing is known of such statements.
+   */
+  endGivenUp?(): Promise<void>;
   /**
    * Gives up the connections to servers that take no writes: the next ones go where the address leads then. Absent
    * where the driver's service sees to that.

@@ -64,5 +64,5 @@ async function applyMissing(connection: Connection, migrations: Migrations): Pro
       await within.query('INSERT INTO sidetone_migrations (hash) VALUES ($1)', [migration.hash]);
     }
     await within.query(RENUMBER_RESTORED);
-  });
+  }, true);
 }

@@ -27,6 +27,7 @@ import {
   sqlState,
   UnusableDatabase,
 } from './database.ts';
+import { notInTime, whileAwaited } from './late.ts';
 import { migrate } from './migrate.ts';
 import { OutageLog } from './outage-log.ts';
 import { openPostgres } from './postgres.ts';
@@ -73,9 +74,15 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   return {
     drizzle: connection.drizzle,
     shared: embedded === undefined,
-    run: async (work) => inTime(Promise.resolve(work(connection.drizzle))),
+    run: async (work) =>
+      inTime(
+        (async () => {
+          await connection.endGivenUp?.();
+          return await work(connection.drizzle);
+        })(),
+      ),
     query: (text, parameters) => inTime(connection.query(text, parameters)),
-    transaction: (work) => inTime(connection.transaction(work)),
+    transaction: (work) => inTime(connection.transaction(whileAwaited(work))),
     listen: connection.listen,
     lock: connection.lock,
     close() {
@@ -188,7 +195,7 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
   return async (answer) => {
     try {
       const result = await withTimeLimit(answer, QUERY_MAX_MS, () => {
-        throw new StoreUnavailable('the database did not answer in time');
+        throw notInTime();
       });
       outage.answered(performance.now());
       return result;

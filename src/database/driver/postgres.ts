@@ -2,8 +2,9 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { newUuid } from '../../id.ts';
-import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS, STATEMENT_MAX_MS } from '../../limits.ts';
+import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, GIVEN_UP_MS, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
+import { GivenUp, RenewedClient } from './given-up.ts';
 
 /** A lock whose connection was lost is taken again after this. */
 const RELOCK_MS = 1_000;
@@ -14,27 +15,49 @@ export type PostgresTarget = { readonly url: string } | { readonly socketDir: st
 
 /** Connects lazily, and again by itself whenever a connection is lost. `closed` is told of each one that was closed. */
 export function openPostgres(target: PostgresTarget, closed: () => void = () => {}): Connection {
-  const open = (max: number) => {
-    const client = connect(target, max, { onclose: closed });
-    // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
-    return { client, built: drizzle(client) };
+  const givenUp = new GivenUp();
+  const clients: RenewedClient[] = [];
+  let renewedAt = -Infinity;
+  // One that is dead without a word is seldom alone, and each would be found out by a statement that fails.
+  const hangs = (server: number | undefined) => {
+    if (server !== undefined) givenUp.add(server);
+    if (performance.now() - renewedAt < GIVEN_UP_MS) return;
+    renewedAt = performance.now();
+    for (const each of clients) each.renew();
   };
-  const ordered = Array.from({ length: ORDERED }, () => open(1).client);
-  const { client, built } = open(DATABASE_CONNECTIONS_MAX - ORDERED);
+  const open = (max: number) => {
+    const renewed = new RenewedClient(() => {
+      const client = connect(target, max, { onclose: closed });
+      // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
+      drizzle(client);
+      return client;
+    }, hangs);
+    clients.push(renewed);
+    return renewed;
+  };
+  const ordered = Array.from({ length: ORDERED }, () => open(1));
+  const pool = open(DATABASE_CONNECTIONS_MAX - ORDERED);
+  // The driver listens on a connection of its own, which goes with the client.
+  const listener = connect(target, 1);
+  const ask = firstFree(ordered, pool);
+  const endGivenUp = () => givenUp.ended((text, parameters) => ask(text, parameters, GIVEN_UP_MS));
   let held: ReturnType<typeof lockConnection> | undefined;
   return {
-    drizzle: built,
-    ...firstFree(ordered.map(queryable), queryable(client)),
-    transaction: async <T>(work: (within: Queryable) => Promise<T>): Promise<T> => {
-      let result: { value: T } | undefined;
-      await client.begin(async (tx) => {
-        result = { value: await work(queryable(tx)) };
-      });
-      if (result === undefined) throw new Error('the transaction did not run');
-      return result.value;
+    drizzle: drizzle(pool.forDrizzle()),
+    endGivenUp,
+    async query<R extends Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly R[]> {
+      if (givenUp.isEmpty) return await ask<R>(text, parameters, GIVEN_UP_MS);
+      const began = performance.now();
+      await endGivenUp();
+      return await ask<R>(text, parameters, leftSince(began));
+    },
+    async transaction<T>(work: (within: Queryable) => Promise<T>, takesLong = false): Promise<T> {
+      const began = performance.now();
+      await endGivenUp();
+      return await pool.begin((within) => work(queryable(within)), takesLong ? undefined : leftSince(began));
     },
     async listen(channel, notified) {
-      await client.listen(channel, notified, notified);
+      await listener.listen(channel, notified, notified);
     },
     async lock(key, shared) {
       held ??= lockConnection(target, key, shared);
@@ -42,14 +65,17 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
     },
     // The server closes the connections, and the driver makes them anew.
     async leave() {
-      await Promise.all([...ordered, client].map((each) => each.unsafe(LEAVE).catch(() => {})));
+      await Promise.all(clients.map(({ client }) => client.unsafe(LEAVE).catch(() => {})));
     },
     async close() {
       await held?.end();
-      await Promise.all([...ordered, client].map((each) => each.end({ timeout: 2 })));
+      await Promise.all([listener.end({ timeout: 2 }), ...clients.map((each) => each.end())]);
     },
   };
 }
+
+/** The milliseconds that are left of GIVEN_UP_MS since `began`. */
+const leftSince = (began: number): number => Math.max(0, began + GIVEN_UP_MS - performance.now());
 
 /** The name of this process's connections at the server. Each process has its own. */
 const APPLICATION_NAME = `sidetone ${newUuid()}`;
@@ -114,18 +140,7 @@ function lockConnection(target: PostgresTarget, key: number, shared: boolean) {
 function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
   return {
     async query<R extends Row>(text: string, parameters: readonly Parameter[] = []): Promise<readonly R[]> {
-      const pending = client.unsafe<R[]>(text, parameters.slice(), { prepare: true });
-      // Queued behind a reconnect, it would run long after its caller was told that it failed: taken back instead. One
-      // that was sent is left to the server's own limit: the driver takes the rows of a sent query that was cancelled
-      // for those of the next.
-      const timer = setTimeout(() => {
-        if (Reflect.get(pending, 'state') === null) pending.cancel();
-      }, QUERY_MAX_MS);
-      try {
-        return await pending;
-      } finally {
-        clearTimeout(timer);
-      }
+      return await client.unsafe<R[]>(text, parameters.slice(), { prepare: true });
     },
   };
 }
@@ -136,19 +151,17 @@ function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
  * it needs from the processor's cache. A pool of the driver uses the connection that has rested for longest: writes
  * through the API cost a quarter more then (`bench/api.ts`).
  */
-function firstFree(ordered: readonly Queryable[], pool: Queryable): Queryable {
+function firstFree(ordered: readonly RenewedClient[], pool: RenewedClient): RenewedClient['query'] {
   const places = ordered.map((connection) => ({ connection, isBusy: false }));
-  return {
-    async query<R extends Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly R[]> {
-      const place = places.find(({ isBusy }) => !isBusy);
-      if (place === undefined) return await pool.query<R>(text, parameters);
-      place.isBusy = true;
-      try {
-        return await place.connection.query<R>(text, parameters);
-      } finally {
-        place.isBusy = false;
-      }
-    },
+  return async <R extends Row>(text: string, parameters?: readonly Parameter[], leftMs?: number): Promise<readonly R[]> => {
+    const place = places.find(({ isBusy }) => !isBusy);
+    if (place === undefined) return await pool.query<R>(text, parameters, leftMs);
+    place.isBusy = true;
+    try {
+      return await place.connection.query<R>(text, parameters, leftMs);
+    } finally {
+      place.isBusy = false;
+    }
   };
 }
 

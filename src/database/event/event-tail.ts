@@ -1,10 +1,16 @@
 /**
  * The end of the event log, for those who follow it. Transactions commit in another order than they take their numbers,
  * so an event may appear below one that was read already. The tail therefore stops before a gap until it is filled, or
- * until it is so old that its transaction must have been rolled back.
+ * until the transactions that may fill it are over: theirs were rolled back.
  */
 import { type Clock, sleep } from '../../clock.ts';
-import { EVENT_TAIL_BATCH_MAX_EVENTS, EVENT_TAIL_GAP_MS, EVENT_TAIL_LOOK_MS, EVENT_TAIL_SPACING_MS } from '../../limits.ts';
+import {
+  EVENT_TAIL_BATCH_MAX_EVENTS,
+  EVENT_TAIL_BEGIN_MS,
+  EVENT_TAIL_GAP_MS,
+  EVENT_TAIL_LOOK_MS,
+  EVENT_TAIL_SPACING_MS,
+} from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 
 /** Is told the new end of the log, and how many bytes of bodies lie before it. */
@@ -31,6 +37,7 @@ const AFTER = `SELECT event_id, octet_length(body) AS bytes FROM events WHERE ev
 /** The end of what is committed, with the transactions that run: one of them may have an event below that end. */
 const LAST = `SELECT (SELECT max(event_id) FROM events) AS last, pg_snapshot_xmax(pg_current_snapshot())::text AS next,
   pg_snapshot_xmin(pg_current_snapshot()) < pg_snapshot_xmax(pg_current_snapshot()) AS runs`;
+/** Whether one of the transactions runs that ran when LAST was asked. */
 const RUNS = 'SELECT pg_snapshot_xmin(pg_current_snapshot()) < $1::text::xid8 AS runs';
 const BOUNDS = `SELECT coalesce((SELECT min(event_id) FROM events), last + 1) AS first, last
   FROM pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) AS last`;
@@ -55,7 +62,7 @@ class LogTail implements EventTail {
   constructor(database: Database, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
-    this.#gap = new Gap(clock);
+    this.#gap = new Gap(database, clock);
   }
 
   follow(follower: Follower, lost: () => void = () => {}): () => void {
@@ -67,12 +74,13 @@ class LogTail implements EventTail {
       this.#disarm?.();
       this.#armedAt = Number.POSITIVE_INFINITY;
       // Whoever comes next begins at the end that the log has then.
-      this.#end = undefined;
-      this.#gap.close();
+      this.#forget();
     };
   }
 
   async position(): Promise<number> {
+    // What was known for one that never came to follow, or has left, is old.
+    if (this.#followers.size === 0) this.#forget();
     // The first look may be the last one of a follower that has just left.
     for (let looks = 0; this.#end === undefined && looks < 2; looks++) await this.#look();
     if (this.#end === undefined) throw new Error('the event log could not be read');
@@ -113,10 +121,15 @@ class LogTail implements EventTail {
     return this.#looking;
   }
 
-  /** Returns the end of the log when every transaction that may write below it is over, or EVENT_TAIL_GAP_MS are. */
+  #forget(): void {
+    this.#end = undefined;
+    this.#gap.close();
+  }
+
+  /** Returns the end of the log when every transaction that may write below it is over, or EVENT_TAIL_BEGIN_MS are. */
   async #begin(): Promise<number> {
     const [row] = await this.#database.query<{ last: unknown; next: unknown; runs: unknown }>(LAST);
-    const until = this.#clock.now() + EVENT_TAIL_GAP_MS;
+    const until = this.#clock.now() + EVENT_TAIL_BEGIN_MS;
     for (let runs = row?.runs; runs === true && this.#clock.now() < until; ) {
       await sleep(this.#clock, EVENT_TAIL_SPACING_MS);
       runs = (await this.#database.query<{ runs: unknown }>(RUNS, [String(row?.next)]))[0]?.runs;
@@ -127,7 +140,10 @@ class LogTail implements EventTail {
   /** Moves the end of the log on, batch by batch, as far as it is complete, and tells the followers. */
   async #advance(): Promise<void> {
     if (this.#end === undefined) {
-      this.#end = await this.#begin();
+      const end = await this.#begin();
+      this.#end = end;
+      // One that asked for the end before may not have this one.
+      for (const follower of this.#followers.keys()) follower(end, 0);
       return;
     }
     for (let from: number = this.#end; ; ) {
@@ -138,16 +154,20 @@ class LogTail implements EventTail {
       let next: number = from;
       for (const row of rows) {
         const eventId = Number(row.event_id);
-        if (eventId > next + 1 && !this.#gap.isOldAfter(next)) break;
+        if (eventId > next + 1 && !this.#gap.isOverAfter(next)) break;
         this.#gap.close();
         next = eventId;
         bytes += Number(row.bytes);
       }
       if (rows.length === 0) await this.#checkEnd(from);
-      if (next === from) return;
-      this.#end = next;
+      if (next !== from) {
+        this.#end = next;
+        for (const follower of this.#followers.keys()) follower(next, bytes);
+      }
+      // Once the transactions are over, what they have committed is read before the gap is passed.
+      const goesOn = this.#gap.isOpen ? await this.#gap.isOverNow() : next !== from;
+      if (!goesOn) return;
       from = next;
-      for (const follower of this.#followers.keys()) follower(next, bytes);
     }
   }
 
@@ -155,36 +175,57 @@ class LogTail implements EventTail {
   async #checkEnd(end: number): Promise<void> {
     const last = (await this.bounds())?.last ?? 0;
     if (last >= end || this.#end !== end) return;
-    this.#end = undefined;
-    this.#gap.close();
+    this.#forget();
     for (const lost of this.#followers.values()) lost();
   }
 }
 
 /** A gap in the numbers of the log: a transaction that is under way there, or was rolled back. */
 class Gap {
+  readonly #database: Pick<Database, 'query'>;
   readonly #clock: Clock;
   #after = -1;
-  #since: number | undefined;
+  /** When it is passed whatever runs. Undefined while there is no gap. */
+  #until: number | undefined;
+  /** The transactions before this one may fill it. Undefined until they were asked for. */
+  #next: string | undefined;
+  #isOver = false;
 
-  constructor(clock: Clock) {
+  constructor(database: Pick<Database, 'query'>, clock: Clock) {
+    this.#database = database;
     this.#clock = clock;
   }
 
   get isOpen(): boolean {
-    return this.#since !== undefined;
+    return this.#until !== undefined;
   }
 
   close(): void {
-    this.#since = undefined;
+    this.#until = undefined;
   }
 
-  /** Tells whether the gap after a position has been there for so long that nothing will fill it. */
-  isOldAfter(position: number): boolean {
-    if (this.#after !== position || this.#since === undefined) {
+  /** Tells whether the gap after a position is known as one that nothing will fill. */
+  isOverAfter(position: number): boolean {
+    if (this.#after !== position || this.#until === undefined) {
       this.#after = position;
-      this.#since = this.#clock.now();
+      this.#until = this.#clock.now() + EVENT_TAIL_GAP_MS;
+      this.#next = undefined;
+      this.#isOver = false;
     }
-    return this.#clock.now() - this.#since >= EVENT_TAIL_GAP_MS;
+    return this.#isOver || this.#clock.now() >= this.#until;
+  }
+
+  /**
+   * Asks whether the transactions are over that ran when the gap was seen. Each of them had its number before it took
+   * its place in the log.
+   */
+  async isOverNow(): Promise<boolean> {
+    const [row] =
+      this.#next === undefined
+        ? await this.#database.query<{ next?: unknown; runs: unknown }>(LAST)
+        : await this.#database.query<{ next?: unknown; runs: unknown }>(RUNS, [this.#next]);
+    this.#next ??= String(row?.next);
+    this.#isOver = row?.runs === false;
+    return this.#isOver;
   }
 }

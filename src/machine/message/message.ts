@@ -99,9 +99,12 @@ export function claim(state: MessageState, now: number): MessageStep {
   return rise(state, 'sending', { stage: 'submitting', dueAt }, now);
 }
 
-/** The message was never handed to the gateway: whoever took it was not told that it had it. */
-export const unclaimed = (state: MessageState, now: number): MessageStep =>
-  stay(state.stage === 'submitting' ? { ...state, stage: 'waiting', dueAt: now } : state);
+/**
+ * The message was never handed to the gateway: whoever took it until `dueAt` was not told that it had it. One that was
+ * taken again meanwhile stays.
+ */
+export const unclaimed = (state: MessageState, dueAt: number, now: number): MessageStep =>
+  stay(state.stage === 'submitting' && state.dueAt === dueAt ? { ...state, stage: 'waiting', dueAt: now } : state);
 
 /**
  * Takes the outcome of the submission that was made after `attempts` others were put off. One that comes twice, because
