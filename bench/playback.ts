@@ -1,8 +1,10 @@
 /**
- * Sessions that each play an MP3 of their own at once: is the audio intact, and what does one cost? The engine runs as
- * it does in the platform, in a process of its own; this one serves the files and listens.
+ * Sessions that each play an MP3 of their own at once, or all the same one: is the audio intact, and what does one
+ * cost? The engine runs as it does in the platform, in a process of its own; this one serves the files and listens.
  *
- *   npm run bench -- playback [SESSIONS] [SECONDS]        needs lame and sox to make the files
+ *   npm run bench -- playback [SESSIONS] [SECONDS] [one]        needs lame and sox to make the files
+ *
+ * With `one` all play one file, which is shared by its validator, as a queue does with its music.
  */
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -18,8 +20,8 @@ const FIRST_PORT = 40_000;
 const PEER_PORT = 39_990;
 const FILES = 50;
 
-/** The engine: `SESSIONS ORIGIN`. Reports on SIGTERM. */
-async function serve([sessions, origin]: string[]): Promise<void> {
+/** The engine: `SESSIONS ORIGIN FILES`. Reports on SIGTERM. */
+async function serve([sessions, origin, files]: string[]): Promise<void> {
   const count = Number(sessions);
   const engine = await engineFor(count, FIRST_PORT, ['127.0.0.0/8']);
   const legs: RtpLeg[] = [];
@@ -38,7 +40,7 @@ async function serve([sessions, origin]: string[]): Promise<void> {
   await Promise.all(
     legs.map(async (leg, i) => {
       await Bun.sleep((i * 2_000) / count); // nobody dials 500 calls in one instant
-      const playlist = await engine.openPlaylist([`${origin}/${i}.mp3`], 'app');
+      const playlist = await engine.openPlaylist([`${origin}/${i % Number(files)}.mp3`], 'app');
       if ('refused' in playlist) refused++;
       else leg.play({ operationUuid: `${i}`, playlist, loop: 0, volume: 100 });
     }),
@@ -56,13 +58,13 @@ async function serve([sessions, origin]: string[]): Promise<void> {
 
 /** Frequency of file `i`, Hz: apart enough to be told from its neighbours in a packet or two. */
 function pitch(i: number): number {
-  return 300 + (i % FILES) * 40;
+  return 300 + i * 40;
 }
 
-function makeFiles(): Map<number, Uint8Array<ArrayBuffer>> {
+function makeFiles(count: number): Map<number, Uint8Array<ArrayBuffer>> {
   const directory = mkdtempSync(join(tmpdir(), 'playback-'));
   const files = new Map<number, Uint8Array<ArrayBuffer>>();
-  for (let i = 0; i < FILES; i++) {
+  for (let i = 0; i < count; i++) {
     const wav = join(directory, 'x.wav');
     const mp3 = join(directory, 'x.mp3');
     const made =
@@ -114,8 +116,8 @@ class Listener {
 }
 
 /** Starts the engine in a process of its own. `until` resolves with what it has printed once a line has that word. */
-function spawnEngine(sessions: number, origin: string) {
-  const subject = Bun.spawn([process.execPath, import.meta.path, 'serve', `${sessions}`, origin], {
+function spawnEngine(sessions: number, origin: string, files: number) {
+  const subject = Bun.spawn([process.execPath, import.meta.path, 'serve', `${sessions}`, origin, `${files}`], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -132,20 +134,25 @@ function spawnEngine(sessions: number, origin: string) {
   return { subject, until };
 }
 
-async function measure(sessions: number, seconds: number): Promise<void> {
+async function measure(sessions: number, seconds: number, isOne: boolean): Promise<void> {
   if (spawnSync('make', ['-s', '-C', join(import.meta.dir, '../native'), 'addon'], { stdio: 'inherit' }).status !== 0)
     process.exit(1);
-  const files = makeFiles();
   // Each Session asks for a file of its own; none is kept for the next, and none is small enough to be held whole.
+  const count = isOne ? 1 : sessions;
+  const files = makeFiles(Math.min(FILES, count));
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     idleTimeout: 255, // a held-back download moves nothing for longer than the default
-    fetch: (request) => new Response(files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES)),
+    fetch: (request) => {
+      if (isOne && request.headers.get('if-none-match') === '"1"') return new Response(null, { status: 304 });
+      const file = files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES);
+      return new Response(file, isOne ? { headers: { etag: '"1"' } } : {});
+    },
   });
   const listener = new Listener();
   await listener.bind();
-  const { subject, until } = spawnEngine(sessions, `http://127.0.0.1:${server.port}`);
+  const { subject, until } = spawnEngine(sessions, `http://127.0.0.1:${server.port}`, count);
   // Ports are drawn at random, so the engine tells which Session has which.
   const ports = (await until('idle')).split(' ').slice(1).map(Number);
   await Bun.sleep(1_000);
@@ -174,7 +181,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   listener.close();
   await server.stop(true);
 
-  tellHeard(listener.ears, ports, { sessions, elapsed });
+  tellHeard(listener.ears, ports, { sessions, elapsed, files: files.size });
   console.log(
     `CPU ${us.toFixed(0)} us a Session and second (silent leg ${idleUs.toFixed(0)}), ${((us * sessions) / 1e6).toFixed(2)} cores in all`,
   );
@@ -188,12 +195,12 @@ async function measure(sessions: number, seconds: number): Promise<void> {
 function tellHeard(
   ears: ReadonlyMap<number, Ear>,
   ports: readonly number[],
-  { sessions, elapsed }: { readonly sessions: number; readonly elapsed: number },
+  { sessions, elapsed, files }: { readonly sessions: number; readonly elapsed: number; readonly files: number },
 ): void {
   const all = [...ears.entries()];
   const sum = (of: (ear: Ear) => number) => all.reduce((total, [, ear]) => total + of(ear), 0);
-  const pure = all.filter(([port, ear]) => purity(ear.heard, pitch(ports.indexOf(port))) > 0.98).length;
-  console.log(`${sessions} Sessions, ${FILES} MP3s at 24 kHz mono (64 kbit/s CBR, VBR), ${elapsed.toFixed(0)} s`);
+  const pure = all.filter(([port, ear]) => purity(ear.heard, pitch(ports.indexOf(port) % files)) > 0.98).length;
+  console.log(`${sessions} Sessions, ${files} MP3s at 24 kHz mono (64 kbit/s CBR, VBR), ${elapsed.toFixed(0)} s`);
   console.log(`heard ${all.length}, their own tone and nothing else ${pure}`);
   console.log(
     `packets ${sum((ear) => ear.packets)} of ${Math.round(sessions * 50 * elapsed)}, breaks in sequence ${sum((ear) => ear.gaps)}, silent packets ${sum((ear) => ear.quiet)}`,
@@ -216,4 +223,4 @@ function purity(octets: readonly number[], hz: number): number {
 
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === 'serve') await serve(rest);
-else await measure(Number(mode ?? 500), Number(rest[0] ?? 20));
+else await measure(Number(mode ?? 500), Number(rest[0] ?? 20), rest[1] === 'one');

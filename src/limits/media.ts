@@ -66,9 +66,16 @@ export const SOURCE_FILL_MAX_MS = 10_000;
 /** All held sources of a node, and those of one application; past it they are fetched again instead. */
 export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 export const SOURCE_HELD_OF_APP_MAX_BYTES = 192 * 1024 * 1024;
-/** Small sources kept with their validators, for the next time they are asked for. */
+/**
+ * Files that playbacks share, with their validators: those that are read, and those kept for the next time they are
+ * asked for; and the largest one. The first file of a playlist may be as large, a later one `SOURCE_HELD_MAX_BYTES`,
+ * because it may never be heard.
+ */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
+export const SOURCE_SHARED_MAX_BYTES = 16 * 1024 * 1024;
+/** The sounds of shared files, which playbacks share. */
+export const SOUNDS_MAX_BYTES = 64 * 1024 * 1024;
 /**
  * Compressed bytes given to a decoder at once, at first and at most: half a second and two of MP3 at 64 kbit/s; and the
  * sound that is enough for one step. More costs memory for each that plays, less costs turns.

@@ -40,10 +40,11 @@ import { UdpLeg, type UdpLegOptions } from './leg/udp-leg.ts';
 import { native } from './native.ts';
 import { openPlaylist, openStream, type PlaylistTerms } from './playback/playlist.ts';
 import { OpenPush } from './playback/push.ts';
+import { SharedSounds } from './playback/shared-sounds.ts';
 import type { RecordingListeners } from './recording/recordings.ts';
 import { HeldBytes } from './source/held-bytes.ts';
 import type { AudioOutbound } from './source/opening.ts';
-import { SourceCache } from './source/source-cache.ts';
+import { SharedContents } from './source/shared-contents.ts';
 import { SourceTurns } from './source/source-turns.ts';
 import type { MediaWorker, TickLoad } from './worker/media-worker.ts';
 import { Traffic } from './worker/traffic.ts';
@@ -142,7 +143,13 @@ class PooledMediaEngine implements NativeMediaEngine {
     this.#webrtc = webrtc === undefined ? undefined : openWebrtcPort(webrtc, mediaTimeoutSec * 1000, log);
     this.webrtc = this.#webrtc;
     this.#recordings = recordings;
-    this.#sources = { outbound, held: new HeldBytes(), cache: new SourceCache(), turns: new SourceTurns() };
+    this.#sources = {
+      outbound,
+      held: new HeldBytes(),
+      contents: new SharedContents(),
+      turns: new SourceTurns(),
+      sounds: new SharedSounds(this.#decoders),
+    };
   }
 
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {

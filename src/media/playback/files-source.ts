@@ -17,6 +17,8 @@ import { wavJump } from '../format/wav-jump.ts';
 import { type AudioSource, type Jump, SourceLost } from '../source/audio-source.ts';
 import { type OpenedSource, SourceList } from '../source/source-list.ts';
 import { failureOf, PcmFailed, type PcmSource, type PcmTerms } from './pcm-source.ts';
+import type { SharedSound } from './shared-sound.ts';
+import { SharedSounds } from './shared-sounds.ts';
 
 type Pcm = Int16Array<ArrayBuffer>;
 
@@ -67,14 +69,16 @@ export class FilesSource implements PcmSource {
   readonly live = false;
   readonly #sources: readonly OpenedSource[];
   readonly #terms: PcmTerms;
+  readonly #sounds: SharedSounds;
   /** The lengths of the sources that were heard or skipped to their end, in samples. */
   readonly #lengths: (number | undefined)[] = [];
   /** Grows with each interruption: a reading of an earlier one is over. */
   #interruptions = 0;
 
-  constructor(sources: readonly OpenedSource[], terms: PcmTerms) {
+  constructor(sources: readonly OpenedSource[], terms: PcmTerms, sounds = new SharedSounds(terms.decoders)) {
     this.#sources = sources;
     this.#terms = terms;
+    this.#sounds = sounds;
   }
 
   async *pcm(from: number): AsyncGenerator<Pcm> {
@@ -155,15 +159,49 @@ export class FilesSource implements PcmSource {
 
   /** One source from `skip` samples on. Throws `PcmFailed` for what is our own failure. */
   async *#source(source: AudioSource, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
+    const reading = this.#interruptions;
+    const sound = this.#sounds.of(source.content, this.#terms.rateHz);
+    if (sound === undefined || sound.samples < skip) return yield* this.#alone(source, index, skip, skip, kept);
+    const heard = yield* this.#together(sound, index, skip, kept);
+    if (typeof heard !== 'number') return heard;
+    if (reading !== this.#interruptions) return { length: 0, failure: undefined };
+    return yield* this.#alone(source, index, skip, heard, kept);
+  }
+
+  /**
+   * The sound that is decoded for all who play the file. Returns the place from which it has to be decoded alone, where
+   * there is more.
+   */
+  async *#together(sound: SharedSound, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard | number> {
+    let at = 0;
+    sound.join();
+    try {
+      for (let piece = 0; ; piece++) {
+        const pcm = await sound.piece(piece);
+        if (pcm === undefined) return { length: sound.samples, failure: undefined };
+        const from = Math.min(pcm.length, Math.max(0, skip - at));
+        at += pcm.length;
+        if (from < pcm.length) yield kept.keep(pcm.slice(from));
+      }
+    } catch (error) {
+      if (!(error instanceof DecodeError)) return Math.max(skip, at);
+      return { length: at > skip ? at : 0, failure: at > skip ? undefined : new PcmFailed('decode_error', index) };
+    } finally {
+      sound.leave();
+    }
+  }
+
+  /** One source by a decoder of its own, from the place `from` on; from `skip` to there it was heard. */
+  async *#alone(source: AudioSource, index: number, skip: number, from: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const { decoders, rateHz } = this.#terms;
     let decoder: DecodeStream | undefined;
     let kind: AudioKind | undefined;
-    let heard = 0;
+    let heard = from - skip;
     /** The samples of what was left out, or of another kind before. */
     let before = 0;
     try {
       const jump: Jump = {
-        find: (first) => wavJump(first, skip, rateHz),
+        find: (first) => wavJump(first, from, rateHz),
         taken: ({ samples }) => {
           before = samples;
         },
@@ -178,7 +216,7 @@ export class FilesSource implements PcmSource {
           decoder = undefined;
         }
         kind = source.kind;
-        decoder ??= await decoders.open(kind, rateHz, Math.max(0, skip - before));
+        decoder ??= await decoders.open(kind, rateHz, Math.max(0, from - before));
         for await (const pcm of decodeSteps(decoder, chunk, rateHz)) {
           heard += pcm.length;
           yield kept.keep(pcm);

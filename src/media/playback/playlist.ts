@@ -1,7 +1,7 @@
 /** Sources that were opened together, in the order they are heard. */
 
 import { Semaphore } from '../../bounds/semaphore.ts';
-import { SOURCE_ADMISSION_MS, SOURCES_OPENING_MAX } from '../../limits.ts';
+import { SOURCE_ADMISSION_MS, SOURCE_HELD_MAX_BYTES, SOURCE_SHARED_MAX_BYTES, SOURCES_OPENING_MAX } from '../../limits.ts';
 import type { SourceDetail } from '../../problem.ts';
 import type { SourceRefused } from '../audio.ts';
 import type { HeldBytes } from '../source/held-bytes.ts';
@@ -11,19 +11,22 @@ import type { SourceTurns } from '../source/source-turns.ts';
 import { FilesSource } from './files-source.ts';
 import { OpenStream } from './live-stream.ts';
 import { type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
+import type { SharedSounds } from './shared-sounds.ts';
 
 class OpenPlaylist extends Playable {
   readonly urls: readonly string[];
   readonly sources: readonly OpenedSource[];
+  readonly #sounds: SharedSounds;
 
-  constructor(urls: readonly string[], sources: readonly OpenedSource[]) {
+  constructor(urls: readonly string[], sources: readonly OpenedSource[], sounds: SharedSounds) {
     super();
     this.urls = urls;
     this.sources = sources;
+    this.#sounds = sounds;
   }
 
   source(terms: PcmTerms): PcmSource {
-    return new FilesSource(this.sources, terms);
+    return new FilesSource(this.sources, terms, this.#sounds);
   }
 
   release(): void {
@@ -31,9 +34,10 @@ class OpenPlaylist extends Playable {
   }
 }
 
-export interface PlaylistTerms extends Omit<SourceTerms, 'held'> {
+export interface PlaylistTerms extends Omit<SourceTerms, 'held' | 'sharedMaxBytes'> {
   readonly held: HeldBytes;
   readonly turns: SourceTurns;
+  readonly sounds: SharedSounds;
 }
 
 /** It was not the application's turn in time. */
@@ -61,16 +65,21 @@ async function openAll(
 ): Promise<OpenPlaylist | SourceRefused> {
   const opening = new Semaphore(SOURCES_OPENING_MAX, urls.length);
   const all = Promise.withResolvers<void>();
-  const one: SourceTerms = { ...terms, held: terms.held.of(appUuid) };
+  const held = terms.held.of(appUuid);
+  const termsOf = (at: number): SourceTerms => ({
+    ...terms,
+    held,
+    sharedMaxBytes: at === 0 ? SOURCE_SHARED_MAX_BYTES : SOURCE_HELD_MAX_BYTES,
+  });
   /** Opens a source. Its turn lasts for as long as it has a connection that nobody hears. */
   const open = (url: string, at: number): Promise<OpenedSource | SourceDetail> =>
     new Promise((resolve, reject) => {
       const job = async () => {
-        const source = await openSource(one, url, deadline);
+        const source = await openSource(termsOf(at), url, deadline);
         resolve(source);
         if ('reason' in source) return;
-        const held = source.hold(at === 0);
-        await (at === 0 ? all.promise : held);
+        const isHeld = source.hold(at === 0);
+        await (at === 0 ? all.promise : isHeld);
       };
       terms.turns.connection(appUuid, deadline, job).then(() => resolve(BUSY), reject);
     });
@@ -84,7 +93,7 @@ async function openAll(
     for (const source of sources) source.release();
     return { refused: urls.length > 1 ? { ...refused, source_index: index } : refused };
   }
-  return new OpenPlaylist(urls, sources);
+  return new OpenPlaylist(urls, sources, terms.sounds);
 }
 
 /** Opens a live stream when it is the application's turn. */

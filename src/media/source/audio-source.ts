@@ -1,6 +1,7 @@
 /** The interface of a source of sound, whether it is one file or the segments of an HLS stream. */
 import type { AudioKind } from '../format/sniff.ts';
 import type { LeftOut } from '../format/wav-jump.ts';
+import type { SharedContent } from './shared-content.ts';
 
 /** The source was admitted and then failed: its connection, its size or its content. */
 export class SourceLost extends Error {
@@ -17,6 +18,8 @@ export interface Jump {
 export interface AudioSource {
   /** The kind of the bytes that were told last, before any that of the first. It changes within an HLS stream only. */
   readonly kind: AudioKind;
+  /** The file that is read here and by whoever else plays it; undefined where the source is read here alone. */
+  readonly content: SharedContent | undefined;
   /**
    * Called once it is open. A small source is read on to its end. Of a large one the connection is kept (`first`) or
    * dropped, as it is of one that takes longer than `SOURCE_FILL_MAX_MS`. Resolves when that is done; never rejects.

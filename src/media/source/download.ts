@@ -84,6 +84,11 @@ export class Download {
     return new Download(target, response, CODINGS.has(coding) ? coding : undefined);
   }
 
+  /** Whether what is read is unpacked from what comes. */
+  get isCoded(): boolean {
+    return this.#coding !== undefined;
+  }
+
   /**
    * The next bytes; undefined at the end. One call at a time. Rejects where the download breaks and cannot be resumed,
    * stalls for `SOURCE_STALL_MS`, drips (`SOURCE_LEAST_BYTES`), is closed, or goes past its limit.

@@ -11,6 +11,7 @@ import { Refusal } from './opening.ts';
 import { recognise } from './recognise.ts';
 
 export class HlsSource implements AudioSource {
+  readonly content = undefined;
   /** The kind with which it begins. */
   readonly #kind: AudioKind;
   readonly #target: DownloadTarget;

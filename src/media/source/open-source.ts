@@ -6,14 +6,16 @@ import type { DownloadTarget } from './download.ts';
 import type { MemoryShare } from './held-bytes.ts';
 import { HlsSource } from './hls-source.ts';
 import { type AudioOutbound, Refusal } from './opening.ts';
+import type { SharedContents } from './shared-contents.ts';
 import { type PlaylistFound, Source } from './source.ts';
-import type { SourceCache } from './source-cache.ts';
 import { type OpenedSource, SourceList } from './source-list.ts';
 
 export interface SourceTerms {
   readonly outbound: AudioOutbound;
   readonly held: MemoryShare;
-  readonly cache: SourceCache;
+  readonly contents: SharedContents;
+  /** The bytes of a file that is read on at once, to be shared. */
+  readonly sharedMaxBytes: number;
 }
 
 /** The number of entries that the playlists of one URL may still name. */
@@ -40,7 +42,7 @@ async function open(
   budget: Budget,
   signal: AbortSignal,
 ): Promise<OpenedSource> {
-  const source = new Source(terms.outbound, url, terms.held, terms.cache);
+  const source = new Source(terms.outbound, url, terms.held, terms.contents, terms.sharedMaxBytes);
   const found = await source.admit(signal);
   if (found === undefined) return source;
   return await openPlaylistText(terms, found, within, budget, signal);

@@ -31,6 +31,14 @@ class Head {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  /** The bytes with what comes after them, copied. */
+  and(rest: Uint8Array): Uint8Array<ArrayBuffer> {
+    const all = new Uint8Array(this.#length + rest.length);
+    all.set(this.bytes);
+    all.set(rest, this.#length);
+    return all;
+  }
+
   add(chunk: Uint8Array): void {
     const skipped = Math.min(this.#skip, chunk.length);
     this.#skip -= skipped;
@@ -57,6 +65,10 @@ class Head {
   }
 }
 
+/** Bytes looked through at once: those of a server at hand come by the half megabyte, of which the first few tell. */
+const STEP_BYTES = SOURCE_HEAD_FREE_BYTES / 4;
+const NONE = new Uint8Array(0);
+
 /** Whether the decoders of this build read it. */
 const isDecoded = (kind: SourceKind | 'more'): boolean => (kind !== 'aac' && kind !== 'mpegts-aac') || decodesAac();
 
@@ -70,22 +82,28 @@ export async function recognise(
   status = 200,
 ): Promise<Recognised> {
   const head = new Head(reserve);
+  let rest: Uint8Array = NONE;
   let lookAt = 0;
   for (;;) {
-    const chunk = await next().catch((error: unknown) => {
-      throw error instanceof Refusal ? error : new Refusal('unreachable', true, status);
-    });
+    const chunk = rest.length > 0 ? rest : await nextOf(next, status);
     if (chunk !== undefined) {
-      head.add(chunk);
+      head.add(chunk.subarray(0, STEP_BYTES));
+      rest = chunk.subarray(STEP_BYTES);
       if (head.bytes.length < lookAt) continue;
     }
     const sniffed = sniff(head.bytes, chunk === undefined);
     if (sniffed.found === 'unsupported' || !isDecoded(sniffed.found)) throw new Refusal('unsupported', false, status);
     head.drop(sniffed.from);
     if (sniffed.found !== 'more')
-      return { kind: sniffed.found, lead: head.lead, head: head.bytes.slice(), ended: chunk === undefined };
+      return { kind: sniffed.found, lead: head.lead, head: head.and(rest), ended: chunk === undefined };
     if (head.bytes.length > SOURCE_HEAD_MAX_BYTES || head.lead > SOURCE_TAGS_MAX_BYTES)
       throw new Refusal('unsupported', false, status);
     lookAt = head.bytes.length * 1.25; // A head that comes in crumbs is not looked through for each of them.
   }
+}
+
+function nextOf(next: () => Promise<Uint8Array | undefined>, status: number): Promise<Uint8Array | undefined> {
+  return next().catch((error: unknown) => {
+    throw error instanceof Refusal ? error : new Refusal('unreachable', true, status);
+  });
 }

@@ -1,7 +1,8 @@
 /**
- * One URL of a playlist. It is opened at admission, up to its first audio. A small one is then held in memory whole; of
- * a large one the first keeps its connection (read only as fast as it is heard), and a later one is let go and fetched
- * again at its turn, because no server holds an idle connection for the minutes that the sources before it play.
+ * One URL of a playlist. It is opened at admission, up to its first audio. Where its server gives a validator, it is
+ * shared with whoever else plays it. Otherwise a small one is held in memory whole; of a large one the first keeps its
+ * connection (read only as fast as it is heard), and a later one is let go and fetched again at its turn, because no
+ * server holds an idle connection for the minutes that the sources before it play.
  */
 import { SOURCE_BLOCK_BYTES, SOURCE_FILL_MAX_MS, SOURCE_HELD_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
@@ -12,7 +13,8 @@ import type { MemoryShare } from './held-bytes.ts';
 import type { AudioOutbound } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
-import { type CachedSource, conditions, mayKeep, SourceCache } from './source-cache.ts';
+import { ContentBroken, type SharedContent } from './shared-content.ts';
+import { conditions, SharedContents } from './shared-contents.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
@@ -26,8 +28,12 @@ export class Source implements AudioSource {
   readonly #outbound: AudioOutbound;
   readonly #url: string;
   readonly #held: MemoryShare;
-  readonly #cache: SourceCache;
-  readonly #abort = new AbortController();
+  readonly #contents: SharedContents;
+  readonly #sharedMaxBytes: number;
+  /** Ends the requests of this source. A download that others use as well has another one. */
+  #abort = new AbortController();
+  /** The file, where it is shared. Nothing else is held then. */
+  #content: SharedContent | undefined;
   #kind: AudioKind = 'wav';
   #chunks: readonly Bytes[] = [];
   #heldBytes = 0;
@@ -42,11 +48,23 @@ export class Source implements AudioSource {
   #broken = false;
   #reading = 0;
 
-  constructor(outbound: AudioOutbound, url: string, held: MemoryShare, cache = new SourceCache()) {
+  /** A file of up to `sharedMaxBytes` is read on at once to be shared. */
+  constructor(
+    outbound: AudioOutbound,
+    url: string,
+    held: MemoryShare,
+    contents = new SharedContents(),
+    sharedMaxBytes = SOURCE_HELD_MAX_BYTES,
+  ) {
     this.#outbound = outbound;
     this.#url = url;
     this.#held = held;
-    this.#cache = cache;
+    this.#contents = contents;
+    this.#sharedMaxBytes = sharedMaxBytes;
+  }
+
+  get content(): SharedContent | undefined {
+    return this.#content;
   }
 
   get kind(): AudioKind {
@@ -61,7 +79,7 @@ export class Source implements AudioSource {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      const known = this.#cache.get(this.#url);
+      const known = this.#contents.get(this.#url);
       if (known !== undefined && (await this.#unchanged(known))) return undefined;
       if (known === undefined) await this.#connect({});
       return await this.#recognise();
@@ -74,6 +92,18 @@ export class Source implements AudioSource {
   }
 
   async hold(first: boolean): Promise<void> {
+    const content = this.#content;
+    if (content !== undefined) {
+      if (content.users > 1) return; // It comes, or is here, for others.
+      // The download of one that is heard goes on for as long as it takes.
+      const giveUp = () => {
+        if (!this.#wanted && this.#content === content && !content.isWhole) this.#leave();
+      };
+      const late = first ? undefined : setTimeout(giveUp, SOURCE_FILL_MAX_MS);
+      await content.settled();
+      clearTimeout(late);
+      return;
+    }
     const download = this.#download;
     // A server that drips would keep its connection for as long as it likes.
     const giveUp = () => {
@@ -97,6 +127,8 @@ export class Source implements AudioSource {
     const still = () => {
       if (reading !== this.#reading) throw new SourceLost('read from elsewhere');
     };
+    const shared = yield* this.#sharedBytes(still);
+    if (shared === undefined) return;
     let told = 0;
     for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
     still();
@@ -121,8 +153,8 @@ export class Source implements AudioSource {
       still();
       this.#download = again;
     }
-    let place = refetched && this.#kind === 'wav' ? jump : undefined;
-    for (let skip = refetched ? this.#lead : 0; ; ) {
+    let place = refetched && shared === 0 && this.#kind === 'wav' ? jump : undefined;
+    for (let skip = refetched ? this.#lead + shared : 0; ; ) {
       still();
       let chunk: Bytes | undefined;
       try {
@@ -162,24 +194,66 @@ export class Source implements AudioSource {
   release(): void {
     this.#reading++;
     this.#abort.abort();
+    this.#leave();
     this.#dropConnection();
     this.#forget();
     this.#complete = false;
   }
 
+  /** Reads the file that is shared. Returns how many bytes were told, where the rest has to be fetched. */
+  async *#sharedBytes(still: () => void): AsyncGenerator<Bytes, number | undefined> {
+    const content = this.#content;
+    if (content === undefined) return 0;
+    let told = 0;
+    try {
+      for await (const chunk of content.bytes()) {
+        still();
+        told += chunk.length;
+        yield chunk;
+      }
+      still();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ContentBroken)) throw error;
+      still();
+      if (this.#content === content) this.#leave();
+      return told;
+    }
+  }
+
   /** Asks whether what is known is still so, and takes it then; else the connection is that of the new content. */
-  async #unchanged(known: CachedSource): Promise<boolean> {
+  async #unchanged(known: SharedContent): Promise<boolean> {
+    known.join(); // It is not let go while its server is asked.
+    const isKnown = await this.#isStill(known).catch((error: unknown) => {
+      known.leave();
+      throw error;
+    });
+    if (isKnown) this.#take(known);
+    else known.leave();
+    return isKnown;
+  }
+
+  async #isStill(known: SharedContent): Promise<boolean> {
     const response = await this.#connect(conditions(known));
     if (response.status !== 304) return false;
     this.#dropConnection();
-    if (response.url !== known.finalUrl) {
-      await this.#connect({});
-      return false;
-    }
-    this.#kind = known.kind;
-    this.#chunks = known.chunks;
-    this.#complete = true;
-    return true;
+    if (response.url === known.identity.finalUrl && !known.isBroken) return true;
+    await this.#connect({});
+    return false;
+  }
+
+  /** Takes a shared file that was joined for it. */
+  #take(content: SharedContent): void {
+    this.#content = content;
+    this.#kind = content.kind;
+    this.#lead = content.lead;
+    if (this.#abort.signal.aborted) this.#leave(); // It was released meanwhile.
+  }
+
+  #leave(): void {
+    const content = this.#content;
+    this.#content = undefined;
+    content?.leave();
   }
 
   async #connect(headers: Readonly<Record<string, string>>): Promise<GetResponse> {
@@ -211,6 +285,14 @@ export class Source implements AudioSource {
     }
     this.#kind = kind;
     this.#lead = lead;
+    const beginning = { kind, lead, parts: [head], ended };
+    const content = this.#contents.share(this.#url, download, beginning, this.#sharedMaxBytes);
+    if (content !== undefined) {
+      this.#download = undefined;
+      this.#take(content);
+      if (!this.#abort.signal.aborted) this.#abort = new AbortController();
+      return undefined;
+    }
     if (!this.#keep(head.length)) {
       // It is known for what it is, and fetched again at its turn.
       this.#dropConnection();
@@ -245,22 +327,12 @@ export class Source implements AudioSource {
   }
 
   #completed(): void {
-    const response = this.#download?.response;
+    const download = this.#download;
     this.#complete = true;
     this.#dropConnection();
-    if (response === undefined) return;
-    if (!mayKeep(response.headers)) {
-      this.#cache.delete(this.#url);
-      return;
+    if (download !== undefined) {
+      this.#contents.keep(this.#url, download, { kind: this.#kind, lead: this.#lead, parts: this.#chunks });
     }
-    this.#cache.set(this.#url, {
-      kind: this.#kind,
-      chunks: this.#chunks,
-      bytes: this.#heldBytes,
-      finalUrl: response.url,
-      etag: response.headers.get('etag') ?? undefined,
-      lastModified: response.headers.get('last-modified') ?? undefined,
-    });
   }
 
   #keep(bytes: number): boolean {

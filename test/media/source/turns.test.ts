@@ -9,12 +9,11 @@ import {
 } from '../../../src/limits.ts';
 import { openPlaylist, openStream } from '../../../src/media/playback/playlist.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
-import { SourceCache } from '../../../src/media/source/source-cache.ts';
-import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import type { GetRequest, GetResponse } from '../../../src/outbound/http-get.ts';
 import { OutboundError } from '../../../src/outbound/outbound.ts';
 import { tone } from '../sound.ts';
 import { wavFile } from './files.ts';
+import { playlistTerms } from './terms.ts';
 
 const SOUND = wavFile(tone(500, 1, 8_000), {});
 const LONG = new Array<string>(100).fill('http://slow.test/');
@@ -54,16 +53,9 @@ class Servers {
   };
 }
 
-const termsOf = (servers: Servers) => ({
-  outbound: servers,
-  held: new HeldBytes(),
-  cache: new SourceCache(),
-  turns: new SourceTurns(),
-});
-
 test('An application whose sources never answer has so many connections to them, and another opens its own at once', async () => {
   const servers = new Servers({ drips: false });
-  const terms = termsOf(servers);
+  const terms = playlistTerms(servers);
   const asked = Array.from({ length: 200 }, () => openPlaylist(terms, LONG, 'greedy'));
   const quiet = await openPlaylist(terms, GOOD, 'quiet');
   expect('refused' in quiet).toBe(false);
@@ -76,7 +68,7 @@ test('An application whose sources never answer has so many connections to them,
 
 test('Sources that drip after their first audio count until they are heard or given up', async () => {
   const servers = new Servers({ drips: true });
-  const terms = termsOf(servers);
+  const terms = playlistTerms(servers);
   const playlist = () => openPlaylist(terms, LONG, 'greedy');
   const admitted = await Promise.all(Array.from({ length: 5 }, playlist));
   expect(admitted.filter((each) => 'refused' in each)).toEqual([]);
@@ -92,7 +84,7 @@ test('Sources that drip after their first audio count until they are heard or gi
 
 test('An application whose playlists wait by the thousand is refused the next one, and another is not', async () => {
   const servers = new Servers({ drips: false });
-  const terms = termsOf(servers);
+  const terms = playlistTerms(servers);
   const length = PLAYLISTS_OF_APP_OPENING_MAX + PLAYLISTS_OF_APP_WAITING_MAX;
   const asked = Array.from({ length }, () => openStream(terms, 'http://slow.test/', 'greedy'));
   expect(await openStream(terms, 'http://slow.test/', 'greedy')).toEqual({

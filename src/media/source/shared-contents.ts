@@ -1,0 +1,127 @@
+/**
+ * Files that are read by several playbacks at once, or were heard before, by URL, with the validators their server gave
+ * (RFC 9111 §4.3). Each use asks the server whether they are still the same. Of those that nobody uses the least
+ * recently used go first.
+ */
+import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES } from '../../limits.ts';
+import type { AudioKind } from '../format/sniff.ts';
+import type { Download } from './download.ts';
+import { type FileTerms, type Identity, SharedContent } from './shared-content.ts';
+
+type Bytes = Uint8Array<ArrayBufferLike>;
+
+/** The beginning of a file that was recognised, from the first audio on. */
+export interface Beginning {
+  readonly kind: AudioKind;
+  /** Bytes before the first audio. */
+  readonly lead: number;
+  readonly parts: readonly Bytes[];
+  /** The parts are the whole. */
+  readonly ended: boolean;
+}
+
+export class SharedContents {
+  readonly #entries = new Map<string, SharedContent>();
+  /** Replaced ones that are read still. */
+  readonly #replaced = new Set<SharedContent>();
+  #bytes = 0;
+
+  /** The memory of all, those included that are still read after they were replaced. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(url: string): SharedContent | undefined {
+    const entry = this.#entries.get(url);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(url);
+    this.#entries.set(url, entry);
+    return entry;
+  }
+
+  /**
+   * Shares the file of that download with whoever asks for the same URL, and takes the download over; the caller has
+   * joined what is returned. Undefined, and nothing has changed: its server forbids to keep it or gives no validator,
+   * its length is unknown or over `maxBytes`, or there is no room.
+   */
+  share(url: string, download: Download, beginning: Beginning, maxBytes: number): SharedContent | undefined {
+    const identity = this.#keepable(url, download);
+    if (identity === undefined) return undefined;
+    const here = beginning.parts.reduce((sum, { length }) => sum + length, 0);
+    const length = beginning.ended ? here : Number(download.response.headers.get('content-length') ?? 0) - beginning.lead;
+    if (length < here || length > maxBytes || download.isCoded) return undefined;
+    const known = this.get(url);
+    if (known !== undefined && isSame(known, identity, length)) {
+      known.join();
+      download.close();
+      return known;
+    }
+    const content = this.#add(url, { ...beginning, identity, length }, beginning.parts);
+    if (content === undefined) return undefined;
+    content.join();
+    if (content.isWhole) download.close();
+    else void content.fill(download);
+    return content;
+  }
+
+  /** Keeps a file that was read whole, for the next time it is asked for. */
+  keep(url: string, download: Download, { kind, lead, parts }: Omit<Beginning, 'ended'>): void {
+    const identity = this.#keepable(url, download);
+    if (identity === undefined) return;
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    this.#add(url, { kind, lead, identity, length }, parts);
+  }
+
+  /** The identity of the content, where it may be kept (RFC 9111 §3). What was kept of a URL that forbids it goes. */
+  #keepable(url: string, { response }: Download): Identity | undefined {
+    const { headers, status } = response;
+    const control = headers.get('cache-control')?.toLowerCase() ?? '';
+    const etag = headers.get('etag') ?? undefined;
+    const lastModified = headers.get('last-modified') ?? undefined;
+    const isAllowed = !/\b(no-store|private)\b/.test(control) && !headers.has('vary');
+    if (isAllowed && status === 200 && (etag ?? lastModified) !== undefined)
+      return { finalUrl: response.url, etag, lastModified };
+    this.#drop(url);
+    return undefined;
+  }
+
+  #add(url: string, file: FileTerms, parts: readonly Bytes[]): SharedContent | undefined {
+    this.#drop(url);
+    const hasRoom = () => this.#bytes + file.length <= SOURCE_CACHE_MAX_BYTES && this.#entries.size < SOURCE_CACHE_MAX_ENTRIES;
+    for (const [oldest, { users }] of this.#entries) {
+      if (hasRoom()) break;
+      if (users === 0) this.#drop(oldest);
+    }
+    if (!hasRoom()) return undefined;
+    const content = new SharedContent(file, parts, (changed) => this.#changed(url, changed));
+    this.#entries.set(url, content);
+    this.#bytes += file.length;
+    return content;
+  }
+
+  /** What is still used gives its memory back when nobody uses it any more. */
+  #drop(url: string): void {
+    const entry = this.#entries.get(url);
+    if (entry === undefined) return;
+    this.#entries.delete(url);
+    if (entry.users === 0) this.#bytes -= entry.length;
+    else this.#replaced.add(entry);
+  }
+
+  #changed(url: string, content: SharedContent): void {
+    if (content.isBroken && this.#entries.get(url) === content) this.#drop(url);
+    if (content.users === 0 && this.#replaced.delete(content)) this.#bytes -= content.length;
+  }
+}
+
+function isSame(known: SharedContent, { finalUrl, etag, lastModified }: Identity, length: number): boolean {
+  const { identity } = known;
+  const isOne = identity.finalUrl === finalUrl && identity.etag === etag && identity.lastModified === lastModified;
+  return isOne && known.length === length && !known.isBroken;
+}
+
+/** The fields that make a request for it conditional. */
+export const conditions = ({ identity: { etag, lastModified } }: SharedContent): Record<string, string> => ({
+  ...(etag === undefined ? {} : { 'if-none-match': etag }),
+  ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
+});

@@ -1,0 +1,274 @@
+/** A file that several playbacks read at once: asked for by each, downloaded by one, kept within its bounds. */
+import { afterAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { SOURCE_CACHE_MAX_BYTES, SOURCE_HELD_MAX_BYTES, SOURCE_SHARED_MAX_BYTES } from '../../../src/limits.ts';
+import { openPlaylist } from '../../../src/media/playback/playlist.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { recognise } from '../../../src/media/source/recognise.ts';
+import { SharedContents } from '../../../src/media/source/shared-contents.ts';
+import { Source } from '../../../src/media/source/source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { tone, wav } from '../sound.ts';
+import { playlistTerms } from './terms.ts';
+
+/** A WAV of that many bytes, and a server that sends it as the test says. */
+const fileOf = (bytes: number) => {
+  const file = new Uint8Array(bytes);
+  const sound = wav(tone(300, (bytes - 44) / 16_000, 8_000), 8_000);
+  file.set(sound.subarray(0, bytes));
+  return file;
+};
+const LARGE = fileOf(2 * 1024 * 1024);
+const MP3 = await Bun.file(join(import.meta.dir, '../fixture', 'sweep-24k-mono-cbr.mp3')).bytes();
+const outbound = createOutbound(['127.0.0.0/8']);
+
+/** A server that sends the first `sent` bytes of a file and the rest when it is told. It counts requests. */
+class SlowServer {
+  whole = 0;
+  unchanged = 0;
+  closed = 0;
+  readonly #rest: ((breaks: boolean) => void)[] = [];
+  readonly #server: Bun.TCPSocketListener<{ write(): void } | undefined>;
+
+  constructor(file: Uint8Array<ArrayBuffer>, sent: number, headers = 'ETag: "1"\r\n') {
+    this.#server = Bun.listen<{ write(): void } | undefined>({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data: (socket, request) => {
+          if (request.includes('if-none-match: "1"')) {
+            this.unchanged++;
+            socket.end('HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n');
+            return;
+          }
+          this.whole++;
+          const head = `HTTP/1.1 200 OK\r\nContent-Length: ${file.length}\r\n${headers}\r\n`;
+          let left = Buffer.concat([Buffer.from(head), file.subarray(0, sent)]);
+          const write = () => {
+            left = left.subarray(socket.write(left));
+          };
+          socket.data = { write };
+          write();
+          this.#rest.push((breaks) => {
+            if (breaks) return socket.terminate();
+            left = Buffer.concat([left, file.subarray(sent)]);
+            write();
+          });
+        },
+        drain: (socket) => socket.data?.write(),
+        close: () => {
+          this.closed++;
+        },
+      },
+    });
+    servers.push(this.#server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.port}/x.wav`;
+  }
+
+  /** Sends the rest to all that wait for it, or breaks off. */
+  go({ breaks = false } = {}): void {
+    for (const rest of this.#rest.splice(0)) rest(breaks);
+  }
+}
+
+const servers: { stop(force: boolean): void }[] = [];
+afterAll(() => {
+  for (const server of servers) server.stop(true);
+});
+
+async function opened(url: string, contents: SharedContents, maxBytes = SOURCE_SHARED_MAX_BYTES): Promise<Source> {
+  const source = new Source(outbound, url, new HeldBytes(), contents, maxBytes);
+  expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  void source.hold(true);
+  return source;
+}
+
+async function collect(source: Source): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of source.bytes()) parts.push(chunk);
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+const turn = () => new Promise(setImmediate);
+
+test('A large file that comes is read by all who ask for it, over the connection of the first, which may go', async () => {
+  const server = new SlowServer(LARGE, 100_000);
+  const contents = new SharedContents();
+  const first = await opened(server.url, contents);
+  const others = await Promise.all([1, 2, 3].map(() => opened(server.url, contents)));
+  expect([server.whole, server.unchanged, contents.bytes]).toEqual([1, 3, LARGE.length]);
+  const heard = others.map(collect);
+  first.release();
+  server.go();
+  for (const bytes of await Promise.all(heard)) expect(Buffer.compare(bytes, LARGE)).toBe(0);
+  // A second pass asks for nothing.
+  for (const other of others) expect((await collect(other)).length).toBe(LARGE.length);
+  for (const other of others) other.release();
+  expect([server.whole, contents.bytes]).toEqual([1, LARGE.length]);
+  const later = await opened(server.url, contents);
+  expect(Buffer.compare(await collect(later), LARGE)).toBe(0);
+  expect([server.whole, server.unchanged]).toEqual([1, 4]);
+  later.release();
+});
+
+test('Those who asked at the same moment keep one connection of theirs, until the last of them goes', async () => {
+  const server = new SlowServer(LARGE, 100_000);
+  const contents = new SharedContents();
+  const sources = await Promise.all(Array.from({ length: 20 }, () => opened(server.url, contents)));
+  while (server.closed < 19) await turn();
+  expect([server.whole, contents.bytes]).toEqual([20, LARGE.length]);
+  const [last, ...others] = sources;
+  for (const other of others) other.release();
+  const heard = last === undefined ? undefined : collect(last);
+  server.go();
+  expect(Buffer.compare((await heard) ?? new Uint8Array(0), LARGE)).toBe(0);
+  last?.release();
+  expect([server.whole, contents.bytes]).toEqual([20, LARGE.length]);
+});
+
+test('The connection of a file that still comes is closed when the last who plays it has gone', async () => {
+  const server = new SlowServer(LARGE, 100_000);
+  const contents = new SharedContents();
+  const sources = [await opened(server.url, contents), await opened(server.url, contents)];
+  while (server.closed < 1) await turn(); // That of the 304.
+  sources[0]?.release();
+  expect(contents.get(server.url)?.isBroken).toBe(false);
+  const reading = sources[1]?.bytes();
+  expect((await reading?.next())?.done).toBe(false);
+  const next = reading?.next().then(
+    () => 'told',
+    (error: Error) => error.message,
+  );
+  sources[1]?.release();
+  expect(await next).toBe('read from elsewhere');
+  while (server.closed < 2) await turn();
+  expect(contents.bytes).toBe(0);
+  const again = await opened(server.url, contents);
+  expect([server.whole, contents.bytes]).toEqual([2, LARGE.length]);
+  again.release();
+});
+
+test('When the download breaks off, each reader fetches the rest and hears it without a seam', async () => {
+  const server = new SlowServer(LARGE, 600_000);
+  const contents = new SharedContents();
+  const sources = [await opened(server.url, contents), await opened(server.url, contents)];
+  const heard = sources.map(collect);
+  while (contents.get(server.url) === undefined) await turn();
+  server.go({ breaks: true });
+  while (server.whole < 3) await turn();
+  expect(contents.get(server.url)).toBeUndefined();
+  server.go();
+  for (const bytes of await Promise.all(heard)) expect(Buffer.compare(bytes, LARGE)).toBe(0);
+  for (const source of sources) source.release();
+  expect(contents.bytes).toBe(0);
+});
+
+test('An answer that is longer than it said, and one without a length or a validator, are read by each alone', async () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['no validator', ''],
+    ['not to be stored', 'ETag: "1"\r\nCache-Control: no-store\r\n'],
+    ['coded', 'ETag: "1"\r\nContent-Encoding: gzip\r\n'],
+  ];
+  for (const [name, headers] of rows) {
+    const server = new SlowServer(name === 'coded' ? Bun.gzipSync(LARGE) : LARGE, 100_000, headers);
+    const contents = new SharedContents();
+    const source = await opened(server.url, contents);
+    expect([name, source.content, contents.bytes]).toEqual([name, undefined, 0]);
+    source.release();
+  }
+  const server = new SlowServer(LARGE, 100_000);
+  const contents = new SharedContents();
+  const source = await opened(server.url, contents, SOURCE_HELD_MAX_BYTES);
+  expect([source.content, contents.bytes]).toEqual([undefined, 0]);
+  source.release();
+});
+
+test('Files that nobody plays make room for the next ones, those that are played do not', async () => {
+  const file = fileOf(SOURCE_SHARED_MAX_BYTES);
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(file, { headers: { etag: '"1"' } }) });
+  servers.push(server);
+  const url = (at: number) => `http://127.0.0.1:${server.port}/${at}`;
+  const contents = new SharedContents();
+  const most = SOURCE_CACHE_MAX_BYTES / SOURCE_SHARED_MAX_BYTES;
+  const played: Source[] = [];
+  for (let at = 0; at < most; at++) played.push(await opened(url(at), contents));
+  await Promise.all(played.map((source) => source.content?.settled()));
+  const over = await opened(url(most), contents);
+  expect([over.content, contents.bytes]).toEqual([undefined, SOURCE_CACHE_MAX_BYTES]);
+  over.release();
+  // Of two that nobody plays any more, the one that was asked for longer ago goes.
+  for (const at of [1, 2]) played[at]?.release();
+  contents.get(url(1));
+  const next = await opened(url(most), contents);
+  expect([next.content?.length, contents.bytes]).toEqual([file.length, SOURCE_CACHE_MAX_BYTES]);
+  expect([0, 1, 2, 3].map((at) => contents.get(url(at)) !== undefined)).toEqual([true, true, false, true]);
+  for (const source of [...played, next]) source.release();
+});
+
+test('A file is shared from its first audio on, and so is the rest of it after a break', async () => {
+  const tags = Buffer.concat([Buffer.from([0x49, 0x44, 0x33, 4, 0, 0, 0, 2, 0, 0]), Buffer.alloc(32 * 1024)]); // 256 * 128 bytes
+  const sound = Buffer.concat(Array.from({ length: 100 }, () => MP3));
+  const server = new SlowServer(new Uint8Array(Buffer.concat([tags, sound])), 100_000);
+  const contents = new SharedContents();
+  const first = await opened(server.url, contents);
+  expect([first.content?.lead, first.content?.length]).toEqual([tags.length, sound.length]);
+  const later = await opened(server.url, contents);
+  const heard = [first, later].map(collect);
+  await turn();
+  server.go({ breaks: true });
+  while (server.whole < 3) await turn();
+  server.go();
+  for (const bytes of await Promise.all(heard)) expect(Buffer.compare(bytes, sound)).toBe(0);
+  for (const source of [first, later]) source.release();
+});
+
+test('A file that has changed is kept anew, and the one before for as long as it is played', async () => {
+  let file = LARGE;
+  const etag = () => `"${file.length}"`;
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) =>
+      request.headers.get('if-none-match') === etag()
+        ? new Response(null, { status: 304 })
+        : new Response(file, { headers: { etag: etag() } }),
+  });
+  servers.push(server);
+  const url = `http://127.0.0.1:${server.port}/x`;
+  const contents = new SharedContents();
+  const before = await opened(url, contents);
+  await before.content?.settled();
+  file = fileOf(300_000);
+  const after = await opened(url, contents);
+  await after.content?.settled();
+  expect(contents.bytes).toBe(LARGE.length + file.length);
+  expect([(await collect(before)).length, (await collect(after)).length]).toEqual([LARGE.length, file.length]);
+  before.release();
+  expect(contents.bytes).toBe(file.length);
+  after.release();
+  expect(contents.bytes).toBe(file.length);
+});
+
+test('Hundreds who ask for a large file at once are all admitted, however large the pieces it comes in', async () => {
+  const parts = [LARGE];
+  expect(
+    (
+      await recognise(
+        async () => parts.pop(),
+        () => false,
+      )
+    ).head.length,
+  ).toBe(LARGE.length);
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(LARGE) });
+  servers.push(server);
+  const terms = playlistTerms(outbound);
+  const asked = await Promise.all(
+    Array.from({ length: 300 }, () => openPlaylist(terms, [`http://127.0.0.1:${server.port}/`], 'app')),
+  );
+  expect(asked.filter((each) => 'refused' in each)).toEqual([]);
+  for (const each of asked) if (!('refused' in each)) each.release();
+  expect(terms.held.used).toBe(0);
+});

@@ -1,0 +1,172 @@
+/** The sound of a shared file: decoded once for all who play it, the same to the sample as for one alone. */
+import { afterAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { silentLog } from '../../../src/log.ts';
+import { DecoderThread, type DecodeStream } from '../../../src/media/decode/decoder.ts';
+import type { AudioKind } from '../../../src/media/format/sniff.ts';
+import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import { PcmFailed } from '../../../src/media/playback/pcm-source.ts';
+import { NotShared } from '../../../src/media/playback/shared-sound.ts';
+import { SharedSounds } from '../../../src/media/playback/shared-sounds.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { SharedContents } from '../../../src/media/source/shared-contents.ts';
+import { Source } from '../../../src/media/source/source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { tone, wav } from '../sound.ts';
+
+const outbound = createOutbound(['127.0.0.0/8']);
+const files = new Map<string, Uint8Array<ArrayBuffer>>();
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: (request) => {
+    const { pathname } = new URL(request.url);
+    const etag = '"1"';
+    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304 });
+    return new Response(files.get(pathname), pathname.startsWith('/alone') ? {} : { headers: { etag } });
+  },
+});
+
+/** The decoders of the product, counted. */
+class Counted extends DecoderThread {
+  opened = 0;
+  openNow = 0;
+  override async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
+    const stream = await super.open(kind, rateHz, skip);
+    this.opened++;
+    this.openNow++;
+    return {
+      ...stream,
+      close: () => {
+        this.openNow--;
+        stream.close();
+      },
+    };
+  }
+}
+
+const decoders = new Counted(silentLog);
+afterAll(async () => {
+  await decoders.close();
+  await server.stop(true);
+});
+
+const contents = new SharedContents();
+const urlOf = (path: string) => `http://127.0.0.1:${server.port}${path}`;
+const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
+
+async function source(path: string, { loop = 1, sounds = new SharedSounds(decoders) } = {}) {
+  const one = new Source(outbound, urlOf(path), new HeldBytes(), contents);
+  expect(await one.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  await one.hold(true);
+  return new FilesSource([one], { loop, rateHz: 8_000, decoders }, sounds);
+}
+
+async function heard(from: FilesSource, place = 0): Promise<number[]> {
+  const out: number[] = [];
+  for await (const pcm of from.pcm(place)) {
+    out.push(...pcm);
+    pcm.fill(0); // Its memory is the receiver's.
+  }
+  return out;
+}
+
+test('Several who play a file hear what one alone does, from any place and in each pass, of one decoder', async () => {
+  const file = await fixture('sweep-24k-mono-cbr.mp3');
+  files.set('/alone.mp3', file);
+  files.set('/shared.mp3', file);
+  const alone = await heard(await source('/alone.mp3'));
+  expect(alone.length).toBeGreaterThan(8_000);
+  const sounds = new SharedSounds(decoders);
+  const before = decoders.opened;
+  const several = await Promise.all(Array.from({ length: 5 }, () => source('/shared.mp3', { sounds, loop: 2 })));
+  for (const out of await Promise.all(several.map((each) => heard(each)))) expect(out).toEqual([...alone, ...alone]);
+  expect([decoders.opened - before, decoders.openNow, sounds.bytes]).toEqual([1, 0, 2 * alone.length]);
+  const later = await source('/shared.mp3', { sounds });
+  for (const place of [0, 1, 7_999, alone.length - 1, alone.length, alone.length + 9])
+    expect([place, await heard(later, place)]).toEqual([place, alone.slice(place)]);
+  const twice = await source('/shared.mp3', { sounds, loop: 2 });
+  await heard(twice);
+  expect(await heard(twice, alone.length + 100)).toEqual(alone.slice(100));
+  expect(decoders.opened - before).toBe(1);
+});
+
+test('Whoever begins ahead of what is decoded has a decoder of its own', async () => {
+  files.set('/ahead.mp3', await fixture('sweep-24k-mono-cbr.mp3'));
+  files.set('/alone.mp3', await fixture('sweep-24k-mono-cbr.mp3'));
+  const sounds = new SharedSounds(decoders);
+  const whole = await heard(await source('/alone.mp3'), 4_000);
+  expect(await heard(await source('/ahead.mp3', { sounds }), 4_000)).toEqual(whole);
+  expect(sounds.bytes).toBe(0);
+});
+
+test('A sound for which there is no room is decoded by each alone from there on, without a seam', async () => {
+  const file = wav(tone(300, 5, 8_000), 8_000);
+  files.set('/room.wav', file);
+  files.set('/alone.wav', file);
+  const alone = await heard(await source('/alone.wav'));
+  const sounds = new SharedSounds(decoders, alone.length);
+  const before = decoders.opened;
+  const several = [await source('/room.wav', { sounds }), await source('/room.wav', { sounds })];
+  for (const out of await Promise.all(several.map((each) => heard(each)))) expect(out).toEqual(alone);
+  expect([decoders.opened - before, decoders.openNow, sounds.bytes]).toEqual([3, 0, 0]);
+});
+
+test('A file in which nothing can be heard has failed for each who plays it', async () => {
+  const noise = Uint8Array.from({ length: 20_000 }, (_, at) => (at * 7919) % 251);
+  const head = wav(new Float64Array(0), 8_000).slice(0, 44);
+  new DataView(head.buffer).setUint16(20, 0x55, true); // MPEG audio inside a WAV
+  files.set('/noise.wav', new Uint8Array(Buffer.concat([head, noise])));
+  const sounds = new SharedSounds(decoders);
+  const several = await Promise.all([0, 1].map(() => source('/noise.wav', { sounds })));
+  for (const each of several) {
+    const failure = await heard(each).catch((error: unknown) => error);
+    expect(failure instanceof PcmFailed && failure.reason).toBe('decode_error');
+  }
+  expect(decoders.openNow).toBe(0);
+});
+
+test('A file without a sample is over at once', async () => {
+  files.set('/empty.wav', wav(new Float64Array(0), 8_000));
+  expect(await heard(await source('/empty.wav'))).toEqual([]);
+});
+
+test('A sound that nobody plays to its end is given up, and begun anew by the next', async () => {
+  files.set('/left.mp3', await fixture('sweep-24k-mono-cbr.mp3'));
+  const sounds = new SharedSounds(decoders);
+  const one = await source('/left.mp3', { sounds });
+  for await (const _ of one.pcm(0)) break;
+  expect(sounds.bytes).toBe(0);
+  const content = contents.get(urlOf('/left.mp3'));
+  const left = sounds.of(content, 8_000);
+  left?.join();
+  const step = left?.piece(0);
+  left?.leave();
+  expect(await step?.catch((error: unknown) => error)).toBeInstanceOf(NotShared);
+  while (decoders.openNow > 0) await new Promise(setImmediate);
+  expect(sounds.bytes).toBe(0);
+  const before = decoders.opened;
+  expect((await heard(await source('/left.mp3', { sounds }))).length).toBeGreaterThan(8_000);
+  expect([decoders.opened - before, decoders.openNow]).toEqual([1, 0]);
+});
+
+test('Sounds that nobody plays make room, the one that was begun with longest ago first', async () => {
+  const second = wav(tone(300, 1, 8_000), 8_000);
+  for (const name of ['/1.wav', '/2.wav', '/3.wav', '/4.wav']) files.set(name, second);
+  const sounds = new SharedSounds(decoders, 2 * 16_000);
+  const opens = async (name: string) => {
+    const before = decoders.opened;
+    expect((await heard(await source(name, { sounds }))).length).toBe(8_000);
+    return decoders.opened - before;
+  };
+  expect([await opens('/1.wav'), await opens('/2.wav'), await opens('/1.wav'), await opens('/3.wav')]).toEqual([1, 1, 0, 1]);
+  expect(sounds.bytes).toBe(2 * 16_000);
+  expect([await opens('/1.wav'), await opens('/2.wav'), await opens('/4.wav'), await opens('/2.wav')]).toEqual([0, 1, 1, 0]);
+  expect(sounds.bytes).toBe(2 * 16_000);
+  // Those that are played stay.
+  const played = ['/2.wav', '/4.wav'].map((name) => sounds.of(contents.get(urlOf(name)), 8_000));
+  for (const sound of played) sound?.join();
+  expect([await opens('/1.wav'), sounds.bytes]).toEqual([2, 2 * 16_000]);
+  for (const sound of played) sound?.leave();
+  expect([await opens('/1.wav'), sounds.bytes]).toEqual([1, 2 * 16_000]);
+});
