@@ -74,6 +74,8 @@ export const SOURCE_HELD_OF_APP_MAX_BYTES = 192 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 export const SOURCE_SHARED_MAX_BYTES = 16 * 1024 * 1024;
+/** A server that says for how long a file is fresh is asked again after so long in any case. */
+export const SOURCE_FRESH_MAX_SEC = 86_400;
 /** The sounds of shared files, which playbacks share. */
 export const SOUNDS_MAX_BYTES = 64 * 1024 * 1024;
 /**

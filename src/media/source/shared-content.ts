@@ -32,6 +32,8 @@ export class SharedContent {
   readonly identity: Identity;
   readonly lead: number;
   readonly length: number;
+  /** The time from which its server is to be asked whether it is the same, on the clock of `performance`. */
+  freshUntil = 0;
   readonly #buffer: Uint8Array<ArrayBuffer>;
   #filled = 0;
   #state: 'coming' | 'whole' | 'broken' = 'coming';

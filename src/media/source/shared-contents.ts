@@ -1,9 +1,9 @@
 /**
  * Files that are read by several playbacks at once, or were heard before, by URL, with the validators their server gave
- * (RFC 9111 §4.3). Each use asks the server whether they are still the same. Of those that nobody uses the least
- * recently used go first.
+ * (RFC 9111 §4.3). Each use asks the server whether they are still the same, unless it has said for how long they are.
+ * Of those that nobody uses the least recently used go first.
  */
-import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES } from '../../limits.ts';
+import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES, SOURCE_FRESH_MAX_SEC } from '../../limits.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import type { Download } from './download.ts';
 import { type FileTerms, type Identity, SharedContent } from './shared-content.ts';
@@ -58,6 +58,7 @@ export class SharedContents {
     }
     const content = this.#add(url, { ...beginning, identity, length }, beginning.parts);
     if (content === undefined) return undefined;
+    content.freshUntil = freshUntil(download.response.headers);
     content.join();
     if (content.isWhole) download.close();
     else void content.fill(download);
@@ -69,7 +70,8 @@ export class SharedContents {
     const identity = this.#keepable(url, download);
     if (identity === undefined) return;
     const length = parts.reduce((sum, part) => sum + part.length, 0);
-    this.#add(url, { kind, lead, identity, length }, parts);
+    const content = this.#add(url, { kind, lead, identity, length }, parts);
+    if (content !== undefined) content.freshUntil = freshUntil(download.response.headers);
   }
 
   /** The identity of the content, where it may be kept (RFC 9111 §3). What was kept of a URL that forbids it goes. */
@@ -118,6 +120,18 @@ function isSame(known: SharedContent, { finalUrl, etag, lastModified }: Identity
   const { identity } = known;
   const isOne = identity.finalUrl === finalUrl && identity.etag === etag && identity.lastModified === lastModified;
   return isOne && known.length === length && !known.isBroken;
+}
+
+/**
+ * The time from which the server is to be asked again, on the clock of `performance`, by the answer that it gave now:
+ * `max-age` or `s-maxage` less `Age` (RFC 9111 §4.2). A long one counts as `SOURCE_FRESH_MAX_SEC`.
+ */
+export function freshUntil(headers: Headers): number {
+  const control = headers.get('cache-control')?.toLowerCase() ?? '';
+  const lifetime = /\bs-maxage="?(\d{1,9})/.exec(control) ?? /\bmax-age="?(\d{1,9})/.exec(control);
+  const age = /^\d{1,9}$/.exec(headers.get('age') ?? '')?.[0] ?? 0;
+  const seconds = lifetime === null || /\bno-cache\b/.test(control) ? 0 : Number(lifetime[1]) - Number(age);
+  return performance.now() + 1000 * Math.min(Math.max(seconds, 0), SOURCE_FRESH_MAX_SEC);
 }
 
 /** The fields that make a request for it conditional. */

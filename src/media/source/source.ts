@@ -14,7 +14,7 @@ import type { AudioOutbound } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
 import { ContentBroken, type SharedContent } from './shared-content.ts';
-import { conditions, SharedContents } from './shared-contents.ts';
+import { conditions, freshUntil, SharedContents } from './shared-contents.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
@@ -221,9 +221,13 @@ export class Source implements AudioSource {
     }
   }
 
-  /** Asks whether what is known is still so, and takes it then; else the connection is that of the new content. */
+  /** Takes what is known where it is still so, by its age or its server. Else the connection is that of the new one. */
   async #unchanged(known: SharedContent): Promise<boolean> {
     known.join(); // It is not let go while its server is asked.
+    if (performance.now() < known.freshUntil) {
+      this.#take(known);
+      return true;
+    }
     const isKnown = await this.#isStill(known).catch((error: unknown) => {
       known.leave();
       throw error;
@@ -237,7 +241,10 @@ export class Source implements AudioSource {
     const response = await this.#connect(conditions(known));
     if (response.status !== 304) return false;
     this.#dropConnection();
-    if (response.url === known.identity.finalUrl && !known.isBroken) return true;
+    if (response.url === known.identity.finalUrl && !known.isBroken) {
+      known.freshUntil = freshUntil(response.headers);
+      return true;
+    }
     await this.#connect({});
     return false;
   }

@@ -1,11 +1,16 @@
 /** A file that several playbacks read at once: asked for by each, downloaded by one, kept within its bounds. */
 import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { SOURCE_CACHE_MAX_BYTES, SOURCE_HELD_MAX_BYTES, SOURCE_SHARED_MAX_BYTES } from '../../../src/limits.ts';
+import {
+  SOURCE_CACHE_MAX_BYTES,
+  SOURCE_FRESH_MAX_SEC,
+  SOURCE_HELD_MAX_BYTES,
+  SOURCE_SHARED_MAX_BYTES,
+} from '../../../src/limits.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { recognise } from '../../../src/media/source/recognise.ts';
-import { SharedContents } from '../../../src/media/source/shared-contents.ts';
+import { freshUntil, SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
@@ -250,6 +255,57 @@ test('A file that has changed is kept anew, and the one before for as long as it
   expect(contents.bytes).toBe(file.length);
   after.release();
   expect(contents.bytes).toBe(file.length);
+});
+
+test('A file that is fresh by its answer is not asked for, nor while it comes; one that is old is', async () => {
+  let [asked, headers]: [number, Record<string, string>] = [0, {}];
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) => {
+      asked++;
+      const all = { etag: '"1"', ...headers };
+      return request.headers.has('if-none-match')
+        ? new Response(null, { status: 304, headers: all })
+        : new Response(LARGE, { headers: all });
+    },
+  });
+  servers.push(server);
+  const rows: readonly (readonly [Record<string, string>, number])[] = [
+    [{ 'cache-control': 'public, max-age=60' }, 1],
+    [{ 'cache-control': 'max-age=0, s-maxage="60"' }, 1],
+    [{ 'cache-control': 'max-age=60', age: '20' }, 1],
+    [{ 'cache-control': 'max-age=60', age: '60' }, 3],
+    [{ 'cache-control': 'max-age=60, no-cache' }, 3],
+    [{ 'cache-control': 'max-age=0' }, 3],
+    [{}, 3],
+  ];
+  for (const [at, [given, expected]] of rows.entries()) {
+    [asked, headers] = [0, given];
+    const contents = new SharedContents();
+    const sources = [];
+    for (let n = 0; n < 3; n++) sources.push(await opened(`http://127.0.0.1:${server.port}/${at}`, contents));
+    for (const source of sources) expect((await collect(source)).length).toBe(LARGE.length);
+    for (const source of sources) source.release();
+    expect([given, asked]).toEqual([given, expected]);
+  }
+  // What a server says when it is asked again counts from then on.
+  const contents = new SharedContents();
+  const url = `http://127.0.0.1:${server.port}/again`;
+  [asked, headers] = [0, {}];
+  const first = await opened(url, contents);
+  headers = { 'cache-control': 'max-age=60' };
+  const later = [await opened(url, contents), await opened(url, contents)];
+  expect(asked).toBe(2);
+  for (const source of [first, ...later]) source.release();
+});
+
+test('A server is asked once a day, however long it says that a file is fresh', () => {
+  const now = performance.now();
+  const of = (control: string) => (freshUntil(new Headers({ 'cache-control': control })) - now) / 1000;
+  expect(of('max-age=999999999')).toBeCloseTo(SOURCE_FRESH_MAX_SEC, 0);
+  expect(of('max-age=10')).toBeCloseTo(10, 0);
+  expect(of('max-age=99999999999999999999')).toBeCloseTo(SOURCE_FRESH_MAX_SEC, 0);
 });
 
 test('Hundreds who ask for a large file at once are all admitted, however large the pieces it comes in', async () => {

@@ -5,7 +5,7 @@ import { SOURCE_MAX_BYTES } from '../../../src/limits.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
-import type { AudioOutbound } from '../../../src/media/source/opening.ts';
+import { type AudioOutbound, Refusal } from '../../../src/media/source/opening.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { OutboundError, type OutboundFailure } from '../../../src/outbound/outbound.ts';
@@ -123,6 +123,33 @@ describe('a source that is not admitted', () => {
     expect(await openPlaylist(playlistTerms(broken), ['http://x/'], 'app')).toEqual({
       refused: { reason: 'preparation_failed', retryable: true },
     });
+  });
+
+  test('has its connection closed, and so has one that is given up before it answers', async () => {
+    const page = 'HTTP/1.1 200 OK\r\n\r\n<!doctype html><html>';
+    for (const answer of [page, '']) {
+      const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+      const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+      const server = Bun.listen({
+        hostname: '127.0.0.1',
+        port: 0,
+        socket: {
+          data: (socket) => {
+            socket.write(answer);
+            ask();
+          },
+          close: () => close(),
+        },
+      });
+      const deadline = new AbortController();
+      const source = new Source(realOutbound(), `http://127.0.0.1:${server.port}/`, new HeldBytes());
+      const refused = source.admit(deadline.signal).catch((error: unknown) => error);
+      await asked;
+      if (answer === '') deadline.abort();
+      expect(await refused).toBeInstanceOf(Refusal);
+      await closed;
+      server.stop(true);
+    }
   });
 
   test('among several is named by its index, the lowest first', async () => {
