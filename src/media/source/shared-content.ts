@@ -67,6 +67,11 @@ export class SharedContent {
     return this.#state === 'broken';
   }
 
+  /** The bytes that have come. */
+  get here(): Uint8Array {
+    return this.#buffer.subarray(0, this.#filled);
+  }
+
   join(): void {
     this.#users++;
   }

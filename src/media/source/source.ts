@@ -127,7 +127,7 @@ export class Source implements AudioSource {
     const still = () => {
       if (reading !== this.#reading) throw new SourceLost('read from elsewhere');
     };
-    const shared = yield* this.#sharedBytes(still);
+    const shared = this.#isFarAhead(jump) ? 0 : yield* this.#sharedBytes(still);
     if (shared === undefined) return;
     let told = 0;
     for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
@@ -198,6 +198,12 @@ export class Source implements AudioSource {
     this.#dropConnection();
     this.#forget();
     this.#complete = false;
+  }
+
+  /** Whether `jump` leads behind what has come of the shared file by now: a request of its own is sooner there. */
+  #isFarAhead(jump: Jump | undefined): boolean {
+    const content = this.#content;
+    return content?.kind === 'wav' && !content.isWhole && jump?.find(content.here) !== undefined;
   }
 
   /** Reads the file that is shared. Returns how many bytes were told, where the rest has to be fetched. */

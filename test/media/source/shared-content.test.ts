@@ -14,9 +14,10 @@ import { freshUntil, SharedContents } from '../../../src/media/source/shared-con
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
+import { SlowServer } from './slow-server.ts';
 import { playlistTerms } from './terms.ts';
 
-/** A WAV of that many bytes, and a server that sends it as the test says. */
+/** A WAV of that many bytes. */
 const fileOf = (bytes: number) => {
   const file = new Uint8Array(bytes);
   const sound = wav(tone(300, (bytes - 44) / 16_000, 8_000), 8_000);
@@ -27,59 +28,12 @@ const LARGE = fileOf(2 * 1024 * 1024);
 const MP3 = await Bun.file(join(import.meta.dir, '../fixture', 'sweep-24k-mono-cbr.mp3')).bytes();
 const outbound = createOutbound(['127.0.0.0/8']);
 
-/** A server that sends the first `sent` bytes of a file and the rest when it is told. It counts requests. */
-class SlowServer {
-  whole = 0;
-  unchanged = 0;
-  closed = 0;
-  readonly #rest: ((breaks: boolean) => void)[] = [];
-  readonly #server: Bun.TCPSocketListener<{ write(): void } | undefined>;
-
-  constructor(file: Uint8Array<ArrayBuffer>, sent: number, headers = 'ETag: "1"\r\n') {
-    this.#server = Bun.listen<{ write(): void } | undefined>({
-      hostname: '127.0.0.1',
-      port: 0,
-      socket: {
-        data: (socket, request) => {
-          if (request.includes('if-none-match: "1"')) {
-            this.unchanged++;
-            socket.end('HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n');
-            return;
-          }
-          this.whole++;
-          const head = `HTTP/1.1 200 OK\r\nContent-Length: ${file.length}\r\n${headers}\r\n`;
-          let left = Buffer.concat([Buffer.from(head), file.subarray(0, sent)]);
-          const write = () => {
-            left = left.subarray(socket.write(left));
-          };
-          socket.data = { write };
-          write();
-          this.#rest.push((breaks) => {
-            if (breaks) return socket.terminate();
-            left = Buffer.concat([left, file.subarray(sent)]);
-            write();
-          });
-        },
-        drain: (socket) => socket.data?.write(),
-        close: () => {
-          this.closed++;
-        },
-      },
-    });
-    servers.push(this.#server);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#server.port}/x.wav`;
-  }
-
-  /** Sends the rest to all that wait for it, or breaks off. */
-  go({ breaks = false } = {}): void {
-    for (const rest of this.#rest.splice(0)) rest(breaks);
-  }
-}
-
 const servers: { stop(force: boolean): void }[] = [];
+const slow = (...terms: ConstructorParameters<typeof SlowServer>) => {
+  const server = new SlowServer(...terms);
+  servers.push(server);
+  return server;
+};
 afterAll(() => {
   for (const server of servers) server.stop(true);
 });
@@ -100,7 +54,7 @@ async function collect(source: Source): Promise<Uint8Array> {
 const turn = () => new Promise(setImmediate);
 
 test('A large file that comes is read by all who ask for it, over the connection of the first, which may go', async () => {
-  const server = new SlowServer(LARGE, 100_000);
+  const server = slow(LARGE, 100_000);
   const contents = new SharedContents();
   const first = await opened(server.url, contents);
   const others = await Promise.all([1, 2, 3].map(() => opened(server.url, contents)));
@@ -120,7 +74,7 @@ test('A large file that comes is read by all who ask for it, over the connection
 });
 
 test('Those who asked at the same moment keep one connection of theirs, until the last of them goes', async () => {
-  const server = new SlowServer(LARGE, 100_000);
+  const server = slow(LARGE, 100_000);
   const contents = new SharedContents();
   const sources = await Promise.all(Array.from({ length: 20 }, () => opened(server.url, contents)));
   while (server.closed < 19) await turn();
@@ -135,7 +89,7 @@ test('Those who asked at the same moment keep one connection of theirs, until th
 });
 
 test('The connection of a file that still comes is closed when the last who plays it has gone', async () => {
-  const server = new SlowServer(LARGE, 100_000);
+  const server = slow(LARGE, 100_000);
   const contents = new SharedContents();
   const sources = [await opened(server.url, contents), await opened(server.url, contents)];
   while (server.closed < 1) await turn(); // That of the 304.
@@ -157,7 +111,7 @@ test('The connection of a file that still comes is closed when the last who play
 });
 
 test('When the download breaks off, each reader fetches the rest and hears it without a seam', async () => {
-  const server = new SlowServer(LARGE, 600_000);
+  const server = slow(LARGE, 600_000);
   const contents = new SharedContents();
   const sources = [await opened(server.url, contents), await opened(server.url, contents)];
   const heard = sources.map(collect);
@@ -178,13 +132,13 @@ test('An answer that is longer than it said, and one without a length or a valid
     ['coded', 'ETag: "1"\r\nContent-Encoding: gzip\r\n'],
   ];
   for (const [name, headers] of rows) {
-    const server = new SlowServer(name === 'coded' ? Bun.gzipSync(LARGE) : LARGE, 100_000, headers);
+    const server = slow(name === 'coded' ? Bun.gzipSync(LARGE) : LARGE, 100_000, headers);
     const contents = new SharedContents();
     const source = await opened(server.url, contents);
     expect([name, source.content, contents.bytes]).toEqual([name, undefined, 0]);
     source.release();
   }
-  const server = new SlowServer(LARGE, 100_000);
+  const server = slow(LARGE, 100_000);
   const contents = new SharedContents();
   const source = await opened(server.url, contents, SOURCE_HELD_MAX_BYTES);
   expect([source.content, contents.bytes]).toEqual([undefined, 0]);
@@ -216,7 +170,7 @@ test('Files that nobody plays make room for the next ones, those that are played
 test('A file is shared from its first audio on, and so is the rest of it after a break', async () => {
   const tags = Buffer.concat([Buffer.from([0x49, 0x44, 0x33, 4, 0, 0, 0, 2, 0, 0]), Buffer.alloc(32 * 1024)]); // 256 * 128 bytes
   const sound = Buffer.concat(Array.from({ length: 100 }, () => MP3));
-  const server = new SlowServer(new Uint8Array(Buffer.concat([tags, sound])), 100_000);
+  const server = slow(new Uint8Array(Buffer.concat([tags, sound])), 100_000);
   const contents = new SharedContents();
   const first = await opened(server.url, contents);
   expect([first.content?.lead, first.content?.length]).toEqual([tags.length, sound.length]);

@@ -7,9 +7,11 @@ import { WavContainer } from '../../../src/media/format/wav-container.ts';
 import { wavJump } from '../../../src/media/format/wav-jump.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { wav } from '../sound.ts';
+import { SlowServer } from './slow-server.ts';
 
 const decoders = new DecoderThread(silentLog);
 let file: Uint8Array<ArrayBuffer> = new Uint8Array(0);
@@ -93,6 +95,29 @@ describe('a place in a large WAV', () => {
       source.release();
     });
   }
+
+  test('is asked for by its bytes where the file is shared and has not come so far; what has come is not', async () => {
+    file = noise(120, 8_000, 1);
+    const { source: plain, from } = await opened();
+    const whole = await from(0);
+    plain.release();
+    const slow = new SlowServer(file, 1_000_000, 'ETag: "1"\r\nAccept-Ranges: bytes\r\n');
+    const outbound = createOutbound(['127.0.0.0/8']);
+    const source = new Source(outbound, slow.url, new HeldBytes(), new SharedContents(), file.length);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    while ((source.content?.here.length ?? 0) < 1_000_000 - 1_000) await new Promise(setImmediate);
+    const files = new FilesSource([source], { loop: 1, rateHz: 8_000, decoders });
+    const heard: number[] = [];
+    for await (const pcm of files.pcm(900_000)) heard.push(...pcm);
+    expect(heard).toEqual(whole.slice(900_000));
+    expect([slow.whole, slow.parts]).toEqual([2, 1]);
+    files.interrupt();
+    const near = files.pcm(400_000);
+    expect([...((await near.next()).value ?? [])].slice(0, 500)).toEqual(whole.slice(400_000, 400_500));
+    expect([slow.whole, slow.parts]).toEqual([2, 1]);
+    source.release();
+    slow.stop();
+  });
 
   test('is read through to where the server gives no parts, or has another content by then', async () => {
     file = noise(120, 8_000, 1);
