@@ -4,12 +4,19 @@
  */
 import type { AudioKind } from '../format/sniff.ts';
 import type { Download } from './download.ts';
+import { Refusal } from './opening.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
 /** The rest of the file will not come. */
 export class ContentBroken extends Error {
   override readonly name = 'ContentBroken';
+  /** It was waited for in vain. Whoever asks anew would wait as long again. */
+  readonly isLate: boolean;
+  constructor(isLate: boolean) {
+    super('the rest does not come');
+    this.isLate = isLate;
+  }
 }
 
 /** What tells whether a later answer is the same content (RFC 9110 §8.8): the URL that answered, and its validators. */
@@ -37,6 +44,7 @@ export class SharedContent {
   readonly #buffer: Uint8Array<ArrayBuffer>;
   #filled = 0;
   #state: 'coming' | 'whole' | 'broken' = 'coming';
+  #isLate = false;
   #change = Promise.withResolvers<void>();
   #download: Download | undefined;
   #users = 0;
@@ -94,8 +102,8 @@ export class SharedContent {
         if (this.#filled === this.length) this.#settle('whole');
         else this.#turn();
       }
-    } catch {
-      // It is told to the readers as broken.
+    } catch (error) {
+      this.#isLate = error instanceof Refusal && error.detail.reason === 'timeout';
     }
     if (this.#state === 'coming') this.#settle('broken');
   }
@@ -114,7 +122,7 @@ export class SharedContent {
         yield piece;
       } else if (this.#state === 'coming') await this.#change.promise;
       else if (this.#state === 'whole') return;
-      else throw new ContentBroken('the rest does not come');
+      else throw new ContentBroken(this.#isLate);
     }
   }
 

@@ -223,6 +223,7 @@ export class Source implements AudioSource {
       if (!(error instanceof ContentBroken)) throw error;
       still();
       if (this.#content === content) this.#leave();
+      if (error.isLate) throw new SourceLost('the connection stalled');
       return told;
     }
   }

@@ -8,10 +8,13 @@ import {
   SOURCE_SHARED_MAX_BYTES,
 } from '../../../src/limits.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
+import { SourceLost } from '../../../src/media/source/audio-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import type { AudioOutbound } from '../../../src/media/source/opening.ts';
 import { recognise } from '../../../src/media/source/recognise.ts';
 import { freshUntil, SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
+import { OutboundError } from '../../../src/outbound/outbound.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
 import { SlowServer } from './slow-server.ts';
@@ -123,6 +126,41 @@ test('When the download breaks off, each reader fetches the rest and hears it wi
   for (const bytes of await Promise.all(heard)) expect(Buffer.compare(bytes, LARGE)).toBe(0);
   for (const source of sources) source.release();
   expect(contents.bytes).toBe(0);
+});
+
+test('A file that stalls has failed for its readers; the rest of one that breaks is asked for once more', async () => {
+  for (const [failure, expected] of [
+    ['timeout', 1],
+    ['unreachable', 2],
+  ] as const) {
+    let asked = 0;
+    const { promise: reading, resolve: read } = Promise.withResolvers<void>();
+    const failing: AudioOutbound = {
+      get: async ({ url }) => {
+        asked++;
+        const parts = [LARGE.slice(0, 100_000)];
+        const body = {
+          read: async () => {
+            const part = parts.pop();
+            if (part !== undefined) return part;
+            await reading;
+            throw new OutboundError(failure, 'so');
+          },
+          close() {},
+        };
+        const headers = new Headers({ etag: '"1"', 'content-length': String(LARGE.length) });
+        return { status: 200, headers, framing: 'length', url, body };
+      },
+    };
+    const source = new Source(failing, 'http://x/', new HeldBytes(), new SharedContents(), LARGE.length);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    const heard = collect(source).catch((error: unknown) => error);
+    await turn();
+    read();
+    expect(await heard).toBeInstanceOf(SourceLost);
+    expect([failure, asked]).toEqual([failure, expected]);
+    source.release();
+  }
 });
 
 test('An answer that is longer than it said, and one without a length or a validator, are read by each alone', async () => {
