@@ -4,6 +4,7 @@
 // The telephone of alice registers with a password: bin/sidetone devices set $APP alice --password-file alice.password
 import { createServer } from 'node:http';
 import { call, received } from './platform.mjs';
+import { sendSound, silence, tone } from './sound.mjs';
 
 const { PORT = '9000', FROM, AGENT } = process.env;
 const unset = ['APP', 'KEY', 'SECRET', 'FROM', 'AGENT'].filter((name) => !process.env[name]);
@@ -124,8 +125,8 @@ function addressOf(dialled) {
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));
 
 const server = createServer(async (request, response) => {
-  const tone = { '/ringing.wav': 425, '/music.wav': 330 }[request.url ?? ''];
-  if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
+  const hz = { '/ringing.wav': 425, '/music.wav': 330 }[request.url ?? ''];
+  if (hz !== undefined) return sendSound(request, response, [...tone(hz, 1), ...silence(3)]);
   const event = await received(request, response);
   if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id);
@@ -138,24 +139,3 @@ server.on('error', ({ message }) => {
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
 
 const here = () => `http://127.0.0.1:${server.address().port}`;
-
-/** A tone of a second and three of silence, where a real application has its music: 8 kHz, 16-bit, mono. */
-function wav(hz) {
-  const rate = 8000;
-  const samples = 4 * rate;
-  const bytes = Buffer.alloc(44 + samples * 2);
-  bytes.write('RIFF', 0);
-  bytes.writeUInt32LE(bytes.length - 8, 4);
-  bytes.write('WAVEfmt ', 8);
-  bytes.writeUInt32LE(16, 16);
-  bytes.writeUInt16LE(1, 20);
-  bytes.writeUInt16LE(1, 22);
-  bytes.writeUInt32LE(rate, 24);
-  bytes.writeUInt32LE(rate * 2, 28);
-  bytes.writeUInt16LE(2, 32);
-  bytes.writeUInt16LE(16, 34);
-  bytes.write('data', 36);
-  bytes.writeUInt32LE(samples * 2, 40);
-  for (let at = 0; at < rate; at++) bytes.writeInt16LE(Math.round(6000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
-  return bytes;
-}

@@ -2,6 +2,7 @@
 // Plain Node: APP=app_… KEY=… SECRET=… node ivr.mjs
 import { createServer } from 'node:http';
 import { call, received } from './platform.mjs';
+import { sendSound, tone } from './sound.mjs';
 
 const { PORT = '9000' } = process.env;
 const unset = ['APP', 'KEY', 'SECRET'].filter((name) => !process.env[name]);
@@ -36,7 +37,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 
 const server = createServer(async (request, response) => {
   const wanted = /^\/note\/(\d)\.wav$/.exec(request.url ?? '');
-  if (wanted) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(Number(wanted[1])));
+  // A note is higher with its number.
+  if (wanted) return sendSound(request, response, tone(262 * 2 ** (Number(wanted[1]) / 6), 0.3));
   const event = await received(request, response);
   if (event === undefined) return;
   console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
@@ -50,25 +52,3 @@ server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events o
 
 const here = () => `http://127.0.0.1:${server.address().port}`;
 const note = (number) => `${here()}/note/${number}.wav`;
-
-/** A note of 0.3 s, higher with its number: 8 kHz, 16-bit, mono. */
-function wav(number) {
-  const rate = 8000;
-  const samples = Math.round(0.3 * rate);
-  const hz = 262 * 2 ** (number / 6);
-  const bytes = Buffer.alloc(44 + samples * 2);
-  bytes.write('RIFF', 0);
-  bytes.writeUInt32LE(bytes.length - 8, 4);
-  bytes.write('WAVEfmt ', 8);
-  bytes.writeUInt32LE(16, 16);
-  bytes.writeUInt16LE(1, 20);
-  bytes.writeUInt16LE(1, 22);
-  bytes.writeUInt32LE(rate, 24);
-  bytes.writeUInt32LE(rate * 2, 28);
-  bytes.writeUInt16LE(2, 32);
-  bytes.writeUInt16LE(16, 34);
-  bytes.write('data', 36);
-  bytes.writeUInt32LE(samples * 2, 40);
-  for (let at = 0; at < samples; at++) bytes.writeInt16LE(Math.round(9000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
-  return bytes;
-}

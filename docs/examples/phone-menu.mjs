@@ -4,6 +4,7 @@
 // STATUS_URL is the statusCallback of an application that has one: it is sent CallSid, CallStatus and CallDuration as by Twilio.
 import { createServer } from 'node:http';
 import { call, received } from './platform.mjs';
+import { sendSound, tone } from './sound.mjs';
 
 const { PORT = '9000' } = process.env;
 const { FROM, PERSON, RING_SEC = '20', STATUS_URL } = process.env;
@@ -123,8 +124,8 @@ process.on('unhandledRejection', (error) => console.log('failed:', error.message
 const TONES = { '/menu.wav': 550, '/hours.wav': 660, '/ringing.wav': 440, '/sorry.wav': 220, '/beep.wav': 1000 };
 
 const server = createServer(async (request, response) => {
-  const tone = TONES[request.url ?? ''];
-  if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
+  const hz = TONES[request.url ?? ''];
+  if (hz !== undefined) return sendSound(request, response, tone(hz, 0.5));
   const event = await received(request, response);
   if (event === undefined) return;
   console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
@@ -138,24 +139,3 @@ server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events o
 
 const here = () => `http://127.0.0.1:${server.address().port}`;
 const file = (name) => `${here()}/${name}.wav`;
-
-/** A tone of half a second, where a real application has a voice: 8 kHz, 16-bit, mono. */
-function wav(hz) {
-  const rate = 8000;
-  const samples = rate / 2;
-  const bytes = Buffer.alloc(44 + samples * 2);
-  bytes.write('RIFF', 0);
-  bytes.writeUInt32LE(bytes.length - 8, 4);
-  bytes.write('WAVEfmt ', 8);
-  bytes.writeUInt32LE(16, 16);
-  bytes.writeUInt16LE(1, 20);
-  bytes.writeUInt16LE(1, 22);
-  bytes.writeUInt32LE(rate, 24);
-  bytes.writeUInt32LE(rate * 2, 28);
-  bytes.writeUInt16LE(2, 32);
-  bytes.writeUInt16LE(16, 34);
-  bytes.write('data', 36);
-  bytes.writeUInt32LE(samples * 2, 40);
-  for (let at = 0; at < samples; at++) bytes.writeInt16LE(Math.round(6000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
-  return bytes;
-}

@@ -11,8 +11,9 @@ import { refusedPort } from '../support/refused-port.ts';
 import { ROOT } from './blocks.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
-/** Every program. What receives webhooks for them is a part of them. */
-const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs') && name !== 'platform.mjs');
+/** Every program. What receives webhooks for them, and makes their sounds, is a part of them. */
+const PARTS = ['platform.mjs', 'sound.mjs'];
+const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs') && !PARTS.includes(name));
 
 const closers: (() => void)[] = [];
 afterEach(() => {
