@@ -160,6 +160,8 @@ export class FilesSource implements PcmSource {
   /** One source from `skip` samples on. Throws `PcmFailed` for what is our own failure. */
   async *#source(source: AudioSource, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const reading = this.#interruptions;
+    if (skip === 0) await source.prepare();
+    if (reading !== this.#interruptions) return { length: 0, failure: undefined };
     const sound = this.#sounds.of(source.content, this.#terms.rateHz);
     if (sound === undefined || sound.samples < skip) return yield* this.#alone(source, index, skip, skip, kept);
     const heard = yield* this.#together(sound, index, skip, kept);

@@ -26,6 +26,11 @@ export interface AudioSource {
    */
   hold(first: boolean): Promise<void>;
   /**
+   * Called before it is read from its start: a later file of a playlist, nothing of which is held, is asked for, and
+   * shared if that can be. It never rejects.
+   */
+  prepare(): Promise<void>;
+  /**
    * The bytes from the first audio on. Each use after the first reads memory or fetches again, and ends the one before.
    * Throws `SourceLost`. Where it is fetched anew, what `jump` names is left out, if that can be.
    */

@@ -46,6 +46,8 @@ export class HlsSource implements AudioSource {
 
   async hold(): Promise<void> {}
 
+  async prepare(): Promise<void> {}
+
   async *bytes(): AsyncGenerator<Uint8Array> {
     this.interrupt();
     const body = new HlsBody(this.#target, this.#media);

@@ -42,20 +42,21 @@ export class SharedContents {
   /**
    * Shares the file of that download with whoever asks for the same URL, and takes the download over; the caller has
    * joined what is returned. Undefined, and nothing has changed: its server forbids to keep it or gives no validator,
-   * its length is unknown or over `maxBytes`, or there is no room.
+   * its length is unknown, nobody shares it yet and it is over `maxBytes`, or there is no room.
    */
   share(url: string, download: Download, beginning: Beginning, maxBytes: number): SharedContent | undefined {
     const identity = this.#keepable(url, download);
     if (identity === undefined) return undefined;
     const here = beginning.parts.reduce((sum, { length }) => sum + length, 0);
     const length = beginning.ended ? here : Number(download.response.headers.get('content-length') ?? 0) - beginning.lead;
-    if (length < here || length > maxBytes || download.isCoded) return undefined;
+    if (length < here || download.isCoded) return undefined;
     const known = this.get(url);
     if (known !== undefined && isSame(known, identity, length)) {
       known.join();
       download.close();
       return known;
     }
+    if (length > maxBytes) return undefined;
     const content = this.#add(url, { ...beginning, identity, length }, beginning.parts);
     if (content === undefined) return undefined;
     content.freshUntil = freshUntil(download.response.headers);

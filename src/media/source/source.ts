@@ -4,7 +4,7 @@
  * connection (read only as fast as it is heard), and a later one is let go and fetched again at its turn, because no
  * server holds an idle connection for the minutes that the sources before it play.
  */
-import { SOURCE_BLOCK_BYTES, SOURCE_FILL_MAX_MS, SOURCE_HELD_MAX_BYTES } from '../../limits.ts';
+import { SOURCE_BLOCK_BYTES, SOURCE_FILL_MAX_MS, SOURCE_HELD_MAX_BYTES, SOURCE_SHARED_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { type AudioSource, type Jump, SourceLost } from './audio-source.ts';
@@ -79,10 +79,7 @@ export class Source implements AudioSource {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      const known = this.#contents.get(this.#url);
-      if (known !== undefined && (await this.#unchanged(known))) return undefined;
-      if (known === undefined) await this.#connect({});
-      return await this.#recognise();
+      return await this.#admitted(this.#sharedMaxBytes);
     } catch (error) {
       this.release();
       throw error;
@@ -118,6 +115,20 @@ export class Source implements AudioSource {
     });
     await this.#filling;
     clearTimeout(late);
+  }
+
+  async prepare(): Promise<void> {
+    const isHeld = this.#content !== undefined || this.#complete || this.#chunks.length > 0;
+    if (isHeld || this.#download !== undefined || this.#abort.signal.aborted) return;
+    const reading = ++this.#reading;
+    this.#wanted = true; // A reading that begins meanwhile ends this.
+    try {
+      await this.#admitted(SOURCE_SHARED_MAX_BYTES);
+    } catch {
+      // The reading asks for it once more, and tells what comes of it.
+      if (reading === this.#reading) this.#dropConnection();
+    }
+    if (reading === this.#reading) this.#wanted = false;
   }
 
   async *bytes(jump?: Jump): AsyncGenerator<Bytes> {
@@ -228,6 +239,14 @@ export class Source implements AudioSource {
     }
   }
 
+  /** Opens the file, or joins those who share it. It is shared from now on where it has `sharedMaxBytes` at most. */
+  async #admitted(sharedMaxBytes: number): Promise<PlaylistFound | undefined> {
+    const known = this.#contents.get(this.#url);
+    if (known !== undefined && (await this.#unchanged(known))) return undefined;
+    if (known === undefined) await this.#connect({});
+    return await this.#recognise(sharedMaxBytes);
+  }
+
   /** Takes what is known where it is still so, by its age or its server. Else the connection is that of the new one. */
   async #unchanged(known: SharedContent): Promise<boolean> {
     known.join(); // It is not let go while its server is asked.
@@ -271,8 +290,14 @@ export class Source implements AudioSource {
   }
 
   async #connect(headers: Readonly<Record<string, string>>): Promise<GetResponse> {
-    this.#download = await this.#open(headers);
-    return this.#download.response;
+    const reading = this.#reading;
+    const download = await this.#open(headers);
+    if (reading !== this.#reading) {
+      download.close(); // A later reading may have its own by now.
+      throw new SourceLost('read from elsewhere');
+    }
+    this.#download = download;
+    return download.response;
   }
 
   #open(headers: Readonly<Record<string, string>>): Promise<Download> {
@@ -280,7 +305,7 @@ export class Source implements AudioSource {
     return Download.open({ outbound: this.#outbound, url: this.#url, signal: this.#abort.signal }, headers);
   }
 
-  async #recognise(): Promise<PlaylistFound | undefined> {
+  async #recognise(sharedMaxBytes: number): Promise<PlaylistFound | undefined> {
     const download = this.#download;
     if (download === undefined) throw new SourceLost('released');
     let reserved = 0;
@@ -291,6 +316,7 @@ export class Source implements AudioSource {
     };
     const { status } = download.response;
     const found = await recognise(() => download.next(), reserve, status).finally(() => this.#held.give(reserved));
+    if (this.#download !== download) throw new SourceLost('read from elsewhere');
     const { kind, lead, head, ended } = found;
     if (kind === 'playlist') {
       const text = await readText(ended ? { next: async () => undefined, close: () => download.close() } : download, head);
@@ -300,7 +326,7 @@ export class Source implements AudioSource {
     this.#kind = kind;
     this.#lead = lead;
     const beginning = { kind, lead, parts: [head], ended };
-    const content = this.#contents.share(this.#url, download, beginning, this.#sharedMaxBytes);
+    const content = this.#contents.share(this.#url, download, beginning, sharedMaxBytes);
     if (content !== undefined) {
       this.#download = undefined;
       this.#take(content);

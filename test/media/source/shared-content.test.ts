@@ -14,6 +14,7 @@ import type { AudioOutbound } from '../../../src/media/source/opening.ts';
 import { recognise } from '../../../src/media/source/recognise.ts';
 import { freshUntil, SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
+import type { GetResponse } from '../../../src/outbound/http-get.ts';
 import { OutboundError } from '../../../src/outbound/outbound.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
@@ -126,6 +127,33 @@ test('When the download breaks off, each reader fetches the rest and hears it wi
   for (const bytes of await Promise.all(heard)) expect(Buffer.compare(bytes, LARGE)).toBe(0);
   for (const source of sources) source.release();
   expect(contents.bytes).toBe(0);
+});
+
+test('A reading that begins while a file is asked for at its turn has an answer of its own', async () => {
+  const answers: ((answer: GetResponse) => void)[] = [];
+  let closed = 0;
+  const waiting: AudioOutbound = { get: () => new Promise((resolve) => answers.push(resolve)) };
+  const answer = (): GetResponse => {
+    const parts = [LARGE.slice()];
+    const headers = new Headers({ 'content-length': String(LARGE.length) });
+    const body = { read: async () => parts.pop(), close: () => void closed++ };
+    return { status: 200, headers, framing: 'length', url: 'http://x/', body };
+  };
+  const source = new Source(waiting, 'http://x/', new HeldBytes());
+  const admitted = source.admit(AbortSignal.timeout(5_000));
+  answers.shift()?.(answer());
+  expect(await admitted).toBeUndefined();
+  await source.hold(false);
+  const before = closed;
+  const prepared = source.prepare();
+  const heard = collect(source);
+  while (answers.length < 2) await turn();
+  answers[1]?.(answer());
+  expect((await heard).length).toBe(LARGE.length);
+  answers[0]?.(answer());
+  await prepared;
+  expect(closed).toBe(before + 1);
+  source.release();
 });
 
 test('A file that stalls has failed for its readers; the rest of one that breaks is asked for once more', async () => {

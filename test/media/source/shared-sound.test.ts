@@ -91,6 +91,29 @@ test('Several who play a file hear what one alone does, from any place and in ea
   expect(decoders.opened - before).toBe(1);
 });
 
+test('A later file of a list, which nobody holds until its turn, is shared from then on', async () => {
+  const music = wav(tone(300, 40, 8_000), 8_000);
+  const words = wav(tone(800, 0.5, 8_000), 8_000);
+  files.set('/words.wav', words);
+  files.set('/music.wav', music);
+  const sounds = new SharedSounds(decoders);
+  const list = async () => {
+    const sources = ['/words.wav', '/music.wav'].map((path) => new Source(outbound, urlOf(path), new HeldBytes(), contents));
+    for (const [at, one] of sources.entries()) {
+      expect(await one.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+      await one.hold(at === 0);
+    }
+    expect(sources.map(({ content }) => content !== undefined)).toEqual([true, false]);
+    return new FilesSource(sources, { loop: 2, rateHz: 8_000, decoders }, sounds);
+  };
+  const lists = await Promise.all([list(), list(), list()]);
+  const before = decoders.opened;
+  const outs = await Promise.all(lists.map((each) => heard(each)));
+  const pass = [...new Int16Array(words.buffer.slice(44)), ...new Int16Array(music.buffer.slice(44))];
+  for (const out of outs) expect(out).toEqual([...pass, ...pass]);
+  expect(decoders.opened - before).toBe(2);
+});
+
 test('Whoever begins ahead of what is decoded has a decoder of its own', async () => {
   files.set('/ahead.mp3', await fixture('sweep-24k-mono-cbr.mp3'));
   files.set('/alone.mp3', await fixture('sweep-24k-mono-cbr.mp3'));
