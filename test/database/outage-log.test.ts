@@ -1,5 +1,6 @@
 /** What an operator reads of an outage of the database. */
 import { expect, test } from 'bun:test';
+import { asUnavailable } from '../../src/database/driver/database.ts';
 import { OutageLog } from '../../src/database/driver/outage-log.ts';
 import { OUTAGE_OVER_MS, OUTAGE_SAID_EVERY_MS } from '../../src/limits.ts';
 import { type LogFields, silentLog } from '../../src/log.ts';
@@ -35,4 +36,9 @@ test('What fails while the platform closes its connections is no outage', () => 
   outage.close();
   outage.failed(refused, 1_000);
   expect(said).toEqual([]);
+});
+
+test('A database whose disk is full is told to be that, not by its number alone', () => {
+  const full = Object.assign(new Error('could not extend file'), { code: '53100', severity: 'ERROR' });
+  expect(String(asUnavailable(full))).toBe('StoreUnavailable: the database is away (its disk is full: 53100)');
 });

@@ -400,8 +400,8 @@ describe('beside the running platform', () => {
       expect(named(told.checks, 'trunk:refusing')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('port') });
       expect(named(told.checks, 'trunk:stranger')).toMatchObject({
         status: 'fault',
-        found: expect.stringContaining('not registered'),
-        remedy: expect.stringContaining('--password-file'),
+        found: expect.stringContaining('does not answer REGISTER'),
+        remedy: expect.stringContaining('port and transport'),
       });
       expect(named(told.checks, 'clock')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NTP') });
       expect(named(told.checks, 'trunk:nowhere')).toMatchObject({

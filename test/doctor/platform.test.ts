@@ -218,3 +218,53 @@ test('an application is named from four fifths of what it may keep in recordings
   expect((await examined({ apps: [app('little', 799)] })).check('recordings')?.status).toBe('ok');
   expect((await examined({ apps: [app('unbounded')] })).check('recordings')).toBeUndefined();
 });
+
+test('a trunk whose registrar says nothing is not told to check its password; one that is refused is', async () => {
+  const trunk = (name: string, status: object) => ({
+    name,
+    uri: 'sip:192.0.2.1',
+    register: true,
+    status: { registered: false, ...status },
+  });
+  const api = new OperatorApi('http://platform.invalid', 'token', async (request) => {
+    const told: Readonly<Record<string, object>> = {
+      '/operator/v1/trunks': {
+        trunks: [
+          trunk('silent', { register_sip_status: 0 }),
+          trunk('refused', { register_sip_status: 403 }),
+          trunk('full', { register_sip_status: 500 }),
+          trunk('old', {}),
+        ].map((each) => ({
+          ...each,
+          status: { ...each.status, last_probe: { at: new Date(Date.now() + 60_000).toISOString() } },
+        })),
+      },
+      '/operator/v1/apps': { apps: [] },
+      '/operator/v1/refusals': { refusals: [] },
+    };
+    return Response.json(told[new URL(request.url).pathname] ?? {});
+  });
+  const found = await platformChecks(api, createOutbound([]), Date.now(), namesOf({}));
+  const check = (name: string) => found?.checks.find((each) => each.name === `trunk:${name}`);
+  expect(check('silent')).toMatchObject({ status: 'fault', found: expect.stringContaining('does not answer REGISTER') });
+  expect(check('silent')?.remedy).not.toContain('password');
+  expect(check('refused')).toMatchObject({
+    found: expect.stringContaining('403'),
+    remedy: expect.stringContaining('--password-file'),
+  });
+  expect(check('full')).toMatchObject({ found: expect.stringContaining('answers REGISTER with 500') });
+  expect(check('old')).toMatchObject({ remedy: expect.stringContaining('--password-file') });
+});
+
+test('a platform without its database is told to be that, and not to be another server', async () => {
+  const api = new OperatorApi('http://platform.invalid', 'token', async (request) =>
+    new URL(request.url).pathname === '/readyz'
+      ? Response.json({ status: 'unavailable', database: false, media: true, sip: true, nats: true }, { status: 503 })
+      : Response.json({ code: 'unavailable', message: 'Service temporarily unavailable.' }, { status: 503 }),
+  );
+  const found = await platformChecks(api, createOutbound([]), Date.now(), namesOf({}));
+  expect(found?.checks).toMatchObject([
+    { name: 'platform', status: 'fault', found: 'runs without database', remedy: expect.stringContaining('DATABASE_URL') },
+    { name: 'nats', status: 'ok' },
+  ]);
+});

@@ -92,9 +92,10 @@ export class TrunkMonitor {
   }
 
   /** The registration and the last probe of a trunk. */
-  status(name: string): Pick<TrunkStatus, 'registered' | 'registeredUntil' | 'lastProbe'> {
+  status(name: string): Pick<TrunkStatus, 'registered' | 'registeredUntil' | 'registerStatus' | 'lastProbe'> {
     const { registration, lastProbe } = this.#trunks.get(name) ?? {};
-    return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
+    const { state, until: registeredUntil, sipStatus: registerStatus } = registration ?? {};
+    return { registered: state === 'registered', registeredUntil, registerStatus, lastProbe };
   }
 
   /** The trunks that this node has registered. */
