@@ -384,6 +384,7 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     ...webrtcReadings(media),
     gauge('sip_dialogs', 'SIP dialogs', () => carrier.load().dialogs),
     gauge('sip_transactions', 'SIP transactions', () => carrier.load().transactions),
+    gauge('trunks_down', 'Trunks that do not answer or are not registered', () => carrier.load().trunksDown),
     gauge('sip_banned', 'Addresses that are banned', () => carrier.bans().now),
     counter('sip_bans_total', 'Bans of addresses', () => carrier.bans().total),
     gauge('charges_attempting', 'Charges with the provider', () => charges.attempting),

@@ -89,6 +89,8 @@ test('A carrier whose certificate is not trusted is told in the log, with the re
   });
   while (alice.carrier.trunkStatus('carrier').registerStatus === undefined) await new Promise(setImmediate);
   expect(alice.carrier.trunkStatus('carrier')).toMatchObject({ registered: false, registerStatus: 0 });
+  expect(alice.carrier.load().trunksDown).toBe(1);
+  expect(bob.carrier.load().trunksDown).toBe(0);
   await alice.close();
   await bob.close();
 });
