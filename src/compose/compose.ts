@@ -389,6 +389,11 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     counter('sip_bans_total', 'Bans of addresses', () => carrier.bans().total),
     gauge('charges_attempting', 'Charges with the provider', () => charges.attempting),
     gauge('messages_submitting', 'Short messages with the gateway', () => messages.submitting),
+    gauge(
+      'database_away_seconds',
+      'Seconds for which the database has been away, 0 while it answers',
+      () => store.awayMs() / 1000,
+    ),
     gauge('journal_waiting', 'Changes waiting for the database', () => store.load().waiting),
     counter('journal_changes_total', 'Changes committed or refused', () => store.load().changes),
     counter('journal_flushes_total', 'Statements they were committed in', () => store.load().flushes),

@@ -20,6 +20,7 @@ test('An outage of the database is one line when it begins, one a minute, and on
   // Ten questions a second, for 90 s.
   for (let now = 1_000; now <= 91_000; now += 100) outage.failed(refused, now);
   expect(said.splice(0)).toEqual(['warn', `warn ${OUTAGE_SAID_EVERY_MS}`]);
+  expect(outage.awayMs(91_000)).toBe(90_000);
   // One question that was answered is not the end: others may wait for a connection still.
   outage.answered(91_100);
   outage.failed(refused, 91_200);
@@ -27,6 +28,7 @@ test('An outage of the database is one line when it begins, one a minute, and on
   outage.answered(91_200 + OUTAGE_OVER_MS);
   outage.answered(91_300 + OUTAGE_OVER_MS);
   expect(said.splice(0)).toEqual(['info 90200']);
+  expect(outage.awayMs(199_000)).toBe(0);
   outage.failed(refused, 200_000);
   expect(said.splice(0)).toEqual(['warn']);
 });

@@ -34,6 +34,8 @@ export interface Connection extends Queryable {
 }
 
 export interface Database extends Connection {
+  /** How long the database has been away, in milliseconds. 0 while it answers. Absent where nobody looks. */
+  awayMs?(): number;
   /** Whether other processes may write to the same database. */
   readonly shared: boolean;
   /** Runs what was built with Drizzle, bounded and with errors as `query` has them. */

@@ -78,6 +78,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     transaction: (work) => inTime(connection.transaction(work)),
     listen: connection.listen,
     lock: connection.lock,
+    awayMs: () => outage.awayMs(performance.now()),
     close() {
       outage.close();
       return close();
