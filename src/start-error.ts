@@ -10,6 +10,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '42501': 'give the role the right to make tables there; the owner of a database has it',
 };
 
+/** More about an address that carriers see. */
+const MAPPED = '; one that a router or a cloud maps to this machine belongs into SIP_ADVERTISE';
+
 /** What is to be done about a file that cannot be opened. */
 const FILE_REMEDIES: Readonly<Record<string, (path: string) => string>> = {
   EACCES: (path) => `let the user of the platform read ${path}, and enter the folders above it`,
@@ -22,7 +25,9 @@ const FILE_REMEDIES: Readonly<Record<string, (path: string) => string>> = {
  */
 export function startError(setting: string, what: string, error: unknown): Error {
   const reason = !(error instanceof Error) ? String(error) : 'code' in error ? String(error.code) : error.message;
-  const remedy = fileRemedy(error, reason) ?? REMEDIES[reason];
+  const mapped = reason === 'EADDRNOTAVAIL' && setting.includes('SIP_LISTEN') ? MAPPED : '';
+  const known = fileRemedy(error, reason) ?? REMEDIES[reason];
+  const remedy = known === undefined ? undefined : `${known}${mapped}`;
   return new Error(`${setting}: ${what} (${reason})${remedy === undefined ? '' : `: ${remedy}`}`, { cause: error });
 }
 

@@ -415,7 +415,9 @@ async function webhooks(
         ? `Let the receiver listen on another port, because ${port} is that of another protocol, and ${set}`
         : failure === 'rejected'
           ? `Add the private range of ${host} to OUTBOUND_ALLOW, or ${set}`
-          : `Start the receiver, or ${set}`;
+          : failure === 'tls'
+            ? `Give the receiver a certificate that is valid for ${host} and comes with its chain, or ${set}`
+            : `Start the receiver, or ${set}`;
       return fault(name, `${host} is not reached (${failure})`, remedy);
     }
   };

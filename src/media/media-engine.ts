@@ -96,7 +96,7 @@ export async function createMediaEngine(
 ): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
-  await tryAddress('RTP_HOST', rtp.host);
+  await tryAddress('RTP_HOST (by default the host of SIP_LISTEN)', rtp.host);
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });

@@ -1,7 +1,7 @@
 /** What the doctor makes of the answers of a running platform, without one. */
 import { expect, test } from 'bun:test';
 import { type Names, OperatorApi, platformChecks } from '../../src/doctor/platform.ts';
-import type { Outbound } from '../../src/outbound/outbound.ts';
+import { type Outbound, OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 
 /** Names of which only these are known. */
@@ -25,8 +25,10 @@ async function examined(told: {
   readonly nodes?: readonly object[];
   /** What receivers of webhooks answer to HEAD. Left out: they are asked. */
   readonly head?: number;
+  /** How each request to a receiver fails. */
+  readonly fails?: OutboundFailure;
 }) {
-  const { head, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
+  const { head, fails, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
   const bodies: Readonly<Record<string, () => object>> = {
     '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
     '/operator/v1/nodes': () => ({ nodes }),
@@ -44,7 +46,10 @@ async function examined(told: {
     Response.json(bodies[new URL(request.url).pathname]?.() ?? more[new URL(request.url).pathname] ?? {}),
   );
   const answered = (status: number): Outbound => ({ fetch: async () => ({ status, headers: new Headers(), body: undefined }) });
-  const outbound = head === undefined ? createOutbound([]) : answered(head);
+  const failing = (failure: OutboundFailure): Outbound => ({
+    fetch: () => Promise.reject(new OutboundError(failure, 'it fails')),
+  });
+  const outbound = fails !== undefined ? failing(fails) : head === undefined ? createOutbound([]) : answered(head);
   const found = await platformChecks(api, outbound, Date.now(), names);
   return {
     farEnds: found?.farEnds,
@@ -133,6 +138,12 @@ test('a gateway whose receiver is away is a warning, and so is a redirect; any o
       found: `a.example redirects (${status}), and deliveries follow no redirect`,
       remedy: expect.stringContaining('--webhook-url URL'),
     });
+});
+
+test('a webhook whose certificate is not trusted is told to mend that, not to start', async () => {
+  const app = { app_uuid: 'app_1', name: 'a', webhook_url: 'https://a.example/hook', webhook_disabled: false };
+  const { check } = await examined({ apps: [app], fails: 'tls' });
+  expect(check('webhook:a')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('certificate') });
 });
 
 test('a webhook at a port of another protocol is told to move, not to be allowed', async () => {
