@@ -160,6 +160,8 @@ export const RTP_PORT_REST_MS = 60_000;
 export const RTP_PORT_LEAST_REST_MS = 2_000;
 /** Port pairs tried for one leg, where other processes hold some, before it is given up. */
 export const RTP_BIND_TRIES = 32;
+/** The time between two lines of the log about ports that cannot be bound for the same reason. */
+export const RTP_BIND_COMPLAINT_MS = 60_000;
 /** A lost media worker is replaced no sooner than this after the last replacement, and so many times in a minute. */
 export const MEDIA_RESTART_LEAST_MS = 1_000;
 export const MEDIA_RESTARTS_A_MINUTE_MAX = 5;

@@ -10,12 +10,29 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '42501': 'give the role the right to make tables there; the owner of a database has it',
 };
 
+/** More about an address that carriers see. */
+const MAPPED = '; one that a router or a cloud maps to this machine belongs into SIP_ADVERTISE';
+
+/** What is to be done about a file that cannot be opened. */
+const FILE_REMEDIES: Readonly<Record<string, (path: string) => string>> = {
+  EACCES: (path) => `let the user of the platform read ${path}, and enter the folders above it`,
+  ENOENT: (path) => `there is no ${path}`,
+};
+
 /**
  * `SETTING: what (CODE): remedy`. The code is that of the system, or the message of an error without one; the remedy is
  * left out where none is known.
  */
 export function startError(setting: string, what: string, error: unknown): Error {
   const reason = !(error instanceof Error) ? String(error) : 'code' in error ? String(error.code) : error.message;
-  const remedy = REMEDIES[reason];
+  const mapped = reason === 'EADDRNOTAVAIL' && setting.includes('SIP_LISTEN') ? MAPPED : '';
+  const known = fileRemedy(error, reason) ?? REMEDIES[reason];
+  const remedy = known === undefined ? undefined : `${known}${mapped}`;
   return new Error(`${setting}: ${what} (${reason})${remedy === undefined ? '' : `: ${remedy}`}`, { cause: error });
+}
+
+/** The remedy for a file that was to be opened. Undefined for any other error. */
+function fileRemedy(error: unknown, reason: string): string | undefined {
+  if (!(error instanceof Error) || !('path' in error) || typeof error.path !== 'string') return undefined;
+  return 'syscall' in error && error.syscall === 'open' ? FILE_REMEDIES[reason]?.(error.path) : undefined;
 }

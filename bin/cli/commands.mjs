@@ -156,7 +156,14 @@ export const COMMANDS = {
     usage: 'trunks list',
     answer: { trunks: [{ name: '', status: {} }] },
     ask: () => ['GET', '/trunks'],
-    rows: (body) => body.trunks.map(({ status, ...trunk }) => ({ ...trunk, ...status, answers: status.last_probe?.ok ?? '' })),
+    rows: (body) =>
+      body.trunks.map(({ status, ...trunk }) => ({
+        ...trunk,
+        ...status,
+        // A trunk that is not to be registered is not called unregistered.
+        registered: trunk.register || status.registered ? status.registered : '',
+        answers: status.last_probe?.ok ?? '',
+      })),
     columns: ['name', 'uri', 'registered', 'answers', 'channels_in_use', 'calls_24h', 'failures_24h'],
   },
   'trunks show': { usage: 'trunks show NAME', answer: { uri: '' }, ask: ([name]) => ['GET', `/trunks/${segment(name)}`] },

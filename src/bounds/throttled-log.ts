@@ -7,11 +7,11 @@ const REASONS_MAX = 100;
 
 export class ThrottledLog {
   readonly #log: Log;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #everyMs: number;
   readonly #said = new Map<string, number>();
 
-  constructor(log: Log, clock: Clock, everyMs: number) {
+  constructor(log: Log, clock: Pick<Clock, 'now'>, everyMs: number) {
     this.#log = log;
     this.#clock = clock;
     this.#everyMs = everyMs;

@@ -137,7 +137,10 @@ export class AgentDriver {
         this.#listener.onRefused(output);
         return;
       case 'registration':
-        this.#log.info({ trunk: output.name, state: output.state, status: output.status }, 'registration');
+        this.#log[output.state === 'registered' ? 'info' : 'warn'](
+          { trunk: output.name, state: output.state, status: output.status },
+          'registration',
+        );
         return;
       case 'probed':
         this.#listener.onProbed(output);

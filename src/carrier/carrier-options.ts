@@ -70,7 +70,8 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   registrations(): Readonly<Record<string, TrunkBinding>>;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
-  load(): { readonly dialogs: number; readonly transactions: number };
+  /** `trunksDown`: trunks that do not answer, or that this node should have registered and has not. */
+  load(): { readonly dialogs: number; readonly transactions: number; readonly trunksDown: number };
   /** Addresses that are banned now, and bans since the start. */
   bans(): { readonly now: number; readonly total: number };
   trunksChanged(): void;

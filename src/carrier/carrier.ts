@@ -303,8 +303,8 @@ class SipCarrier implements Carrier {
     return this.#sockets !== undefined && !this.#closed;
   }
 
-  load(): { readonly dialogs: number; readonly transactions: number } {
-    return this.#agent.load();
+  load(): ReturnType<Carrier['load']> {
+    return { ...this.#agent.load(), trunksDown: this.#monitor.down };
   }
 
   bans(): { readonly now: number; readonly total: number } {

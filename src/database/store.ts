@@ -62,6 +62,8 @@ export interface Store {
   /** Tells whether the database answers, and takes writes. Never rejects. */
   ready(): Promise<boolean>;
   load(): JournalLoad;
+  /** How long the database has been away, in milliseconds. 0 while it answers. */
+  awayMs(): number;
   /** Deletes what is past its retention; also done by itself soon after a start and every hour. */
   forget(): Promise<Forgotten>;
   /** Seals under MASTER_KEY what is sealed under the key `before`. Only where no other process uses the database. */
@@ -169,6 +171,7 @@ export async function storeOn(
         () => false,
       ),
     load: () => journal.load(),
+    awayMs: () => database.awayMs?.() ?? 0,
     forget: sweep,
     reseal: (before) => reseal(database, before, settings.masterKey),
     async close() {

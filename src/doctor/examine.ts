@@ -3,7 +3,15 @@ import type { Config } from '../config.ts';
 import { createOutbound } from '../outbound/safe-fetch.ts';
 import { type Check, fault } from './check.ts';
 import { KERNEL, machineChecks } from './machine.ts';
-import { advertisedCheck, certificateCheck, loopbackCheck, nodeHostCheck, portChecks, publicUrlCheck } from './network.ts';
+import {
+  advertisedCheck,
+  certificateCheck,
+  loopbackCheck,
+  nodeHostCheck,
+  portChecks,
+  publicUrlCheck,
+  publicUrlReached,
+} from './network.ts';
 import { type Ask, OperatorApi, platformChecks } from './platform.ts';
 import { type Examined, examinedAt, OURSELVES } from './process.ts';
 
@@ -20,7 +28,9 @@ export async function examine(settings: Config, origin: string, ask: Ask = fetch
     ...(running?.checks ?? [fault('platform', `does not run at ${origin}`, 'npm start')]),
     ...(await portChecks(settings, running !== undefined)),
     advertisedCheck(settings, running?.farEnds ?? []),
-    publicUrlCheck(settings),
+    running === undefined || settings.publicUrl === undefined
+      ? publicUrlCheck(settings)
+      : await publicUrlReached(settings.publicUrl, fetch),
     ...[loopbackCheck(settings), certificate, nodeHostCheck(settings)].flatMap((each) => each ?? []),
     ...machineChecks(settings.dataDir, self ?? examinedAt(origin, running !== undefined, KERNEL.proc)),
   ];

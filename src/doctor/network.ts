@@ -16,6 +16,7 @@ import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
 
 const RTP_PORTS_MIN = 200;
+const PUBLIC_URL_TIMEOUT_MS = 5_000;
 const RTP_PORTS_TRIED = 20;
 const CERTIFICATE_WARNING_MS = 14 * 24 * 3600 * 1000;
 
@@ -147,6 +148,29 @@ export function publicUrlCheck({ http, publicUrl }: Pick<Config, 'http' | 'publi
     `recordings have URLs at ${origin}, which only this machine reaches`,
     'Set PUBLIC_URL to the address at which applications reach the API, as https://voice.example.com',
   );
+}
+
+/**
+ * Asks whether PUBLIC_URL leads to a platform. It is a warning where it does not, because behind some routers a machine
+ * does not reach its own public address.
+ */
+export async function publicUrlReached(
+  origin: string,
+  ask: (url: string, init: RequestInit) => Promise<Response>,
+): Promise<Check> {
+  const name = 'public_url';
+  const remedy =
+    'See that the proxy there runs, leads to HTTP_HOST and HTTP_PORT, and has a valid certificate: URLs of recordings begin so';
+  try {
+    const signal = AbortSignal.timeout(PUBLIC_URL_TIMEOUT_MS);
+    const response = await ask(`${origin}/healthz`, { redirect: 'manual', signal });
+    const body: unknown = await response.json().catch(() => undefined);
+    const isOurs = typeof body === 'object' && body !== null && 'status' in body && body.status === 'ok';
+    if (response.status === 200 && isOurs) return ok(name, `${origin} leads to a platform`);
+    return warning(name, `${origin}/healthz is answered with ${response.status}, and by no platform`, remedy);
+  } catch (error) {
+    return warning(name, `${origin} is not reached from this machine (${codeOf(error)})`, remedy);
+  }
 }
 
 /**

@@ -28,6 +28,8 @@ interface ToldTrunk {
   readonly register: boolean;
   readonly status: {
     readonly registered: boolean;
+    /** The status that the last REGISTER was answered with, 0 for no answer. An older release does not tell it. */
+    readonly register_sip_status?: number;
     readonly last_probe?: { readonly at: string; readonly ok: boolean; readonly sip_status: number; readonly rtt_ms: number };
   };
 }
@@ -175,7 +177,11 @@ export async function platformChecks(
     return await checked(api, outbound, now, names);
   } catch (error) {
     if (error instanceof NotAdmitted) return { checks: [STRANGER], farEnds: [] };
-    return error instanceof Unexpected ? { checks: [unexpected(error)], farEnds: [] } : undefined;
+    if (!(error instanceof Unexpected)) return undefined;
+    // A platform without its database answers nothing of its records, and says what it lacks.
+    const parts = await readiness(api).catch(() => []);
+    const isDown = parts.some(({ status }) => status === 'fault');
+    return { checks: isDown ? parts : [unexpected(error)], farEnds: [] };
   }
 }
 
@@ -202,7 +208,11 @@ async function checked(api: OperatorApi, outbound: Outbound, now: number, names:
 
 async function readiness(api: OperatorApi): Promise<readonly Check[]> {
   const { status: _status, nats, ...parts } = await api.get('/readyz');
-  return [partsCheck(parts), ...(nats === undefined ? [] : [natsCheck(nats === true), await nodesCheck(api)])];
+  const runs = partsCheck(parts);
+  if (nats === undefined) return [runs];
+  // The list of nodes is in the database.
+  const nodes = runs.status === 'ok' ? [await nodesCheck(api)] : [];
+  return [runs, natsCheck(nats === true), ...nodes];
 }
 
 function natsCheck(isConnected: boolean): Check {
@@ -243,7 +253,10 @@ function partsCheck(parts: Readonly<Record<string, unknown>>): Check {
     .filter(([, isUp]) => isUp === false)
     .map(([part]) => part);
   if (down.length === 0) return ok(name, 'runs, with database, media and SIP');
-  return fault(name, `runs without ${down.join(', ')}`, 'Look into its log; a database that is away comes back by itself');
+  const remedy = down.includes('database')
+    ? 'See that PostgreSQL runs, has room on its disk and is what DATABASE_URL names; the log says what it answered'
+    : 'Look into the log of the platform';
+  return fault(name, `runs without ${down.join(', ')}`, remedy);
 }
 
 /** Compares the clock with those of the receivers: a webhook whose time is minutes off is refused. */
@@ -322,12 +335,7 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
       `${host} has no address (${error})`,
       `bin/sidetone trunks set ${trunk.name} ${trunk.outbound_proxy === undefined ? '--uri' : '--set outbound_proxy='} with a host that resolves, or mend the DNS of this machine`,
     );
-  if (trunk.register && !registered)
-    return fault(
-      name,
-      `is not registered at ${host}`,
-      `Check username and password: bin/sidetone trunks set ${trunk.name} --username … --password-file …`,
-    );
+  if (trunk.register && !registered) return unregistered(name, trunk, host);
   if (probe === undefined) return ok(name, registered ? `registered at ${host}` : `${host}, not asked yet`);
   if (!probe.ok)
     return fault(
@@ -336,6 +344,29 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
       'Check the port and transport of its URI, the firewall between, and whether the carrier knows this address',
     );
   return ok(name, `${host} answers in ${Math.round(probe.rtt_ms)} ms${registered ? ', registered' : ''}`);
+}
+
+/** A trunk that should be registered and is not. Silence has other remedies than a refusal. */
+function unregistered(name: string, trunk: ToldTrunk, host: string): Check {
+  const status = trunk.status.register_sip_status;
+  const set = `bin/sidetone trunks set ${trunk.name} --username … --password-file …`;
+  if (status === 0)
+    return fault(
+      name,
+      `is not registered: ${host} does not answer REGISTER`,
+      'Check the port and transport of its URI and the firewall between; over TCP and TLS the log says why no connection comes up',
+    );
+  if (status === undefined || [401, 403, 407].includes(status))
+    return fault(
+      name,
+      `is not registered at ${host}${status === undefined ? '' : ` (${status})`}`,
+      `Check username and password: ${set}`,
+    );
+  return fault(
+    name,
+    `is not registered: ${host} answers REGISTER with ${status}`,
+    `Ask the carrier about its account, or ${set}`,
+  );
 }
 
 /**
@@ -384,7 +415,9 @@ async function webhooks(
         ? `Let the receiver listen on another port, because ${port} is that of another protocol, and ${set}`
         : failure === 'rejected'
           ? `Add the private range of ${host} to OUTBOUND_ALLOW, or ${set}`
-          : `Start the receiver, or ${set}`;
+          : failure === 'tls'
+            ? `Give the receiver a certificate that is valid for ${host} and comes with its chain, or ${set}`
+            : `Start the receiver, or ${set}`;
       return fault(name, `${host} is not reached (${failure})`, remedy);
     }
   };

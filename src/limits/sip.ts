@@ -100,6 +100,8 @@ export const SIP_CONNECTION_UNANSWERED_MAX = 256;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
+/** The time between two lines of the log about a far end that no connection to comes up, for the same reason. */
+export const SIP_CONNECTION_COMPLAINT_MS = 600_000;
 /**
  * The same where UDP is left to try: the connection is for a request that is too long for UDP. It must be short beside
  * SIP_TRUNK_SILENT_MS, and leaves time for one lost SYN.

@@ -1,7 +1,14 @@
 /** The media engine: a fixed pool of workers, the node's RTP ports, and the decoding thread. */
 import { randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
-import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_LEAST_REST_MS, RTP_PORT_REST_MS } from '../limits.ts';
+import { ThrottledLog } from '../bounds/throttled-log.ts';
+import {
+  RECORDING_CLOSE_MS,
+  RTP_BIND_COMPLAINT_MS,
+  RTP_BIND_TRIES,
+  RTP_PORT_LEAST_REST_MS,
+  RTP_PORT_REST_MS,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import { SRTP_SUITES } from '../sdp/sdes.ts';
 import { DecoderThread } from './decode/decoder.ts';
@@ -67,6 +74,11 @@ interface MediaEngineOptions {
 /** Errnos of `bind` that another pair may not have: EACCES, EADDRINUSE. */
 const TAKEN = new Set([13, 98]);
 
+/** Errnos that say that no file descriptor is left: ENFILE of the machine, EMFILE of the process. */
+const NO_DESCRIPTOR = new Set([23, 24]);
+const UNBOUND = 'an RTP port could not be bound';
+const NO_DESCRIPTOR_LEFT = `${UNBOUND}, as no descriptor is left: raise LimitNOFILE (ulimit -n)`;
+
 /** The engine with what `/metrics` reads of it. */
 export interface NativeMediaEngine extends MediaEngine {
   ticks(): readonly TickLoad[];
@@ -85,7 +97,7 @@ export async function createMediaEngine(
 ): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
-  await tryAddress('RTP_HOST', rtp.host);
+  await tryAddress('RTP_HOST (by default the host of SIP_LISTEN)', rtp.host);
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
@@ -114,6 +126,8 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly webrtc: { readonly port: number; readonly fingerprint: string } | undefined;
   readonly #webrtc: WebrtcPort | undefined;
   readonly #host: string;
+  /** Why ports could not be bound, each reason once in RTP_BIND_COMPLAINT_MS: a call has one such failure each. */
+  readonly #unbound: ThrottledLog;
   readonly #log: Log;
   readonly #pool: WorkerPool;
   readonly #ports: PortPool;
@@ -137,6 +151,7 @@ class PooledMediaEngine implements NativeMediaEngine {
     const leastRestMs = Math.min(restMs, RTP_PORT_LEAST_REST_MS);
     this.#host = host;
     this.#log = log;
+    this.#unbound = new ThrottledLog(log, performance, RTP_BIND_COMPLAINT_MS);
     this.#pool = pool;
     this.#ports = new PortPool({ firstPort, lastPort, restMs, leastRestMs, random: randomInt });
     this.#decoders = new DecoderThread(log);
@@ -174,7 +189,8 @@ class PooledMediaEngine implements NativeMediaEngine {
       if (typeof leg !== 'number') return leg;
       this.#ports.release(port, performance.now());
       if (!TAKEN.has(leg)) {
-        this.#log.error({ errno: leg, host, port }, 'an RTP port could not be bound');
+        const message = NO_DESCRIPTOR.has(leg) ? NO_DESCRIPTOR_LEFT : UNBOUND;
+        this.#unbound.say('error', `${leg} ${host}`, { errno: leg, host, port }, message);
         return undefined;
       }
     }

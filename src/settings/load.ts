@@ -251,7 +251,10 @@ function recordings(env: Environment): Config['recordings'] {
   const given = text(env, 'RECORDINGS') ?? 'file';
   if (given === 'file' || given === 'off') return { kind: given };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\s]*))?$/.exec(given) ?? [];
-  if (bucket === undefined) throw new SettingError('RECORDINGS', 'file, off or s3://BUCKET/PREFIX');
+  if (bucket === undefined) {
+    const name = given.startsWith('s3://') ? ', BUCKET of 3 to 63 lower-case letters, digits, dots and hyphens' : '';
+    throw new SettingError('RECORDINGS', `file, off or s3://BUCKET/PREFIX${name}`);
+  }
   if (prefix?.split('/').some((segment) => segment === '.' || segment === '..'))
     throw new SettingError('RECORDINGS', 's3://BUCKET/PREFIX without . and .. in it');
   const endpoint = url(env, 'S3_ENDPOINT', ['http:', 'https:']);

@@ -51,6 +51,7 @@ export class Registration implements RequestOwner, Timed {
   readonly #tag: string;
   #number = 0;
   #state: RegistrationState = 'unregistered';
+  #sipStatus: number | undefined;
   #expiresSec = SIP_REGISTER_EXPIRES_SEC;
   /** When the binding expires, in milliseconds. */
   #until: number | undefined;
@@ -83,6 +84,11 @@ export class Registration implements RequestOwner, Timed {
 
   get state(): RegistrationState {
     return this.#state;
+  }
+
+  /** The status of the answer to the last REGISTER, 0 where none came. Undefined before the first outcome. */
+  get sipStatus(): number | undefined {
+    return this.#sipStatus;
   }
 
   /** When the binding expires, in milliseconds. Undefined while there is none. */
@@ -265,6 +271,7 @@ export class Registration implements RequestOwner, Timed {
 
   #to(state: RegistrationState, status: number): void {
     this.#state = state;
+    this.#sipStatus = status;
     this.#options.onState(state, status);
   }
 }

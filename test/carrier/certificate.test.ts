@@ -4,6 +4,8 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { silentLog } from '../../src/log.ts';
+import { startError } from '../../src/start-error.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 
@@ -66,3 +68,40 @@ test('A new certificate is shown from its reload on, calls that are up go on, an
   await alice.close();
   await bob.close();
 }, 20_000);
+
+test('A carrier whose certificate is not trusted is told in the log, with the reason, and as a registrar that said nothing', async () => {
+  const listen = [{ transport: 'tls', host: '127.0.0.1', port: 0 } as const];
+  use('first');
+  const bob = await TestCarrier.open(undefined, { listen, tls: { certFile: file('cert.pem'), keyFile: file('key.pem') } });
+  const said = Promise.withResolvers<unknown>();
+  const port = bob.port('tls');
+  const registering = { username: 'u', password: 'p', register: true };
+  const alice = await TestCarrier.open([trunkTo(`sip:localhost:${port};transport=tls`, registering)], {
+    listen: [],
+    log: { ...silentLog, warn: (fields, message) => said.resolve({ ...fields, message }) },
+  });
+  expect(await said.promise).toEqual({
+    transport: 'tls',
+    host: '127.0.0.1',
+    port,
+    reason: expect.stringMatching(/SELF_SIGNED|UNABLE_TO_VERIFY/),
+    message: 'a SIP connection could not be opened',
+  });
+  while (alice.carrier.trunkStatus('carrier').registerStatus === undefined) await new Promise(setImmediate);
+  expect(alice.carrier.trunkStatus('carrier')).toMatchObject({ registered: false, registerStatus: 0 });
+  expect(alice.carrier.load().trunksDown).toBe(1);
+  expect(bob.carrier.load().trunksDown).toBe(0);
+  await alice.close();
+  await bob.close();
+});
+
+test('A file of the certificate that is not there is named, with no word of ports', async () => {
+  const listen = [{ transport: 'tls', host: '127.0.0.1', port: 0 } as const];
+  const tls = { certFile: file('nowhere.pem'), keyFile: file('key.pem') };
+  const opened = TestCarrier.open(undefined, { listen, tls });
+  await expect(opened).rejects.toThrow(`cannot be read (ENOENT): there is no ${file('nowhere.pem')}`);
+  const denied = Object.assign(new Error('no'), { code: 'EACCES', syscall: 'open', path: '/etc/sip.key' });
+  expect(startError('SIP_TLS_KEY', 'it cannot be read', denied).message).toBe(
+    'SIP_TLS_KEY: it cannot be read (EACCES): let the user of the platform read /etc/sip.key, and enter the folders above it',
+  );
+});

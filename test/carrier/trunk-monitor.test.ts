@@ -37,12 +37,14 @@ test('A registrar that answers again after a silence is registered with at once,
   const first = await far.until(/^REGISTER /);
   far.respond(first, '200 OK', { fields: 'Expires: 300\r\n' });
   await until(() => status().registered, 'registered');
+  expect(running.load().trunksDown).toBe(0);
   await clock.advance(30_000);
   await far.until(/^OPTIONS /);
   await clock.advance(33_000);
   await until(() => status().lastProbe?.ok === false, 'a probe without an answer');
   expect(status().registered).toBe(true);
   expect(status().lastProbe).toMatchObject({ ok: false, rttMs: 0, sipStatus: 0 });
+  expect(running.load().trunksDown).toBe(1);
 
   // The probe of a minute after the start is under way by now.
   await until(() => far.heard.some((message) => message.startsWith('OPTIONS ')), 'another probe');
@@ -51,6 +53,7 @@ test('A registrar that answers again after a silence is registered with at once,
   const again = await far.until(/^REGISTER /);
   expect(field(again, 'CSeq')).toBe('2 REGISTER');
   expect(status().lastProbe).toMatchObject({ ok: true, sipStatus: 405 });
+  expect(running.load().trunksDown).toBe(0);
   far.respond(again, '200 OK', { fields: 'Expires: 300\r\n' });
 });
 

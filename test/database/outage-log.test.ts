@@ -1,5 +1,6 @@
 /** What an operator reads of an outage of the database. */
 import { expect, test } from 'bun:test';
+import { asUnavailable } from '../../src/database/driver/database.ts';
 import { OutageLog } from '../../src/database/driver/outage-log.ts';
 import { OUTAGE_OVER_MS, OUTAGE_SAID_EVERY_MS } from '../../src/limits.ts';
 import { type LogFields, silentLog } from '../../src/log.ts';
@@ -19,6 +20,7 @@ test('An outage of the database is one line when it begins, one a minute, and on
   // Ten questions a second, for 90 s.
   for (let now = 1_000; now <= 91_000; now += 100) outage.failed(refused, now);
   expect(said.splice(0)).toEqual(['warn', `warn ${OUTAGE_SAID_EVERY_MS}`]);
+  expect(outage.awayMs(91_000)).toBe(90_000);
   // One question that was answered is not the end: others may wait for a connection still.
   outage.answered(91_100);
   outage.failed(refused, 91_200);
@@ -26,6 +28,7 @@ test('An outage of the database is one line when it begins, one a minute, and on
   outage.answered(91_200 + OUTAGE_OVER_MS);
   outage.answered(91_300 + OUTAGE_OVER_MS);
   expect(said.splice(0)).toEqual(['info 90200']);
+  expect(outage.awayMs(199_000)).toBe(0);
   outage.failed(refused, 200_000);
   expect(said.splice(0)).toEqual(['warn']);
 });
@@ -35,4 +38,9 @@ test('What fails while the platform closes its connections is no outage', () => 
   outage.close();
   outage.failed(refused, 1_000);
   expect(said).toEqual([]);
+});
+
+test('A database whose disk is full is told to be that, not by its number alone', () => {
+  const full = Object.assign(new Error('could not extend file'), { code: '53100', severity: 'ERROR' });
+  expect(String(asUnavailable(full))).toBe('StoreUnavailable: the database is away (its disk is full: 53100)');
 });

@@ -23,7 +23,7 @@ const begun = (recordingUuid: string, session: SessionRow) => ({
     roomId: undefined,
     volumeId: 'volume',
     operationUuid: 'op',
-    clientState: '',
+    clientState: 'Mrs Example, order 7',
     traceparent: '',
     createdAt: 1,
     endedAt: undefined,
@@ -46,7 +46,10 @@ test('A recording past its retention is told as expired until it is removed, and
       ['rec_old', false],
     ]),
   );
+  expect(await recordings.get('rec_old')).toMatchObject({ clientState: 'Mrs Example, order 7' });
   await recordings.removed(['rec_old'], 12);
+  // The row stays for a year, to say so, and what the application said of the person does not.
+  expect(await recordings.get('rec_old')).toMatchObject({ removedAt: 12, clientState: '' });
   expect(await recordings.expired(11)).toEqual([]);
   expect(await recordings.areRemoved(some)).toEqual(
     new Map([

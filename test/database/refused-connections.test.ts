@@ -1,6 +1,10 @@
 /** What the platform makes of a PostgreSQL that lets it in no more, and of a pooler between the two. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { asUnavailable } from '../../src/database/driver/database.ts';
@@ -9,6 +13,7 @@ import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { openStore } from '../../src/database/store.ts';
 import { STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { masterKey, openTestStore, type TestStore } from './open.ts';
 
 let database: TestStore;
@@ -75,6 +80,29 @@ describe('a database that lets the platform in no more while it runs', () => {
       'DATABASE_URL: the database refused: role "nobody_known" does not exist (28000)',
     );
   });
+
+  test('is told as one whose certificate is not trusted, where that keeps the platform from starting', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'database-certificate-'));
+    const files = { certFile: join(directory, 'crt'), keyFile: join(directory, 'key') };
+    makeCertificate(files, { name: 'localhost', days: 2, altNames: ['DNS:localhost'] });
+    const secureContext = createSecureContext({ cert: readFileSync(files.certFile), key: readFileSync(files.keyFile) });
+    // A server that answers an SSLRequest with yes, and then has a certificate of its own making.
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => {
+        socket.write('S');
+        new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => {});
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    await expect(openAt(`postgres://tenant@localhost:${port}/other?sslmode=verify-full`)).rejects.toThrow(
+      /cannot be reached \(.*SIGNED.*\): its certificate is not trusted: NODE_EXTRA_CA_CERTS/,
+    );
+    server.close();
+    rmSync(directory, { recursive: true });
+  }, 60_000);
 
   test.each(['CERT_HAS_EXPIRED', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
     'because of its certificate (%s) is away too',

@@ -16,6 +16,7 @@ import {
   nodeHostCheck,
   portChecks,
   publicUrlCheck,
+  publicUrlReached,
 } from '../../src/doctor/network.ts';
 import { examinedAt, OURSELVES } from '../../src/doctor/process.ts';
 import { loadConfig } from '../../src/settings/load.ts';
@@ -72,6 +73,29 @@ test('URLs at the loopback address of a server that listens on every address are
   expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
   expect(publicUrlCheck(settings({}))).toMatchObject({ status: 'ok', found: 'http://127.0.0.1:8080' });
   expect(publicUrlCheck(settings({ HTTP_PORT: '0' })).found).toBe('http://127.0.0.1, with the port that is free at the start');
+});
+
+test('a PUBLIC_URL that leads to no platform is a warning, with what answers there', async () => {
+  const origin = 'https://voice.example.com';
+  const reached = (answer: () => Response) =>
+    publicUrlReached(origin, async (url, { redirect }) => {
+      expect([url, redirect]).toEqual([`${origin}/healthz`, 'manual']);
+      return answer();
+    });
+  expect(await reached(() => Response.json({ status: 'ok' }))).toMatchObject({
+    status: 'ok',
+    found: `${origin} leads to a platform`,
+  });
+  expect(await reached(() => new Response('<p>Welcome to nginx!</p>'))).toMatchObject({
+    status: 'warning',
+    found: `${origin}/healthz is answered with 200, and by no platform`,
+    remedy: expect.stringContaining('proxy'),
+  });
+  expect((await reached(() => new Response('', { status: 502 }))).found).toContain('502');
+  const refused = await reached(() => {
+    throw Object.assign(new Error('no'), { code: 'CERT_HAS_EXPIRED' });
+  });
+  expect(refused).toMatchObject({ status: 'warning', found: `${origin} is not reached from this machine (CERT_HAS_EXPIRED)` });
 });
 
 test('loopback that applications from elsewhere may reach is a warning, until it is forbidden or named in part', () => {
@@ -400,8 +424,8 @@ describe('beside the running platform', () => {
       expect(named(told.checks, 'trunk:refusing')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('port') });
       expect(named(told.checks, 'trunk:stranger')).toMatchObject({
         status: 'fault',
-        found: expect.stringContaining('not registered'),
-        remedy: expect.stringContaining('--password-file'),
+        found: expect.stringContaining('does not answer REGISTER'),
+        remedy: expect.stringContaining('port and transport'),
       });
       expect(named(told.checks, 'clock')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NTP') });
       expect(named(told.checks, 'trunk:nowhere')).toMatchObject({

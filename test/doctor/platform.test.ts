@@ -1,7 +1,7 @@
 /** What the doctor makes of the answers of a running platform, without one. */
 import { expect, test } from 'bun:test';
 import { type Names, OperatorApi, platformChecks } from '../../src/doctor/platform.ts';
-import type { Outbound } from '../../src/outbound/outbound.ts';
+import { type Outbound, OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 
 /** Names of which only these are known. */
@@ -25,8 +25,10 @@ async function examined(told: {
   readonly nodes?: readonly object[];
   /** What receivers of webhooks answer to HEAD. Left out: they are asked. */
   readonly head?: number;
+  /** How each request to a receiver fails. */
+  readonly fails?: OutboundFailure;
 }) {
-  const { head, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
+  const { head, fails, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
   const bodies: Readonly<Record<string, () => object>> = {
     '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
     '/operator/v1/nodes': () => ({ nodes }),
@@ -44,7 +46,10 @@ async function examined(told: {
     Response.json(bodies[new URL(request.url).pathname]?.() ?? more[new URL(request.url).pathname] ?? {}),
   );
   const answered = (status: number): Outbound => ({ fetch: async () => ({ status, headers: new Headers(), body: undefined }) });
-  const outbound = head === undefined ? createOutbound([]) : answered(head);
+  const failing = (failure: OutboundFailure): Outbound => ({
+    fetch: () => Promise.reject(new OutboundError(failure, 'it fails')),
+  });
+  const outbound = fails !== undefined ? failing(fails) : head === undefined ? createOutbound([]) : answered(head);
   const found = await platformChecks(api, outbound, Date.now(), names);
   return {
     farEnds: found?.farEnds,
@@ -135,6 +140,12 @@ test('a gateway whose receiver is away is a warning, and so is a redirect; any o
     });
 });
 
+test('a webhook whose certificate is not trusted is told to mend that, not to start', async () => {
+  const app = { app_uuid: 'app_1', name: 'a', webhook_url: 'https://a.example/hook', webhook_disabled: false };
+  const { check } = await examined({ apps: [app], fails: 'tls' });
+  expect(check('webhook:a')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('certificate') });
+});
+
 test('a webhook at a port of another protocol is told to move, not to be allowed', async () => {
   const app = { app_uuid: 'app_1', name: 'sip', webhook_url: 'http://127.0.0.1:5060/', webhook_disabled: false };
   const { check } = await examined({ apps: [app] });
@@ -217,4 +228,54 @@ test('an application is named from four fifths of what it may keep in recordings
   expect(some.check('recordings:full')?.found).toContain('120 % of its 1000 bytes of recordings: further ones are refused');
   expect((await examined({ apps: [app('little', 799)] })).check('recordings')?.status).toBe('ok');
   expect((await examined({ apps: [app('unbounded')] })).check('recordings')).toBeUndefined();
+});
+
+test('a trunk whose registrar says nothing is not told to check its password; one that is refused is', async () => {
+  const trunk = (name: string, status: object) => ({
+    name,
+    uri: 'sip:192.0.2.1',
+    register: true,
+    status: { registered: false, ...status },
+  });
+  const api = new OperatorApi('http://platform.invalid', 'token', async (request) => {
+    const told: Readonly<Record<string, object>> = {
+      '/operator/v1/trunks': {
+        trunks: [
+          trunk('silent', { register_sip_status: 0 }),
+          trunk('refused', { register_sip_status: 403 }),
+          trunk('full', { register_sip_status: 500 }),
+          trunk('old', {}),
+        ].map((each) => ({
+          ...each,
+          status: { ...each.status, last_probe: { at: new Date(Date.now() + 60_000).toISOString() } },
+        })),
+      },
+      '/operator/v1/apps': { apps: [] },
+      '/operator/v1/refusals': { refusals: [] },
+    };
+    return Response.json(told[new URL(request.url).pathname] ?? {});
+  });
+  const found = await platformChecks(api, createOutbound([]), Date.now(), namesOf({}));
+  const check = (name: string) => found?.checks.find((each) => each.name === `trunk:${name}`);
+  expect(check('silent')).toMatchObject({ status: 'fault', found: expect.stringContaining('does not answer REGISTER') });
+  expect(check('silent')?.remedy).not.toContain('password');
+  expect(check('refused')).toMatchObject({
+    found: expect.stringContaining('403'),
+    remedy: expect.stringContaining('--password-file'),
+  });
+  expect(check('full')).toMatchObject({ found: expect.stringContaining('answers REGISTER with 500') });
+  expect(check('old')).toMatchObject({ remedy: expect.stringContaining('--password-file') });
+});
+
+test('a platform without its database is told to be that, and not to be another server', async () => {
+  const api = new OperatorApi('http://platform.invalid', 'token', async (request) =>
+    new URL(request.url).pathname === '/readyz'
+      ? Response.json({ status: 'unavailable', database: false, media: true, sip: true, nats: true }, { status: 503 })
+      : Response.json({ code: 'unavailable', message: 'Service temporarily unavailable.' }, { status: 503 }),
+  );
+  const found = await platformChecks(api, createOutbound([]), Date.now(), namesOf({}));
+  expect(found?.checks).toMatchObject([
+    { name: 'platform', status: 'fault', found: 'runs without database', remedy: expect.stringContaining('DATABASE_URL') },
+    { name: 'nats', status: 'ok' },
+  ]);
 });

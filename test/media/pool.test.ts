@@ -125,6 +125,21 @@ describe('the ports of a node', () => {
     await engine.close();
     taken.close();
   });
+
+  test('that cannot be bound for want of an address are told once in a minute, not once a call', async () => {
+    const said: unknown[] = [];
+    const engine = await createMediaEngine({
+      rtp: { host: '127.0.0.1', firstPort: 15_000, lastPort: 15_019 },
+      workers: 1,
+      mediaTimeoutSec: 30,
+      outbound: createOutbound([]),
+      log: { ...silentLog, error: (fields, message) => said.push([fields.errno, message]) },
+    });
+    const pipe = { atOnce: false, notify: () => {}, onSilent: () => {} };
+    for (let n = 0; n < 5; n++) expect(await engine.openPipe({ host: '192.0.2.250', ...pipe })).toBeUndefined();
+    expect(said).toEqual([[99, 'an RTP port could not be bound']]);
+    await engine.close();
+  });
 });
 
 describe('the pool of workers', () => {

@@ -72,7 +72,10 @@ describe('bin/sidetone', () => {
     expect(list[0]).toMatch(/^APP_UUID +NAME +WEBHOOK_URL +CREATED_AT$/);
     expect(list[1]).toContain(made.app_uuid);
     expect((await sidetone(['events', 'list'])).out).toStartWith('POSITION');
-    expect((await sidetone(['trunks', 'list'])).out).toContain('sip:127.0.0.1:5080');
+    const listed = (await sidetone(['trunks', 'list'])).out;
+    expect(listed).toContain('sip:127.0.0.1:5080');
+    // A trunk that is not to be registered is not called unregistered.
+    expect(listed).not.toContain('false');
     expect(JSON.parse((await sidetone(['trunks', 'show', 'lab', '--json'])).out)).toMatchObject({
       country_code: '972',
       priority: 2,

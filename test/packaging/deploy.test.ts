@@ -1,7 +1,7 @@
 /**
  * What stands in deploy/ and compose.yaml: the Helm chart is rendered and read, the systemd unit is verified, every
- * metric of the dashboard is one that a running platform has, and the drain that Kubernetes begins with waits for
- * calls.
+ * metric of the dashboard and of the alerts is one that a running platform has, and the drain that Kubernetes begins
+ * with waits for calls.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { spawn, spawnSync } from 'node:child_process';
@@ -220,6 +220,23 @@ describe('against a running platform', () => {
     const own = [...known].filter((name) => !/_(process|nodejs)_|_(bucket|sum|count)$/.test(name));
     const shown = new Set(asked.map((name) => name.replace(/_bucket$/, '')));
     expect(own.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  test('every alert asks for metrics that the platform has, and says what has happened', async () => {
+    const exposition = await (await fetch(`${platform.url}/metrics`)).text();
+    const known = new Set([...exposition.matchAll(/^(sidetone_[a-z0-9_]+)/gm)].map(([, name]) => name ?? ''));
+    for (const [, name] of read('src/compose/cluster.ts').matchAll(/gauge\(\s*'([a-z_]+)'/g)) known.add(`sidetone_${name}`);
+    const file: Yaml = Bun.YAML.parse(read('deploy/prometheus/sidetone.rules.yml'));
+    const rules: Yaml[] = file.groups.flatMap((group: Yaml) => group.rules);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { alert, expr, labels, annotations } of rules) {
+      const asked: string[] = expr.match(/sidetone_[a-z0-9_]+/g) ?? [];
+      expect({ alert, strange: asked.filter((name) => !known.has(name)) }).toEqual({ alert, strange: [] });
+      expect(asked.length > 0 || expr.includes('up{job="sidetone"}')).toBe(true);
+      expect(labels.severity).toMatch(/^(page|ticket)$/);
+      expect(annotations.summary).toContain('{{ $labels.instance }}');
+    }
+    expect(rules.some(({ expr }) => expr.includes('sidetone_trunks_down'))).toBe(true);
   });
 
   test('drain takes no new call, waits for the one that is up, and returns', async () => {

@@ -256,6 +256,8 @@ describe('settings', () => {
     expect(() => load({ DATABASE_DRIVER: 'neon' })).toThrow(/^DATABASE_URL: expected/);
     expect(() => load({ RECORDINGS: 's3://bucket' })).toThrow(/^S3_ENDPOINT: expected/);
     expect(() => load({ RECORDINGS: 's3://bucket/a/../b' })).toThrow(/^RECORDINGS: expected/);
+    // What has the form that is asked for is told what else is wrong.
+    expect(() => load({ RECORDINGS: 's3://My_Bucket/p' })).toThrow(/BUCKET of 3 to 63 lower-case letters/);
     for (const address of ['https://id:secret@s3.example.com', 'https://s3.example.com?x', 'https://s3.example.com#x'])
       expect(() => load({ RECORDINGS: 's3://bucket', S3_ENDPOINT: address })).toThrow(/^S3_ENDPOINT: expected [^@]*$/);
     expect(() => load({ DATA_DIR: '/dev/null/x' })).toThrow(/^DATA_DIR: expected/);

@@ -101,6 +101,7 @@ describe('a connection that does not come up', () => {
         isKnown: () => true,
         isBanned: () => false,
         onMessage() {},
+        onRefused() {},
         onLost() {},
       };
       const streams = new Streams(0, options);

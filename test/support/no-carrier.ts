@@ -11,6 +11,7 @@ export const noCarrier: CarrierReadings = {
   trunkStatus: () => ({
     registered: false,
     registeredUntil: undefined,
+    registerStatus: undefined,
     lastProbe: undefined,
     channelsInUse: 0,
     calls24h: 0,

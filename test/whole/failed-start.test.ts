@@ -81,7 +81,11 @@ describe('a start that fails', () => {
     ],
     ['a certificate that is not there', tls('/nowhere'), 'SIP_TLS_CERT, SIP_TLS_KEY: the certificate'],
     ['a certificate that is none', tls(page), 'SIP_TLS_CERT, SIP_TLS_KEY: the certificate'],
-    ['media at an address of another machine', { RTP_HOST: '203.0.113.9' }, 'RTP_HOST: no port of 203.0.113.9 can be bound'],
+    [
+      'media at an address of another machine',
+      { RTP_HOST: '203.0.113.9' },
+      'RTP_HOST (by default the host of SIP_LISTEN): no port of 203.0.113.9 can be bound (EADDRNOTAVAIL): it is no address of this machine: `ip address` lists those; one that a router or a cloud maps to this machine belongs into SIP_ADVERTISE',
+    ],
     ['media at a name', { SIP_LISTEN: 'udp:voice.example:0' }, 'RTP_HOST: expected an IP address of this machine'],
   ];
   test.each(table)(

@@ -30,6 +30,8 @@ export interface TrunkStatus {
   readonly registered: boolean;
   /** When the registration expires, in milliseconds since the epoch. Undefined when there is none. */
   readonly registeredUntil: number | undefined;
+  /** The status of the answer to the last REGISTER, 0 where none came. Undefined until then, and where none is sent. */
+  readonly registerStatus: number | undefined;
   /** The last OPTIONS that was sent to it. Undefined until the first one; a trunk that carries calls is not asked. */
   readonly lastProbe:
     | { readonly at: number; readonly ok: boolean; readonly rttMs: number; readonly sipStatus: number }

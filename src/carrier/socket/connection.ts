@@ -45,6 +45,8 @@ interface ConnectionOptions {
   isKnown(address: string): boolean;
   /** The connection is no stranger's any more. */
   onKnown(): void;
+  /** A connection that we opened did not come up. `reason` is the code of the system or of TLS. */
+  onRefused(connection: Connection, reason: string): void;
   onClosed(connection: Connection): void;
 }
 
@@ -122,7 +124,7 @@ export class Connection {
       }
     });
     // The 'close' event follows every error.
-    socket.on('error', () => {});
+    socket.on('error', (error) => this.#refuse(codeOf(error)));
     socket.on('close', () => this.#end());
   }
 
@@ -272,8 +274,14 @@ export class Connection {
     this.#cancelIdle = this.#clock.at(this.#clock.now() + ms, () => this.#look());
   }
 
+  /** Says why the connection did not come up. An error of one that was up says nothing here. */
+  #refuse(reason: string): void {
+    if (!this.#up && !this.#over) this.#options.onRefused(this, reason);
+  }
+
   #look(): void {
     if (!this.#up) {
+      this.#refuse('ETIMEDOUT');
       this.#drop();
       return;
     }
@@ -311,6 +319,8 @@ export class Connection {
     for (const failed of unanswered) failed(this.#up ? 'lost' : 'refused');
   }
 }
+
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.message);
 
 /**
  * Whether bytes are a request that is answered soon: no response, ACK or keepalive. A proxy says 100 to INVITE, and to

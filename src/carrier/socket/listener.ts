@@ -1,11 +1,14 @@
 /** The sockets of the carrier. Every SIP message is sent and received here. */
 import { isIP } from 'node:net';
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
+import { SIP_CONNECTION_COMPLAINT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Peer, Place, SendFailure } from '../../sip/flow.ts';
 import { startError } from '../../start-error.ts';
 import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
+import type { Connection } from './connection.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { boundTowards, ownAddress, reaches } from './own-address.ts';
 import { createResolver, type Resolver } from './resolver.ts';
@@ -74,6 +77,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       options.onMessage(bytes, { transport, host, port, flow });
     },
     onLost: ({ transport, remoteHost: host, remotePort: port }) => options.onLost({ transport, host, port }),
+    onRefused: refusedConnections(options),
   });
   const certificate = watchTls(tls, options.log, (material) => streams.useTls(material));
   const close = async () => {
@@ -116,6 +120,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       transport !== 'udp' && streams.keep(transport, host, port, until, isProxy),
     reloadCertificate: certificate.reload,
     close,
+  };
+}
+
+/** Logs why a connection that we opened did not come up: a carrier refuses us, or its certificate is not trusted. */
+function refusedConnections({ log, clock }: ListenerOptions): (connection: Connection, reason: string) => void {
+  const throttled = new ThrottledLog(log, clock, SIP_CONNECTION_COMPLAINT_MS);
+  return ({ transport, remoteHost: host, remotePort: port }, reason) => {
+    const key = `${transport} ${host} ${port} ${reason}`;
+    throttled.say('warn', key, { transport, host, port, reason }, 'a SIP connection could not be opened');
   };
 }
 

@@ -71,6 +71,8 @@ interface StreamOptions {
   /** Whether connections from an address are closed: new ones at once, those that are up at their next message. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
+  /** A connection that we opened did not come up. `reason` is the code of the system or of TLS. */
+  onRefused(connection: Connection, reason: string): void;
   /** A connection is closed that a device was registered over, or one that we had opened. */
   onLost(connection: Connection): void;
 }
@@ -234,6 +236,8 @@ export class Streams {
       onBacklog: (from) => this.#wait(from),
       isKnown: (address) => this.#options.isKnown(address),
       onKnown: () => this.#inbound.becameKnown(host),
+      // Where UDP is left to try, a connection that does not come up is no trouble.
+      onRefused: (gone, reason) => connectMs === undefined && this.#options.onRefused(gone, reason),
       onClosed: (gone) => {
         this.#byFlow.delete(gone.flow);
         this.#backlog.delete(gone);

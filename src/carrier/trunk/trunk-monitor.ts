@@ -91,10 +91,19 @@ export class TrunkMonitor {
     return trunk?.register === true && this.#options.registers(name) && registration?.state !== 'registered';
   }
 
+  /** How many trunks are known not to answer, or to be unregistered though this node should have registered them. */
+  get down(): number {
+    return [...this.#trunks.entries()].filter(([name, { answers, registration }]) => {
+      const isTried = registration?.sipStatus !== undefined;
+      return answers === false || (isTried && this.isUnregistered(name));
+    }).length;
+  }
+
   /** The registration and the last probe of a trunk. */
-  status(name: string): Pick<TrunkStatus, 'registered' | 'registeredUntil' | 'lastProbe'> {
+  status(name: string): Pick<TrunkStatus, 'registered' | 'registeredUntil' | 'registerStatus' | 'lastProbe'> {
     const { registration, lastProbe } = this.#trunks.get(name) ?? {};
-    return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
+    const { state, until: registeredUntil, sipStatus: registerStatus } = registration ?? {};
+    return { registered: state === 'registered', registeredUntil, registerStatus, lastProbe };
   }
 
   /** The trunks that this node has registered. */
@@ -135,7 +144,8 @@ export class TrunkMonitor {
     if (monitored === undefined) return;
     const answers = status !== 0;
     if (!answers && this.#askNext(monitored)) return;
-    if (monitored.answers !== answers) this.#options.log.info({ trunk: name, answers, status }, 'trunk probe');
+    if (monitored.answers !== answers)
+      this.#options.log[answers ? 'info' : 'warn']({ trunk: name, answers, status }, 'trunk probe');
     const { registration } = monitored;
     // A registrar that is back may have forgotten who was registered.
     if (answers && monitored.answers === false && registration !== undefined)

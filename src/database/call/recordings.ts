@@ -117,7 +117,8 @@ export function recordingStore(database: Database, nodeId: string, mayRemove: ()
       await database.run((on) =>
         on
           .update(recordings)
-          .set({ removedAt: Math.floor(at) })
+          // The row says for a year that it was removed: what the application said of a person goes at once.
+          .set({ clientState: '', removedAt: Math.floor(at) })
           .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNull(recordings.removedAt))),
       );
     },

@@ -40,6 +40,8 @@ export interface Connection extends Queryable {
 }
 
 export interface Database extends Connection {
+  /** How long the database has been away, in milliseconds. 0 while it answers. Absent where nobody looks. */
+  awayMs?(): number;
   /** Whether other processes may write to the same database. */
   readonly shared: boolean;
   /** Runs what was built with Drizzle, bounded and with errors as `query` has them. */
@@ -60,6 +62,13 @@ export function sqlState(error: unknown): string | undefined {
   const code = codeOf(error);
   return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : sqlState(error.cause);
 }
+
+/** What the server lacks, by the SQLSTATE of an error that does not end the connection. */
+const SHORTAGES: Readonly<Record<string, string>> = {
+  '25006': 'it takes no writes, as a standby',
+  '53100': 'its disk is full: 53100',
+  '53200': 'it is out of memory: 53200',
+};
 
 /** The server takes no writes: it is a standby, or was made read-only. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
@@ -87,7 +96,7 @@ export function asUnavailable(error: unknown): unknown {
   const away = state !== undefined || looksLikeConnection(error);
   if (!away) return withoutValues(error);
   const code = state ?? codeOf(error);
-  const why = isReadOnly(error) ? 'it takes no writes, as a standby' : fatal === undefined ? code : `${code}: ${fatal}`;
+  const why = SHORTAGES[code] ?? (fatal === undefined ? code : `${code}: ${fatal}`);
   return new StoreUnavailable(`the database is away${why === '' ? '' : ` (${why})`}`, { cause: error });
 }
 

@@ -85,6 +85,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     transaction: (work) => inTime(connection.transaction(whileAwaited(work))),
     listen: connection.listen,
     lock: connection.lock,
+    awayMs: () => outage.awayMs(performance.now()),
     close() {
       outage.close();
       return close();
@@ -212,7 +213,11 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
 function outOfReach(url: string | undefined, error: unknown): string {
   const host = url !== undefined && URL.canParse(url) ? new URL(url).host : '';
   const at = host === '' ? 'the database' : `the database at ${host}`;
-  return `${at} cannot be reached (${reason(error)}): is PostgreSQL up there, and may this machine connect to it?`;
+  const why = reason(error);
+  const remedy = /CERT|VERIFY|SIGNED/.test(why)
+    ? 'its certificate is not trusted: NODE_EXTRA_CA_CERTS names the file of a private authority, and the host of the URL has to be in the certificate'
+    : 'is PostgreSQL up there, and may this machine connect to it?';
+  return `${at} cannot be reached (${why}): ${remedy}`;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -33,6 +33,11 @@ export class OutageLog {
     );
   }
 
+  /** How long the database has been away, in milliseconds. 0 while it answers. */
+  awayMs(now: number): number {
+    return this.#since === undefined ? 0 : now - this.#since;
+  }
+
   /** The connections are closed by ourselves: what fails from here on is no outage. */
   close(): void {
     this.#isClosed = true;

@@ -250,7 +250,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         has_tls_key: flag,
         status: object(
           { registered: flag, registered_until: timeOrNone, channels_in_use: whole, calls_24h: whole, failures_24h: whole },
-          { last_probe: object({ at: time, ok: flag, rtt_ms: whole, sip_status: whole }) },
+          { register_sip_status: whole, last_probe: object({ at: time, ok: flag, rtt_ms: whole, sip_status: whole }) },
         ),
       },
       { username: text, max_channels: whole, codecs: texts, ...TRUNK_SETTINGS },

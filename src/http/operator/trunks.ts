@@ -236,9 +236,16 @@ function trunkBody(row: TrunkRow, carrier: CarrierReadings): Readonly<Record<str
   };
 }
 
-const statusBody = ({ registered, registeredUntil, lastProbe, ...counts }: TrunkStatus): Readonly<Record<string, unknown>> => ({
+const statusBody = ({
+  registered,
+  registeredUntil,
+  registerStatus,
+  lastProbe,
+  ...counts
+}: TrunkStatus): Readonly<Record<string, unknown>> => ({
   registered,
   registered_until: registeredUntil === undefined ? '' : timestamp(registeredUntil),
+  ...(registerStatus === undefined ? {} : { register_sip_status: registerStatus }),
   ...(lastProbe === undefined
     ? {}
     : {
