@@ -271,6 +271,20 @@ describe('the operator API', () => {
     expect((await operator('PUT', `${nobody}/carol`, { password: 'x' })).status).toBe(404);
   });
 
+  test('answers no query parameter of a list with 500, whatever its octets', async () => {
+    const app = await makeApp();
+    const lists = platform.app.routes.filter(({ method, path, query }) => method === 'GET' && query && !path.endsWith('stream'));
+    expect(lists.length).toBeGreaterThan(5);
+    for (const { auth, path, query = [] } of lists)
+      for (const { name } of query)
+        for (const value of ['%00', 'a%00b', '%FF', '%ED%A0%80', '-1', '9'.repeat(30)]) {
+          const filled = path.replace(':app_uuid', app.appUuid).replace(/:\w+/g, newUuid());
+          const url = `${filled}?${name}=${value}`;
+          const { status } = auth === 'operator' ? await operator('GET', url) : await platform.call(app, 'GET', url);
+          expect([url, status < 500]).toEqual([url, true]);
+        }
+  });
+
   test('lists SIP devices by name, page by page, with all contacts of each, or one alone', async () => {
     const [app, other] = [await makeApp(), await makeApp()];
     const path = `/operator/v1/apps/${app.appUuid}/devices`;
@@ -317,7 +331,16 @@ describe('the operator API', () => {
     expect(await page('limit=5')).toEqual([names.map((name) => [name, name === 'pager2' ? 3 : 0]), '']);
     expect(await page('username=pager2')).toEqual([[['pager2', 3]], '']);
     expect(await page('username=pager2a')).toEqual([[], '']);
-    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'after=%20', 'page=2', 'limit=1&limit=2'])
+    for (const query of [
+      'limit=0',
+      'limit=1001',
+      'limit=x',
+      'after=%20',
+      'page=2',
+      'limit=1&limit=2',
+      'username=%00',
+      'username=',
+    ])
       expect([query, (await operator('GET', `${path}?${query}`)).status]).toEqual([query, 400]);
   });
 

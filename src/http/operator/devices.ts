@@ -19,6 +19,8 @@ import type { OperatorHooks } from './hooks.ts';
 /** What may stand in the user part of a SIP URI without an escape, so that a name has one spelling only. */
 const USERNAME = /^[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$/;
 
+const wrongUsername = () => problems.invalid('username: must be 1 to 64 letters, digits, dots, dashes, underscores, ~, * or +');
+
 const put = shape(() =>
   type({
     '+': 'reject',
@@ -47,8 +49,7 @@ export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDeviceC
     (context, { password }) => {
       const { username = '' } = context.params;
       const appUuid = pathApp(context);
-      if (!USERNAME.test(username))
-        return problems.invalid('username: must be 1 to 64 letters, digits, dots, dashes, underscores, ~, * or +');
+      if (!USERNAME.test(username)) return wrongUsername();
       if (appUuid === undefined) return undefined;
       return async () => {
         const secrets = digestSecrets(hexHash, username, DEVICE_REALM, password);
@@ -108,6 +109,7 @@ const listRoute = (store: Store): Route =>
       const after = query.get('after') || undefined;
       if (after !== undefined && !USERNAME.test(after)) return problems.invalid('after: must be the `after` of an earlier page');
       const username = query.get('username') ?? undefined;
+      if (username !== undefined && !USERNAME.test(username)) return wrongUsername();
       return async () => {
         const found = await store.devices.list({ appUuid, username, after, limit: limit + 1 });
         if (found === undefined) return problems.notFound('Application');
