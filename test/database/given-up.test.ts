@@ -41,7 +41,7 @@ test('Work whose caller was told that it failed writes nothing later, whether it
   expect(performance.now() - began).toBeGreaterThan(QUERY_MAX_MS - 100);
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
   for (const outcome of outcomes) expect(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable).toBe(true);
-  // Those before this one are over when it is, as they have their connections in turn.
+  // The statements before this one are over when it is, as they have their connections in turn.
   await database.transaction(async (within) => void (await within.query('SELECT pg_sleep(0.1)')));
   expect(await database.query('SELECT by FROM written')).toEqual([]);
   await database.close();

@@ -236,7 +236,7 @@ export class Streams {
       onBacklog: (from) => this.#wait(from),
       isKnown: (address) => this.#options.isKnown(address),
       onKnown: () => this.#inbound.becameKnown(host),
-      // Where UDP is left to try, a connection that does not come up is no trouble.
+      // A connection that does not come up is no trouble where UDP is left to try.
       onRefused: (gone, reason) => connectMs === undefined && this.#options.onRefused(gone, reason),
       onClosed: (gone) => {
         this.#byFlow.delete(gone.flow);

@@ -17,7 +17,7 @@ interface SoundTerms {
   readonly content: SharedContent;
   readonly rateHz: number;
   readonly decoders: DecoderThread;
-  /** Takes memory. False: there is none. */
+  /** Takes memory. It returns false where there is none. */
   readonly take: (bytes: number) => boolean;
   /** It is not shared any more, and its memory is free. */
   readonly dropped: () => void;

@@ -1,6 +1,6 @@
 /**
- * The sounds of the files that are shared, within their memory, of which one takes half at most. Of those that nobody
- * plays the oldest go first.
+ * The sounds of the files that are shared, within their memory, of which one takes half at most. The oldest of those
+ * that nobody plays go first.
  */
 import { SOUNDS_MAX_BYTES } from '../../limits.ts';
 import type { DecoderThread } from '../decode/decoder.ts';

@@ -1,7 +1,7 @@
 /**
  * Files that are read by several playbacks at once, or were heard before, by URL, with the validators their server gave
  * (RFC 9111 §4.3). Each use asks the server whether they are still the same, unless it has said for how long they are.
- * Of those that nobody uses the least recently used go first.
+ * The least recently used of those that nobody uses go first.
  */
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES, SOURCE_FRESH_MAX_SEC } from '../../limits.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -22,7 +22,7 @@ export interface Beginning {
 
 export class SharedContents {
   readonly #entries = new Map<string, SharedContent>();
-  /** Replaced ones that are read still. */
+  /** Files that were replaced and are read still. */
   readonly #replaced = new Set<SharedContent>();
   #bytes = 0;
 
@@ -57,9 +57,8 @@ export class SharedContents {
       return known;
     }
     if (length > maxBytes) return undefined;
-    const content = this.#add(url, { ...beginning, identity, length }, beginning.parts);
+    const content = this.#add(url, download, { ...beginning, identity, length }, beginning.parts);
     if (content === undefined) return undefined;
-    content.freshUntil = freshUntil(download.response.headers);
     content.join();
     if (content.isWhole) download.close();
     else void content.fill(download);
@@ -71,8 +70,7 @@ export class SharedContents {
     const identity = this.#keepable(url, download);
     if (identity === undefined) return;
     const length = parts.reduce((sum, part) => sum + part.length, 0);
-    const content = this.#add(url, { kind, lead, identity, length }, parts);
-    if (content !== undefined) content.freshUntil = freshUntil(download.response.headers);
+    this.#add(url, download, { kind, lead, identity, length }, parts);
   }
 
   /** The identity of the content, where it may be kept (RFC 9111 §3). What was kept of a URL that forbids it goes. */
@@ -88,7 +86,7 @@ export class SharedContents {
     return undefined;
   }
 
-  #add(url: string, file: FileTerms, parts: readonly Bytes[]): SharedContent | undefined {
+  #add(url: string, { response }: Download, file: FileTerms, parts: readonly Bytes[]): SharedContent | undefined {
     this.#drop(url);
     const hasRoom = () => this.#bytes + file.length <= SOURCE_CACHE_MAX_BYTES && this.#entries.size < SOURCE_CACHE_MAX_ENTRIES;
     for (const [oldest, { users }] of this.#entries) {
@@ -97,6 +95,7 @@ export class SharedContents {
     }
     if (!hasRoom()) return undefined;
     const content = new SharedContent(file, parts, (changed) => this.#changed(url, changed));
+    content.freshUntil = freshUntil(response.headers);
     this.#entries.set(url, content);
     this.#bytes += file.length;
     return content;

@@ -224,7 +224,7 @@ test('Files that nobody plays make room for the next ones, those that are played
   const over = await opened(url(most), contents);
   expect([over.content, contents.bytes]).toEqual([undefined, SOURCE_CACHE_MAX_BYTES]);
   over.release();
-  // Of two that nobody plays any more, the one that was asked for longer ago goes.
+  // The one of two unplayed files that was asked for longer ago goes.
   for (const at of [1, 2]) played[at]?.release();
   contents.get(url(1));
   const next = await opened(url(most), contents);

@@ -186,7 +186,7 @@ test('Sounds that nobody plays make room, the one that was begun with longest ag
   expect(sounds.bytes).toBe(2 * 16_000);
   expect([await opens('/1.wav'), await opens('/2.wav'), await opens('/4.wav'), await opens('/2.wav')]).toEqual([0, 1, 1, 0]);
   expect(sounds.bytes).toBe(2 * 16_000);
-  // Those that are played stay.
+  // Sounds that are played stay.
   const played = ['/2.wav', '/4.wav'].map((name) => sounds.of(contents.get(urlOf(name)), 8_000));
   for (const sound of played) sound?.join();
   expect([await opens('/1.wav'), sounds.bytes]).toEqual([2, 2 * 16_000]);
