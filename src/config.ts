@@ -1,3 +1,5 @@
+import type { Destinations } from './destinations.ts';
+
 /** One SIP listening socket, from `SIP_LISTEN`. */
 export interface SipListen {
   readonly transport: 'udp' | 'tcp' | 'tls';
@@ -35,6 +37,8 @@ export interface Config {
   readonly mediaWorkers: number;
   /** The most live Sessions of one application at this node, 1 to 50,000. */
   readonly appSessionsMax: number;
+  /** The numbers that every application may reach at most. */
+  readonly destinations: Destinations;
   /** The most recordings of one application that are under way at this node, 1 to 10,000. */
   readonly appRecordingsMax: number;
   /** The most that one application keeps in recordings, in GB (10⁹ bytes), at all nodes. 0: no bound. */

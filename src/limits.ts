@@ -265,6 +265,8 @@ export const PLAYBACK_URLS_MAX = 100;
 export const PLAYBACK_POSITION_MAX_MS = 86_400_000;
 export const PLAYBACK_URL_MAX_CHARS = 2_048;
 export const BLOCKED_EVENTS_MAX = 100;
+/** Beginnings of numbers in each of the two lists. */
+export const DESTINATIONS_MAX = 500;
 export const DRAINING_RETRY_SEC = 30;
 export const UNAVAILABLE_RETRY_SEC = 1;
 export const CALL_DURATION_MIN_SEC = 60;

@@ -94,6 +94,7 @@ export const problems = {
     make('forbidden', 403, 'Caller ID is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
   sender: () =>
     make('forbidden', 403, 'Sender is not permitted for this application; GET /api/v1/app lists its outbound_caller_ids'),
+  destination: () => make('forbidden', 403, 'That number may not be reached: the operator sets which ones this application may'),
   /** The cap is a policy, but how many Rooms there are is a state: a place is free again when one has closed. */
   tooManyRooms: () => make('forbidden', 403, 'Maximum number of rooms reached for this application', { isPassing: true }),
   noRoute: () => make('not_found', 404, 'No route matches this path'),

@@ -47,8 +47,10 @@ export const COMMANDS = {
     columns: ['app_uuid', 'name', 'webhook_url', 'created_at'],
   },
   'apps create': {
-    usage: 'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N] [--shell]',
-    about: '--shell: prints one line for a shell, export APP=… KEY=… SECRET=…, to be kept in a file',
+    usage:
+      'apps create NAME [--webhook-url URL] [--block EVENT]... [--max-rooms N] [--max-members N] [--allow-destination PREFIX]... [--block-destination PREFIX]... [--shell]',
+    about:
+      'calls, transfers and messages go to numbers that begin with an allowed PREFIX, all without one; --shell: prints one line for a shell, export APP=… KEY=… SECRET=…, to be kept in a file',
     answer: { app_uuid: '', api_key: '', webhook_secret: '' },
     ask: ([name], given) => ['POST', '/apps', { ...appFields(given), name }],
     note: 'The key and the secret are shown this once: keep them.',
@@ -57,7 +59,7 @@ export const COMMANDS = {
   'apps show': { usage: 'apps show APP', answer: { app_uuid: '' }, ask: ([app]) => ['GET', `/apps/${segment(app)}`] },
   'apps update': {
     usage:
-      'apps update APP [--name NAME] [--webhook-url URL] [--block EVENT]... [--unblock-all] [--max-rooms N] [--max-members N]',
+      'apps update APP [--name NAME] [--webhook-url URL] [--block EVENT]... [--unblock-all] [--max-rooms N] [--max-members N] [--allow-destination PREFIX]... [--block-destination PREFIX]... [--all-destinations]',
     ask([app], given) {
       const fields = appFields(given);
       if (Object.keys(fields).length === 0) throw new Stop('apps update needs something to change (sidetone apps update --help)');

@@ -15,6 +15,8 @@ export function appFields(given) {
     name: given.name,
     webhook_url: given['webhook-url'],
     blocked_webhook_events: given['unblock-all'] ? [] : given.block,
+    allowed_destinations: given['all-destinations'] ? [] : given['allow-destination'],
+    blocked_destinations: given['all-destinations'] ? [] : given['block-destination'],
     room_limits: Object.keys(limits).length === 0 ? undefined : limits,
   });
 }

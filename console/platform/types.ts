@@ -109,6 +109,8 @@ export interface AppDetail extends App {
   readonly webhook_status: { readonly state: string; readonly since: string; readonly last_error: string };
   readonly blocked_webhook_events: readonly string[];
   readonly room_limits: { readonly max_rooms: number; readonly max_members_per_room: number };
+  readonly allowed_destinations: readonly string[];
+  readonly blocked_destinations: readonly string[];
   readonly recording_store?: { readonly kept_bytes: number; readonly max_bytes: number };
   readonly payment_terminals: readonly string[];
   readonly api_keys: readonly { readonly key_id: string; readonly created_at: string }[];

@@ -1,4 +1,5 @@
 /** The part of the composition root that makes the heart: Sessions, Rooms, recordings, charges and messages. */
+
 import { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from '../call/message/message-dispatcher.ts';
 import type { RoomPeers } from '../call/ports/room-peers.ts';
@@ -10,6 +11,7 @@ import type { CallsElsewhere } from '../call/session/transfers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Store } from '../database/store.ts';
+import { type MayReach, mayReach } from '../destinations.ts';
 import type { HistorySink } from '../history/call-history.ts';
 import type { SipTrace } from '../history/sip-trace.ts';
 import type { Log } from '../log.ts';
@@ -27,6 +29,7 @@ type HeartSettings =
   | 'recordingLivenessSec'
   | 'recordingRetentionDays'
   | 'appSessionsMax'
+  | 'destinations'
   | 'appRecordingsMax'
   | 'appRecordingMaxGb'
   | 'orphanTimeoutSec'
@@ -118,6 +121,7 @@ export function makeHeart(engines: HeartEngines): Heart {
     clock,
     log,
     mayCallFrom: store.callerIds.allowed,
+    reachOf: reachOf(engines),
     onWaiting: () => engines.cluster?.tellMessages(),
     submits: () => engines.cluster?.submitsMessages ?? true,
   });
@@ -156,8 +160,17 @@ function makeSessions(
         }
       : undefined,
     mayCallFrom: store.callerIds.allowed,
+    reachOf: reachOf(engines),
   });
 }
+
+/** The numbers that an application may reach: the platform's lists and its own both have to permit them. */
+const reachOf =
+  ({ settings, store }: HeartEngines) =>
+  async (appUuid: string): Promise<MayReach> => {
+    const own = await store.apps.destinations(appUuid);
+    return own === undefined ? () => false : mayReach(settings.destinations, own);
+  };
 
 function makeRooms(engines: HeartEngines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
   const { store, clock, log, nodeId, media, cluster } = engines;

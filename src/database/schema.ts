@@ -32,6 +32,8 @@ export const apps = pgTable('apps', {
   blockedWebhookEvents: text('blocked_webhook_events').array().notNull().default(sql`'{}'`),
   maxRooms: integer('max_rooms').notNull().default(100),
   maxMembersPerRoom: integer('max_members_per_room').notNull().default(250),
+  allowedDestinations: text('allowed_destinations').array().notNull().default(sql`'{}'`),
+  blockedDestinations: text('blocked_destinations').array().notNull().default(sql`'{}'`),
   createdAt: ms('created_at').notNull(),
 });
 

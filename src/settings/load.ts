@@ -10,6 +10,7 @@ import { type KeepSecret, keptSecret } from './secret-file.ts';
 import {
   cidrs,
   decimal,
+  destinationPrefixes,
   type Environment,
   host,
   isEvery,
@@ -60,6 +61,10 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     appSessionsMax: whole(env, 'APP_SESSIONS_MAX', LIVE_SESSIONS_MAX, 1, LIVE_SESSIONS_MAX),
+    destinations: {
+      allowed: destinationPrefixes(env, 'ALLOWED_DESTINATIONS'),
+      blocked: destinationPrefixes(env, 'BLOCKED_DESTINATIONS'),
+    },
     appRecordingsMax: whole(env, 'APP_RECORDINGS_MAX', RECORDINGS_OF_APP_DEFAULT, 1, RECORDINGS_UNDER_WAY_MAX),
     appRecordingMaxGb: decimal(env, 'APP_RECORDING_MAX_GB', 0, 0, 1_000_000),
     operatorToken: operator,

@@ -9,6 +9,8 @@ export const sharedSettings = (config: Config): Readonly<Record<string, unknown>
   MCP_WRITE: config.mcpWrite,
   OUTBOUND_ALLOW: config.outboundAllow,
   APP_SESSIONS_MAX: config.appSessionsMax,
+  ALLOWED_DESTINATIONS: config.destinations.allowed,
+  BLOCKED_DESTINATIONS: config.destinations.blocked,
   APP_RECORDINGS_MAX: config.appRecordingsMax,
   APP_RECORDING_MAX_GB: config.appRecordingMaxGb,
   RECORDINGS: config.recordings,

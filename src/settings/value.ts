@@ -5,6 +5,8 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { SipListen } from '../config.ts';
+import { isDestinationPrefix } from '../destinations.ts';
+import { DESTINATIONS_MAX } from '../limits.ts';
 
 /** A malformed variable. The message is the one line that stops the start. */
 export class SettingError extends Error {
@@ -151,6 +153,17 @@ export function cidrs(env: Environment, variable: string, more = ''): string[] {
     if (cidr === undefined) throw new SettingError(variable, `a comma list of CIDRs, as 10.0.0.0/8,fd00::/8${more}`);
     return cidr;
   });
+}
+
+/** A comma list of beginnings of E.164 numbers. */
+export function destinationPrefixes(env: Environment, variable: string): readonly string[] {
+  const given =
+    text(env, variable)
+      ?.split(',')
+      .map((part) => part.trim()) ?? [];
+  if (given.length > DESTINATIONS_MAX || !given.every(isDestinationPrefix))
+    throw new SettingError(variable, `a comma list of at most ${DESTINATIONS_MAX} beginnings of E.164 numbers, as +972,+1`);
+  return given;
 }
 
 /** `address/length` of a CIDR or of a bare address; undefined when it is neither. */

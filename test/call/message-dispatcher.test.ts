@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { MessageStore } from '../../src/database/messages.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { silentLog } from '../../src/log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
@@ -61,7 +62,15 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
   };
-  const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true, submits });
+  const dispatcher = new MessageDispatcher({
+    store,
+    gateway,
+    clock,
+    log: silentLog,
+    reachOf: async () => mayReach(),
+    mayCallFrom: async () => true,
+    submits,
+  });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
   return { dispatcher, submissions, held, receipt, row: () => row, store };
@@ -189,7 +198,14 @@ test.each([
   await first.start();
   await first.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   if (isOff) await first.close();
-  const off = { store, gateway: undefined, clock, log: silentLog, mayCallFrom: async () => true };
+  const off = {
+    store,
+    gateway: undefined,
+    clock,
+    log: silentLog,
+    reachOf: async () => mayReach(),
+    mayCallFrom: async () => true,
+  };
   const dispatcher = isOff ? new MessageDispatcher(off) : first;
   if (isOff) await dispatcher.start();
   await clock.advance(24 * 3_600_000 - 60_000);
@@ -260,7 +276,14 @@ test('A receipt that comes to one node while another still submits the parts of 
     submit: async () => [],
     close: async () => {},
   };
-  const comes = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
+  const comes = new MessageDispatcher({
+    store,
+    gateway,
+    clock,
+    log: silentLog,
+    reachOf: async () => mayReach(),
+    mayCallFrom: async () => true,
+  });
   await comes.start();
   const receipt = (smscId: string) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true });

@@ -1,9 +1,11 @@
 /** Keys of a secure collection whose end the database takes its time to store. */
+
 import { expect, test } from 'bun:test';
 import type { Leg, LegListener } from '../../src/call/ports/leg.ts';
 import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import type { Change } from '../../src/database/journal/journal.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { CARD_BRANDS } from '../../src/machine/payment/card.ts';
@@ -48,6 +50,7 @@ async function collecting() {
       referenceTtlMs: 60_000,
       cardBrand: async () => undefined,
     },
+    reachOf: async () => mayReach(),
     mayCallFrom: async () => true,
   });
   let hear: LegListener = () => {};

@@ -4,6 +4,7 @@ import type { CommandContext } from '../../src/call/ports/sessions.ts';
 import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
@@ -121,6 +122,7 @@ function world(perAppMax?: number) {
     },
     publicUrl: 'https://voice.test',
     recordings: noRecordings,
+    reachOf: async () => mayReach(),
     mayCallFrom: async (_app, from) => from === '+15550001',
   });
   registry.connect({

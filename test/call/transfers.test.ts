@@ -1,7 +1,9 @@
 /** Transfers to another call: what is answered by what that call is, and which one a far end names by Replaces. */
+
 import { expect, test } from 'bun:test';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
 import { type CallsElsewhere, type TransferParty, Transfers } from '../../src/call/session/transfers.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 
 const context: CommandContext = { appUuid: 'app', operationUuid: 'op', idempotencyKey: undefined, traceparent: '' };
@@ -15,6 +17,7 @@ function party(
   const transfers: TransferParty['transfers'] = {
     trunk,
     permits: () => true,
+    dialled: (uri) => uri.replace(/^sip:|@.*$/g, ''),
     replacement: () => '<sip:x@there>',
     isNamedBy: (replaces) => replaces.callId === callId,
     transfer: () => {},
@@ -33,7 +36,7 @@ test('A call is transferred to a call of its trunk; to a browser it is 404, to a
     ['browser', party('webrtc')],
     ['other', party(undefined, { trunk: 'other' })],
   ]);
-  const transfers = new Transfers(others, undefined);
+  const transfers = new Transfers(others, { reachOf: async () => mayReach() });
   const order = (sessionUuid: string) =>
     transfers.transfer(party(undefined), { type: 'transfer', target: { sessionUuid }, timeoutMs: 30_000 }, context);
   expect(await order('phone')).toMatchObject({ status: 202 });
@@ -42,6 +45,16 @@ test('A call is transferred to a call of its trunk; to a browser it is 404, to a
   expect(await order('other')).toMatchObject({ status: 409 });
   expect(transfers.replacement('app', 'browser')).toBeUndefined();
   expect(transfers.replacement('app', 'phone')).toEqual({ referTo: '<sip:x@there>', trunk: 'carrier' });
+});
+
+test('A call is transferred to numbers that the application may reach, and to names', async () => {
+  const transfers = new Transfers(new Map(), { reachOf: async () => mayReach({ allowed: ['+1'], blocked: [] }) });
+  const order = (target: { number: string } | { uri: string }) =>
+    transfers.transfer(party(undefined), { type: 'transfer', target, timeoutMs: 30_000 }, context);
+  for (const target of [{ number: '+15550100' }, { uri: 'sip:+15550100@x' }, { uri: 'sip:alice@x' }])
+    expect(await order(target)).toMatchObject({ status: 202 });
+  for (const target of [{ number: '+4420' }, { uri: 'sip:+4420@x' }, { uri: 'sip:0044@x' }])
+    expect(await order(target)).toMatchObject({ status: 403 });
 });
 
 test('A Replaces names a live call of the application: not its own, not one that has ended, and never one of another', async () => {
@@ -61,7 +74,10 @@ test('A Replaces names a live call of the application: not its own, not one that
       return callId === 'far' ? 'of-another-node' : undefined;
     },
   };
-  const transfers = new Transfers(new Map(calls.map((each) => [each.state.sessionUuid, each])), elsewhere);
+  const transfers = new Transfers(new Map(calls.map((each) => [each.state.sessionUuid, each])), {
+    elsewhere,
+    reachOf: async () => mayReach(),
+  });
   const named = (callId: string) => transfers.requested('app', 'first', { callId, toTag: '1', fromTag: '2', earlyOnly: false });
   expect(await Promise.all(['a', 'b', 'c', 'd', 'e', 'far'].map(named))).toEqual([
     undefined,

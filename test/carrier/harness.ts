@@ -2,11 +2,13 @@
  * A carrier on loopback sockets with a small media plane of its own: a real UDP socket a leg, and a record of what was
  * negotiated.
  */
+
 import { createSocket } from 'node:dgram';
 import type { DialOptions, IncomingCall, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';
 import { loadNumberPlans } from '../../src/carrier/trunk/number-plan.ts';
 import { systemClock } from '../../src/clock.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
 import { SRTP_SUITES } from '../../src/sdp/sdes.ts';
@@ -158,6 +160,7 @@ export class TestCarrier {
       appUuid: 'app',
       to: '+15550100',
       from: '+15550002',
+      mayReach: mayReach(),
       listener: signals.listener,
       ...more,
     });

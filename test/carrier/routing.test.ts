@@ -2,6 +2,7 @@
  * Which trunk a call takes, and how the trunk's settings show on the wire. The carriers are written by hand, over real
  * sockets.
  */
+
 import { afterEach, describe, expect, test } from 'bun:test';
 import { lookup } from 'node:dns/promises';
 import { Pace } from '../../src/bounds/pace.ts';
@@ -10,6 +11,7 @@ import { FailedTrunks, inOrder } from '../../src/carrier/trunk/route.ts';
 import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { hexHash } from '../../src/hash.ts';
 import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -75,6 +77,23 @@ describe('a 302', () => {
     expect(again).toStartWith(`INVITE sip:+972509998888@${first.host}:${first.port} SIP/2.0`);
     first.respond(again, '302 Moved Temporarily', { fields: 'Contact: <sip:+972500000000@x.example>\r\n' });
     expect(await endOf(signals)).toMatchObject({ cause: 'not_answered' });
+    leg.hangup();
+  });
+
+  test('is not followed to a number that the application may not reach, in the trunk’s form', async () => {
+    const { carrier, first } = await trunks({ follow_redirects: true, country_code: '972' });
+    const order = { mayReach: mayReach({ allowed: ['+97250'], blocked: [] }) };
+    const redirected = async (contact: string) => {
+      const { signals, leg } = await dial(carrier, order);
+      first.respond(await first.until(/^INVITE sip:\+972501112222@/), '302 Moved Temporarily', {
+        fields: `Contact: <sip:${contact}@x.example>\r\n`,
+      });
+      return { signals, leg };
+    };
+    expect(await endOf((await redirected('+19005550100')).signals)).toMatchObject({ cause: 'not_answered' });
+    expect(await endOf((await redirected('0521112222')).signals)).toMatchObject({ cause: 'not_answered' });
+    const { leg } = await redirected('0509998888');
+    await first.until(/^INVITE sip:0509998888@/);
     leg.hangup();
   });
 

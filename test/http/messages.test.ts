@@ -1,8 +1,10 @@
 /** The message routes through the real app and database. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -111,6 +113,7 @@ describe('messages', () => {
       gateway: undefined,
       clock: systemClock(),
       log: silentLog,
+      reachOf: async () => mayReach(),
       mayCallFrom: async () => true,
     };
     const off = new MessageDispatcher(options);

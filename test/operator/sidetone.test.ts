@@ -277,6 +277,24 @@ describe('bin/sidetone', () => {
     }
   }, 60_000);
 
+  test('says where an application may call, and that it may call everywhere again', async () => {
+    const made = await platform.operator('POST', '/operator/v1/apps', { name: 'bounded' });
+    const app = String(made.body.app_uuid);
+    const lists = async () => {
+      const { allowed_destinations: allowed, blocked_destinations: blocked } = JSON.parse(
+        (await sidetone(['apps', 'show', app, '--json'])).out,
+      );
+      return [allowed, blocked];
+    };
+    const bounds = ['--allow-destination', '+972', '--allow-destination', '+1', '--block-destination', '+1900'];
+    expect((await sidetone(['apps', 'update', app, ...bounds])).code).toBe(0);
+    expect(await lists()).toEqual([['+972', '+1'], ['+1900']]);
+    const wrong = await sidetone(['apps', 'update', app, '--allow-destination', '972']);
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('the beginning of an E.164 number')]);
+    expect((await sidetone(['apps', 'update', app, '--all-destinations'])).code).toBe(0);
+    expect(await lists()).toEqual([[], []]);
+  }, 60_000);
+
   test('helps with the commands that begin with what was given', async () => {
     const all = (await sidetone(['--help'])).out;
     const calls = (await sidetone(['calls', '--help'])).out;

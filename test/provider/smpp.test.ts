@@ -3,6 +3,7 @@ import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts'
 import { systemClock } from '../../src/clock.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { MessageStore } from '../../src/database/messages.ts';
+import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
@@ -53,7 +54,14 @@ async function connected(
     longMessages: more.longMessages ?? ('udh' as const),
   };
   const gateway = new SmppGateway(settings, clock, silentLog);
-  const options = { store: more.messages ?? store.store.messages, gateway, clock, log: silentLog, mayCallFrom: async () => true };
+  const options = {
+    store: more.messages ?? store.store.messages,
+    gateway,
+    clock,
+    log: silentLog,
+    reachOf: async () => mayReach(),
+    mayCallFrom: async () => true,
+  };
   const made = new MessageDispatcher(options);
   await made.start();
   return made;

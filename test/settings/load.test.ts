@@ -57,6 +57,11 @@ describe('settings', () => {
     expect(config.mediaWorkers).toBeGreaterThanOrEqual(1);
     expect(config.appSessionsMax).toBe(50_000);
     expect(load({ APP_SESSIONS_MAX: '40' }).appSessionsMax).toBe(40);
+    expect(config.destinations).toEqual({ allowed: [], blocked: [] });
+    expect(load({ ALLOWED_DESTINATIONS: '+972, +1', BLOCKED_DESTINATIONS: '+1900' }).destinations).toEqual({
+      allowed: ['+972', '+1'],
+      blocked: ['+1900'],
+    });
     expect([config.appRecordingsMax, config.appRecordingMaxGb]).toEqual([5_000, 0]);
     expect(load({ APP_RECORDINGS_MAX: '40' }).appRecordingsMax).toBe(40);
     expect(load({ APP_RECORDING_MAX_GB: '0.5' }).appRecordingMaxGb).toBe(0.5);
@@ -193,6 +198,8 @@ describe('settings', () => {
     ['RTP_PORTS', '20000'],
     ['MEDIA_WORKERS', '0'],
     ['APP_SESSIONS_MAX', '50001'],
+    ['ALLOWED_DESTINATIONS', '972'],
+    ['BLOCKED_DESTINATIONS', '+1900,,+1'],
     ['APP_RECORDINGS_MAX', '0'],
     ['APP_RECORDING_MAX_GB', '-1'],
     ['OPERATOR_TOKEN', 'short'],

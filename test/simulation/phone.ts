@@ -193,6 +193,7 @@ export class Phone extends FarEnd {
     return {
       trunk: TRUNK.name,
       permits: () => true,
+      dialled: () => '',
       replacement: () => (this.isUp && !this.isOver ? '<sip:far@end.invalid?Replaces=1>' : undefined),
       isNamedBy: () => false,
       transfer: () => this.#transfer(),

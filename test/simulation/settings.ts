@@ -1,5 +1,7 @@
 /** The settings of simulated processes. Times are short, so that much happens in little time. */
+
 import type { Config } from '../../src/config.ts';
+import { EVERYWHERE } from '../../src/destinations.ts';
 
 export const MASTER_KEY = new Uint8Array(32).fill(7);
 
@@ -11,6 +13,7 @@ export const SETTINGS = {
   masterKeyBefore: undefined,
   recordingRetentionDays: 30,
   appSessionsMax: 50_000,
+  destinations: EVERYWHERE,
   appRecordingsMax: 5_000,
   appRecordingMaxGb: 0,
   orphanTimeoutSec: 12,

@@ -1,13 +1,15 @@
 /** The endpoints of applications as the relay remembers them, on virtual time. */
+
 import { expect, test } from 'bun:test';
 import type { App } from '../../src/database/app/apps.ts';
+import { EVERYWHERE } from '../../src/destinations.ts';
 import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS } from '../../src/limits.ts';
 import { endpoints } from '../../src/webhook/endpoint.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const app: App = {
   ...{ appUuid: 'app_1', name: '', webhookUrl: 'http://one.invalid/', webhookDisabled: true, webhookSince: 7, createdAt: 0 },
-  ...{ blockedWebhookEvents: ['playback.*'], roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
+  ...{ blockedWebhookEvents: ['playback.*'], destinations: EVERYWHERE, roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
 };
 
 /** Endpoints over rows that are read when the test says so. */

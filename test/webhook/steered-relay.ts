@@ -1,8 +1,10 @@
 /** A relay on a store, a receiver and a clock that the test has in its hands. */
+
 import type { App, AppStore } from '../../src/database/app/apps.ts';
 import type { CredentialStore } from '../../src/database/app/credentials.ts';
 import type { OutboxEvent, OutboxStore, Settlement } from '../../src/database/event/outbox.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { EVERYWHERE } from '../../src/destinations.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay, type RelayOptions } from '../../src/webhook/relay.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -26,7 +28,7 @@ export const outboxEvent = (eventId: number, more: Partial<OutboxEvent> = {}): O
 
 const app: App = {
   ...{ appUuid: 'app_1', name: '', webhookUrl: 'http://receiver.invalid/', webhookDisabled: false, webhookSince: 0 },
-  ...{ createdAt: 0, blockedWebhookEvents: [], roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
+  ...{ createdAt: 0, blockedWebhookEvents: [], destinations: EVERYWHERE, roomLimits: { maxRooms: 1, maxMembersPerRoom: 1 } },
 };
 
 /** What a receiver answers to an event: a status, in the end. */

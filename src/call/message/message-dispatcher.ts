@@ -3,9 +3,11 @@
  * in memory, and a process that dies loses nothing that was not with the gateway at that moment. Applications take
  * turns, so that a campaign of one does not hold up the codes that another sends.
  */
+
 import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
+import type { MayReach } from '../../destinations.ts';
 import { newUuid } from '../../id.ts';
 import {
   EARLY_RECEIPT_WAIT_MS,
@@ -56,6 +58,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly log: Log;
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
+  /** Tells which numbers the application may reach. */
+  reachOf(appUuid: string): Promise<MayReach>;
   /** A message waits for the node of the cluster that submits. */
   onWaiting?(): void;
   /** Tells whether this is that node now. Absent where there is one process. */
@@ -160,6 +164,7 @@ export class MessageDispatcher implements Messages {
     const { store, gateway, clock } = this.#options;
     if (gateway === undefined) return problems.notConfigured('SMS');
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.sender();
+    if (!(await this.#options.reachOf(context.appUuid))(request.to)) return problems.destination();
     const now = clock.now();
     const { encoding, segments } = segment(request.text);
     const message: MessageState = {

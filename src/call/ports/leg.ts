@@ -3,6 +3,7 @@
  * orders, the leg obeys and signals; each order returns at once, and what comes of it arrives later as a `LegSignal`,
  * an ordinary input of the Session's machine.
  */
+import type { MayReach } from '../../destinations.ts';
 import type { CallQuality, SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
@@ -108,6 +109,8 @@ export interface LegTransfers {
   readonly trunk: string;
   /** Tells whether the trunk lets calls be transferred to that SIP URI (`transfer_hosts`). */
   permits(uri: string): boolean;
+  /** The E.164 number that the user part of a SIP URI is on the trunk, else the user part. */
+  dialled(uri: string): string;
   /** The Refer-To that makes another call take the place of this one. Undefined while it is not up. */
   replacement(): string | undefined;
   /** Tells whether a Replaces names the call of this leg, from when it rings to its end. */
@@ -131,6 +134,8 @@ export interface DialOptions {
   /** An E.164 number, or `sip:` and the user name of a device. */
   readonly to: string;
   readonly from: string;
+  /** Tells whether a number that the far end redirects the call to may be called. Undefined: none may. */
+  readonly mayReach?: MayReach;
   readonly trunk?: string;
   readonly displayName?: string;
   readonly sipHeaders?: Readonly<Record<string, string>>;

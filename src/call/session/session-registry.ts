@@ -16,6 +16,7 @@ import { afterEnd } from '../../machine/session/after-end.ts';
 import { runningOf } from '../../machine/session/operation/running.ts';
 import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
+import { isE164 } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { Adoption } from '../adoption.ts';
@@ -45,7 +46,7 @@ import type { PaymentRecords } from './payment-records.ts';
 import { sampleQuality } from './quality-sampler.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 import { view } from './session-view.ts';
-import { type CallsElsewhere, type Replacement, Transfers } from './transfers.ts';
+import { type Replacement, type TransferOptions, Transfers } from './transfers.ts';
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
@@ -57,9 +58,7 @@ interface SessionRecords {
   mine(): Promise<readonly SessionRow[]>;
 }
 
-export interface RegistryOptions {
-  /** The calls of other nodes; undefined where there are none. */
-  readonly elsewhere?: CallsElsewhere | undefined;
+export interface RegistryOptions extends TransferOptions {
   readonly journal: Journal;
   readonly records: SessionRecords;
   readonly clock: Clock;
@@ -111,7 +110,7 @@ export class SessionRegistry implements Sessions {
       takeUp: () => this.recover(),
     });
     this.#audio = new AudioCommands(options);
-    this.#transfers = new Transfers(this.#actors, options.elsewhere);
+    this.#transfers = new Transfers(this.#actors, options);
     this.#bots = new Bots({
       clock: options.clock,
       tokens: options.tokens,
@@ -205,9 +204,9 @@ export class SessionRegistry implements Sessions {
 
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
     if (this.#draining) return problems.draining();
-    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
-      return problems.callerId();
-    }
+    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.callerId();
+    const mayReach = await this.#options.reachOf(context.appUuid);
+    if (isE164(request.to) && !mayReach(request.to)) return problems.destination();
     if (this.#dialer === undefined) return problems.noTrunk();
     if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const sessionUuid = newUuid();
@@ -219,6 +218,7 @@ export class SessionRegistry implements Sessions {
       appUuid: context.appUuid,
       to: request.to,
       from: request.from,
+      mayReach,
       ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
       ...(request.display_name === undefined ? {} : { displayName: request.display_name }),
       ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),

@@ -1,5 +1,6 @@
 /** Transfers of calls: to a host that the trunk permits, or to another call, of this node or another. */
 
+import type { MayReach } from '../../destinations.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import type { BotOrder } from '../ports/leg.ts';
@@ -21,6 +22,13 @@ export interface CallsElsewhere {
   named(appUuid: string, replaces: Replaces): Promise<string | undefined>;
 }
 
+export interface TransferOptions {
+  /** The calls of other nodes; undefined where there are none. */
+  readonly elsewhere?: CallsElsewhere | undefined;
+  /** Tells which numbers an application may reach. */
+  reachOf(appUuid: string): Promise<MayReach>;
+}
+
 /** The calls of this node by their Sessions. */
 interface CallsHere {
   get(sessionUuid: string): TransferParty | undefined;
@@ -36,12 +44,11 @@ const isAnsweredCall = ({ state }: TransferParty, appUuid: string): boolean =>
 
 export class Transfers {
   readonly #here: CallsHere;
-  readonly #elsewhere: CallsElsewhere | undefined;
+  readonly #options: TransferOptions;
 
-  /** `elsewhere` is undefined where all calls are here. */
-  constructor(here: CallsHere, elsewhere: CallsElsewhere | undefined) {
+  constructor(here: CallsHere, options: TransferOptions) {
     this.#here = here;
-    this.#elsewhere = elsewhere;
+    this.#options = options;
   }
 
   /** Resolves the target of a transfer: a host that the trunk permits, or a call on the same trunk (RFC 3891). */
@@ -56,9 +63,9 @@ export class Transfers {
     const { transfers } = actor;
     if ('uri' in target && transfers?.permits(target.uri) !== true)
       return problems.forbidden('Transfers to that host are not permitted');
-    if (!('sessionUuid' in target)) return actor.command(command, context);
+    if (!('sessionUuid' in target)) return this.#transferOut(actor, command, context);
     const other = this.#here.get(target.sessionUuid);
-    if (other === undefined && this.#elsewhere !== undefined)
+    if (other === undefined && this.#options.elsewhere !== undefined)
       return this.#transferElsewhere(actor, command, target.sessionUuid, context);
     if (other === actor) return problems.conflict('A Session cannot be transferred to itself');
     if (other === undefined || !isAnsweredCall(other, context.appUuid)) return problems.notFound('Session');
@@ -68,6 +75,18 @@ export class Transfers {
     return actor.command({ ...command, target: { referTo } }, context);
   }
 
+  /** A transfer to a number or a URI, which the application has to be permitted to reach. */
+  async #transferOut(
+    actor: TransferParty,
+    command: Extract<SessionCommand, { type: 'transfer' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const { target } = command;
+    const dialled = 'number' in target ? target.number : 'uri' in target ? actor.transfers?.dialled(target.uri) : undefined;
+    if (dialled !== undefined && !(await this.#options.reachOf(context.appUuid))(dialled)) return problems.destination();
+    return actor.command(command, context);
+  }
+
   /** The other call is on another node, which tells the Refer-To that replaces it. */
   async #transferElsewhere(
     actor: TransferParty,
@@ -75,7 +94,7 @@ export class Transfers {
     sessionUuid: string,
     context: CommandContext,
   ): Promise<Answer | Problem> {
-    const other = await this.#elsewhere?.replacement(context.appUuid, sessionUuid);
+    const other = await this.#options.elsewhere?.replacement(context.appUuid, sessionUuid);
     if (other === undefined) return problems.notFound('Session');
     if (other === 'unreachable') return problems.nodeAway('the other call');
     if (other.referTo === undefined || other.trunk !== actor.transfers?.trunk)
@@ -108,7 +127,7 @@ export class Transfers {
 
   /** The same for a REFER in the call of `sessionUuid`, on any node. A call is not transferred to itself. */
   async requested(appUuid: string, sessionUuid: string, replaces: Replaces): Promise<string | undefined> {
-    const found = this.named(appUuid, replaces) ?? (await this.#elsewhere?.named(appUuid, replaces));
+    const found = this.named(appUuid, replaces) ?? (await this.#options.elsewhere?.named(appUuid, replaces));
     return found === sessionUuid ? undefined : found;
   }
 }

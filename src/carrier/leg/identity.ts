@@ -10,8 +10,12 @@ function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
   const address = value === undefined ? undefined : parseNameAddress(value);
   const uri = address === undefined ? undefined : parseUri(address.uri);
   if (uri === undefined || uri.user.toLowerCase() === 'anonymous') return undefined;
-  return normaliseNumber(uri.user, trunk.settings.inbound_format ?? 'auto', trunk.settings.country_code);
+  return numberOf(uri.user, trunk);
 }
+
+/** The number that a user part is on that trunk. Undefined when it is none. */
+export const numberOf = (user: string, { settings }: Trunk): string | undefined =>
+  normaliseNumber(user, settings.inbound_format ?? 'auto', settings.country_code);
 
 /** Whether the caller withholds its identity (RFC 3323, RFC 3325 §9.3). */
 export function isWithheld(headers: Headers): boolean {

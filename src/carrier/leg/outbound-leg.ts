@@ -17,7 +17,7 @@ import { systemEntropy } from '../entropy.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
 import { DialledLeg } from './dialled-leg.ts';
-import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
+import { assertedIdentity, dialledUsers, displayForm, numberOf } from './identity.ts';
 import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
@@ -272,11 +272,12 @@ export class OutboundLeg extends DialledLeg {
     else this.end(this.endOf(end));
   }
 
-  /** Follows a 302, once: its user part over the same trunk, never to another host. */
+  /** Follows a 302, once: its user part over the same trunk, never to another host, nor to what may not be reached. */
   async #redirect({ status, contact }: Extract<CallEnd, { readonly why: 'refused' }>): Promise<boolean> {
     const { trunk } = this.#attempt;
     const user = contact === undefined ? '' : (parseUri(contact)?.user ?? '');
     if (status !== 302 || user === '' || trunk.settings.follow_redirects !== true || this.#redirected !== undefined) return false;
+    if (this.#outbound.order.mayReach?.(numberOf(user, trunk) ?? user) !== true) return false;
     this.#redirected = user;
     return await this.#beginAgain();
   }

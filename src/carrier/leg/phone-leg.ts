@@ -36,6 +36,7 @@ export interface PhoneLegOptions {
   /** The trunk's part in transfers. */
   readonly transfers: {
     permits(uri: string): boolean;
+    dialled(uri: string): string;
     /** The value of Refer-To. `ownDomain` is ours as the far end knows it. */
     referTo(target: TransferTarget, ownDomain: string): string;
   };
@@ -329,6 +330,7 @@ export abstract class PhoneLeg implements Leg {
     return {
       trunk: options.trunk,
       permits: (uri) => options.transfers.permits(uri),
+      dialled: (uri) => options.transfers.dialled(uri),
       replacement: () => this.call?.replacement,
       isNamedBy: (replaces) => !this.over && this.call?.isNamedBy(replaces) === true,
       transfer: (target) => {

@@ -1,7 +1,7 @@
 /** The targets to which calls of a trunk are transferred. */
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { escapeUser, parseUri } from '../../sip/message/uri.ts';
-import { dialledUsers } from '../leg/identity.ts';
+import { dialledUsers, numberOf } from '../leg/identity.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
 import { type Trunk, trunkAddress, trunkDomain } from './trunk.ts';
 
@@ -15,6 +15,10 @@ export function transfersOf(trunk: Trunk): PhoneLegOptions['transfers'] {
       // With a maddr the call goes there, whatever the host is (RFC 3261 §19.1.1).
       const maddr = parameters?.get('maddr');
       return host !== undefined && isPermitted(host) && (maddr === undefined || isPermitted(maddr));
+    },
+    dialled(uri) {
+      const { user = '' } = parseUri(uri) ?? {};
+      return numberOf(user, trunk) ?? user;
     },
     referTo: (target, ownDomain) => referTo(trunk, target, ownDomain),
   };

@@ -1,7 +1,9 @@
 /** Applications and their settings, as the operator made them (contract §1, §8). */
 import { and, asc, eq, sql } from 'drizzle-orm';
+import { BriefCache } from '../../bounds/brief-cache.ts';
+import type { Destinations } from '../../destinations.ts';
 import { newAppUuid } from '../../id.ts';
-import { OPERATOR_LIST_MAX_ITEMS } from '../../limits.ts';
+import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS, OPERATOR_LIST_MAX_ITEMS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 import type { Attempt } from '../event/attempt.ts';
 import { apiKeys, apps, webhookSecrets } from '../schema.ts';
@@ -23,6 +25,7 @@ export interface App {
   readonly webhookSince: number;
   readonly blockedWebhookEvents: readonly string[];
   readonly roomLimits: RoomLimits;
+  readonly destinations: Destinations;
   readonly createdAt: number;
 }
 
@@ -40,10 +43,12 @@ interface NewApp {
   readonly webhookUrl?: string;
   readonly blockedWebhookEvents?: readonly string[];
   readonly roomLimits?: Partial<RoomLimits>;
+  readonly destinations?: Partial<Destinations>;
 }
 
 type AppChange = Partial<Pick<App, 'name' | 'webhookUrl' | 'blockedWebhookEvents'>> & {
   readonly roomLimits?: Partial<RoomLimits>;
+  readonly destinations?: Partial<Destinations>;
 };
 
 /** Shown once, at creation. */
@@ -60,6 +65,8 @@ export interface AppStore {
   get(appUuid: string): Promise<AppDetail | undefined>;
   /** The application alone. */
   settings(appUuid: string): Promise<App | undefined>;
+  /** What the application may call; kept for `APP_CACHE_MS`. Undefined where there is no such application. */
+  destinations(appUuid: string): Promise<Destinations | undefined>;
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
   /** A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before. */
@@ -105,6 +112,7 @@ async function createApp(
         webhookSince: Math.floor(at),
         blockedWebhookEvents: [...(app.blockedWebhookEvents ?? [])],
         ...roomColumns(app.roomLimits),
+        ...destinationColumns(app.destinations),
         createdAt: Math.floor(at),
       });
       await tx.insert(apiKeys).values(key.row);
@@ -138,8 +146,19 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
   const { drizzle } = database;
   const changes = appChanges();
   const { changed } = changes;
+  const settings = async (appUuid: string): Promise<App | undefined> => {
+    const [row] = await database.query<typeof SETTINGS_ROW>(SETTINGS, [appUuid]);
+    return row === undefined ? undefined : settingsOf(appUuid, row);
+  };
+  const destinations = new BriefCache({
+    load: async (appUuid) => (await settings(appUuid))?.destinations,
+    ...{ keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now },
+  });
+  changes.onChange((appUuid) => destinations.forget(appUuid));
   return {
     ...changes,
+    settings,
+    destinations: (appUuid) => destinations.get(appUuid),
 
     async create(app) {
       const made = await createApp(database, seal, app, now());
@@ -156,11 +175,6 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     async get(appUuid) {
       const [row] = await database.query<typeof DETAIL_ROW>(DETAIL, [appUuid]);
       return row === undefined ? undefined : detailOf(appUuid, row);
-    },
-
-    async settings(appUuid) {
-      const [row] = await database.query<typeof SETTINGS_ROW>(SETTINGS, [appUuid]);
-      return row === undefined ? undefined : settingsOf(appUuid, row);
     },
 
     async patch(appUuid, change) {
@@ -209,6 +223,8 @@ const SETTINGS_ROW = {
   blocked: '',
   max_rooms: 0,
   max_members_per_room: 0,
+  allowed: '',
+  refused: '',
   created_at: '',
 };
 
@@ -224,6 +240,8 @@ const settingsOf = (appUuid: string, row: typeof SETTINGS_ROW): App =>
     blockedWebhookEvents: JSON.parse(row.blocked),
     maxRooms: row.max_rooms,
     maxMembersPerRoom: row.max_members_per_room,
+    allowedDestinations: JSON.parse(row.allowed),
+    blockedDestinations: JSON.parse(row.refused),
     createdAt: Number(row.created_at),
   });
 
@@ -242,7 +260,8 @@ const errorOf = (tried: Pick<Attempt, 'status' | 'error'> | null): string =>
 const listOf = (column: string, table: string): string =>
   `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;
 const SETTINGS_COLUMNS = `name, webhook_url, webhook_disabled, webhook_since, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
-  max_members_per_room, created_at`;
+  max_members_per_room, array_to_json(allowed_destinations)::text AS allowed, array_to_json(blocked_destinations)::text AS refused,
+  created_at`;
 const SETTINGS = `SELECT ${SETTINGS_COLUMNS} FROM apps WHERE app_uuid = $1`;
 const DETAIL = `SELECT ${SETTINGS_COLUMNS}, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
   ${listOf('terminal_number', 'payment_terminals')} AS terminals,
@@ -260,11 +279,17 @@ const patchColumns = (change: AppChange, now: number) => ({
   ...(change.webhookUrl === undefined ? {} : { webhookUrl: change.webhookUrl }),
   ...(change.blockedWebhookEvents === undefined ? {} : { blockedWebhookEvents: [...change.blockedWebhookEvents] }),
   ...roomColumns(change.roomLimits),
+  ...destinationColumns(change.destinations),
 });
 
 const roomColumns = (limits: Partial<RoomLimits> | undefined) => ({
   ...(limits?.maxRooms === undefined ? {} : { maxRooms: limits.maxRooms }),
   ...(limits?.maxMembersPerRoom === undefined ? {} : { maxMembersPerRoom: limits.maxMembersPerRoom }),
+});
+
+const destinationColumns = (given: Partial<Destinations> | undefined) => ({
+  ...(given?.allowed === undefined ? {} : { allowedDestinations: [...given.allowed] }),
+  ...(given?.blocked === undefined ? {} : { blockedDestinations: [...given.blocked] }),
 });
 
 const appOf = (row: typeof apps.$inferSelect): App => ({
@@ -275,5 +300,6 @@ const appOf = (row: typeof apps.$inferSelect): App => ({
   webhookSince: row.webhookSince,
   blockedWebhookEvents: row.blockedWebhookEvents,
   roomLimits: { maxRooms: row.maxRooms, maxMembersPerRoom: row.maxMembersPerRoom },
+  destinations: { allowed: row.allowedDestinations, blocked: row.blockedDestinations },
   createdAt: row.createdAt,
 });

@@ -55,6 +55,8 @@ const SUMMARY = {
   webhook_disabled: false,
   blocked_webhook_events: [],
   room_limits: SETTINGS.room_limits,
+  allowed_destinations: ['+1', '+972'],
+  blocked_destinations: ['+1900'],
   created_at: AT,
 } as const;
 const TRUNK = {

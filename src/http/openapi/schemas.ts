@@ -74,6 +74,8 @@ const APP_SUMMARY = {
   webhook_disabled: flag,
   blocked_webhook_events: texts,
   room_limits: LIMITS,
+  allowed_destinations: texts,
+  blocked_destinations: texts,
   created_at: time,
 };
 /** The settings of a trunk as they are told: those that were set. */

@@ -4,8 +4,9 @@ import type { Recordings } from '../../call/ports/recordings.ts';
 import { timestamp } from '../../clock.ts';
 import type { App, RoomLimits } from '../../database/app/apps.ts';
 import type { Store } from '../../database/store.ts';
+import { type Destinations, isDestinationPrefix } from '../../destinations.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
+import { API_KEYS_PER_APP_MAX, DESTINATIONS_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { created, noContent, ok, type RequestContext } from '../request-context.ts';
@@ -21,10 +22,19 @@ const roomLimits = () =>
     'max_rooms?': '0 <= number.integer <= 100000',
     'max_members_per_room?': '1 <= number.integer <= 100000',
   });
+const PREFIX = 'the beginning of an E.164 number with leading +, as +972 or +1900';
+const destinations = () =>
+  type('string <= 16')
+    .narrow((text, context) => isDestinationPrefix(text) || context.mustBe(PREFIX))
+    .describe(PREFIX)
+    .array()
+    .atMostLength(DESTINATIONS_MAX);
 const optional = () => ({
   'webhook_url?': webhookUrl(),
   'blocked_webhook_events?': blockedEvents(),
   'room_limits?': roomLimits(),
+  'allowed_destinations?': destinations(),
+  'blocked_destinations?': destinations(),
 });
 const create = shape(() => type({ '+': 'reject', name: name(), ...optional() }));
 const patch = shape(() => type({ '+': 'reject', 'name?': name(), ...optional() }));
@@ -36,11 +46,17 @@ function change(body: {
   readonly webhook_url?: string;
   readonly blocked_webhook_events?: readonly string[];
   readonly room_limits?: { readonly max_rooms?: number; readonly max_members_per_room?: number };
+  readonly allowed_destinations?: readonly string[];
+  readonly blocked_destinations?: readonly string[];
 }) {
   return {
     ...(body.webhook_url === undefined ? {} : { webhookUrl: body.webhook_url }),
     ...(body.blocked_webhook_events === undefined ? {} : { blockedWebhookEvents: body.blocked_webhook_events }),
     ...(body.room_limits === undefined ? {} : { roomLimits: limits(body.room_limits) }),
+    destinations: {
+      ...(body.allowed_destinations === undefined ? {} : { allowed: body.allowed_destinations }),
+      ...(body.blocked_destinations === undefined ? {} : { blocked: body.blocked_destinations }),
+    } satisfies Partial<Destinations>,
   };
 }
 
@@ -183,5 +199,7 @@ const summary = (app: App): Readonly<Record<string, unknown>> => ({
   webhook_disabled: app.webhookDisabled,
   blocked_webhook_events: app.blockedWebhookEvents,
   room_limits: { max_rooms: app.roomLimits.maxRooms, max_members_per_room: app.roomLimits.maxMembersPerRoom },
+  allowed_destinations: app.destinations.allowed,
+  blocked_destinations: app.destinations.blocked,
   created_at: timestamp(app.createdAt),
 });

@@ -85,6 +85,8 @@ export const builtStatements: readonly Statement[] = [
         blocked: '[]',
         max_rooms,
         max_members_per_room,
+        allowed: '[]',
+        refused: '[]',
         created_at: '0',
       },
     ];
