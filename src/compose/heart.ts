@@ -1,6 +1,7 @@
 /** The part of the composition root that makes the heart: Sessions, Rooms, recordings, charges and messages. */
 
 import { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
+import { IncomingMessages } from '../call/message/incoming-messages.ts';
 import { MessageDispatcher } from '../call/message/message-dispatcher.ts';
 import type { RoomPeers } from '../call/ports/room-peers.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
@@ -120,6 +121,7 @@ export function makeHeart(engines: HeartEngines): Heart {
     gateway: smsGateway,
     clock,
     log,
+    incoming: new IncomingMessages({ store: store.received, clock, log, owner: store.numbers.owner }),
     mayCallFrom: store.callerIds.allowed,
     reachOf: reachOf(engines),
     onWaiting: () => engines.cluster?.tellMessages(),

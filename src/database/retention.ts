@@ -3,7 +3,7 @@
  * events, messages, charges and processes that ended after 30 days, removed recordings after a year. Rows go in small
  * batches, so that no call waits.
  */
-import { and, asc, between, eq, inArray, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, between, eq, inArray, isNotNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import {
   CHARGE_RETENTION_DAYS,
@@ -11,6 +11,7 @@ import {
   EVENT_RETENTION_DAYS,
   IDEMPOTENCY_KEPT_SEC,
   MESSAGE_RETENTION_DAYS,
+  RECEIVED_KEPT_SEC,
   RECORDING_REMEMBERED_DAYS,
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_MAX_BATCHES,
@@ -24,6 +25,7 @@ import {
   messages,
   nodeBeats,
   nodes,
+  receivedParts,
   recordings,
   revokedConsoleCookies,
   rooms,
@@ -36,6 +38,7 @@ export interface Forgotten {
   readonly keys: number;
   readonly events: number;
   readonly messages: number;
+  readonly received: number;
   readonly charges: number;
   readonly references: number;
   readonly recordings: number;
@@ -123,6 +126,7 @@ const loggedEvents: Batch = (on, before) => {
 };
 
 const settledMessages = oldest(messages, messages.messageUuid, messages.createdAt, eq(messages.stage, 'settled'));
+const received = oldest(receivedParts, receivedParts.partId, receivedParts.receivedAt, isNotNull(receivedParts.messageUuid));
 const settledCharges = oldest(charges, charges.chargeUuid, charges.createdAt, ne(charges.status, 'attempting'));
 /** References that expired long ago. Those that a charge took have their expiry as a negative number. */
 const references: Batch = (on, before) => {
@@ -161,6 +165,7 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     rooms: await sweep(deletedRooms, ENDED_SESSION_KEPT_SEC * 1000),
     recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
     messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
+    received: await sweep(received, RECEIVED_KEPT_SEC * 1000),
     cookies: await sweep(revokedCookies, 0),
     nodes: await sweep(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
   };

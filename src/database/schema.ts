@@ -442,6 +442,33 @@ export const messages = pgTable(
   ],
 );
 
+/** A short message from a telephone, or a segment of one, until it is certain that it does not come again. */
+export const receivedParts = pgTable(
+  'received_parts',
+  {
+    partId: bigint('part_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    appUuid: text('app_uuid').notNull(),
+    to: text('to_number').notNull(),
+    from: text('from_number').notNull(),
+    reference: integer('reference').notNull(),
+    total: smallint('total').notNull(),
+    number: smallint('number').notNull(),
+    alphabet: text('alphabet').notNull(),
+    octets: bytea('octets').notNull(),
+    /** The link over which it came. */
+    link: text('link').notNull(),
+    cameAgain: boolean('came_again').notNull().default(false),
+    receivedAt: ms('received_at').notNull(),
+    /** The message that was told with it. */
+    messageUuid: uuid('message_uuid'),
+  },
+  (table) => [
+    index('received_parts_numbers').on(table.to, table.from),
+    index('received_parts_waiting').on(table.receivedAt).where(sql`message_uuid IS NULL`),
+    index('received_parts_age').on(table.receivedAt),
+  ],
+);
+
 /** The part of a message that an SMSC's id stands for, in one spelling. Receipts are found by it. */
 export const messageParts = pgTable(
   'message_parts',

@@ -29,6 +29,7 @@ import { type MessageStore, messageStore } from './messages.ts';
 import { type LeaseStore, leaseStore } from './node/leases.ts';
 import { type NodeAbout, type NodeStore, nodeStore } from './node/nodes.ts';
 import { timeWitness } from './node/time-witness.ts';
+import { type ReceivedStore, receivedStore } from './received-messages.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
 import { type Resealed, reseal } from './vault/reseal.ts';
@@ -49,6 +50,7 @@ export interface Store {
   readonly events: EventLog;
   readonly tail: EventTail;
   readonly messages: MessageStore;
+  readonly received: ReceivedStore;
   readonly payments: PaymentStore;
   readonly recordings: RecordingStore;
   readonly outbox: OutboxStore;
@@ -156,6 +158,7 @@ export async function storeOn(
     events: eventLog(database, onEvents),
     tail,
     messages: messageStore(database, isShared, kept, onEvents),
+    received: receivedStore(database, onEvents),
     payments: paymentStore({ database, masterKey: settings.masterKey, kept, nodeId, shared: isShared, onEvents }),
     recordings: recordingStore(database, nodeId, mayRemove),
     outbox,

@@ -94,6 +94,15 @@ export type Event =
       error_message: string;
     }
   | {
+      event: 'message.received';
+      message_uuid: string;
+      from: string;
+      to: string;
+      text: string;
+      segments: number;
+      missing_segments: number;
+    }
+  | {
       event: 'payment.card.collected';
       session_uuid: string;
       operation_uuid: string;

@@ -42,6 +42,7 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
   'dtmf.sent': true,
   'digits.collected': true,
   'message.status_changed': true,
+  'message.received': true,
   'payment.card.collected': true,
   'payment.cvv.collected': true,
   'payment.charge.completed': true,

@@ -66,9 +66,10 @@ function urlsOf(event: Event, { links, now }: Circumstances): Readonly<Record<st
 
 /**
  * Contract §9: an event belongs to the lane of its Session and to that of its Room; a message's are in order among
- * themselves.
+ * themselves, and what one telephone writes to one number.
  */
 function lanesOf(event: Event): readonly string[] {
+  if (event.event === 'message.received') return [`conversation:${event.from} ${event.to}`];
   if ('message_uuid' in event) return [`message:${event.message_uuid}`];
   const lanes: string[] = [];
   if ('session_uuid' in event) lanes.push(`session:${event.session_uuid}`);

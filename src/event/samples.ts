@@ -109,6 +109,15 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
     error_code: '',
     error_message: '',
   },
+  'message.received': {
+    event: 'message.received',
+    message_uuid: MESSAGE,
+    from: '+15550100',
+    to: '+15550001',
+    text: 'Yes, please call me.',
+    segments: 1,
+    missing_segments: 0,
+  },
   'payment.card.collected': {
     event: 'payment.card.collected',
     ...operation,

@@ -22,6 +22,17 @@ export const RECEIPTS_PENDING_MAX = 1_000;
 export const EARLY_RECEIPTS_MAX = 1_000;
 export const EARLY_RECEIPT_WAIT_MS = 300_000;
 
+/** Messages from telephones that are being stored; the SMSC is asked for further ones again. */
+export const RECEIVED_PENDING_MAX = 200;
+/** What there is of a message is told when a segment has not come for so long. */
+export const RECEIVED_WAIT_MS = 600_000;
+/** Messages of which a segment is missing that are told in one look. */
+export const RECEIVED_GIVEN_UP_MAX = 100;
+/** What came within this time before a link was lost may come again on the next, its acknowledgement being lost. */
+export const RECEIVED_AGAIN_MS = 60_000;
+/** What came is kept for so long, so that it is known when it comes again. */
+export const RECEIVED_KEPT_SEC = 86_400;
+
 // SMPP 3.4.
 export const SMPP_PDU_MAX_BYTES = 16 * 1024;
 export const SMPP_CONNECT_TIMEOUT_MS = 10_000;

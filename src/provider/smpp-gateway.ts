@@ -5,23 +5,21 @@
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { newUuid } from '../id.ts';
 import { SMPP_ENQUIRE_LINK_MS, SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
-import { type Receipt, receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { SmppConnection, SmppLost } from './smpp-connection.ts';
 import type { Pdu } from './smpp-pdu.ts';
-import { ESME_RINVBNDSTS, ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
+import { ESME_RINVBNDSTS, ESME_RINVDSTADR, ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
+import { DATA_CODING, ESM_UDHI, incomingIn, receiptIn } from './smpp-text.ts';
 
 type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
 
 /** SMPP 3.4 §5.2.5, §5.2.6: international, E.164. */
 const INTERNATIONAL = 1;
 const ISDN = 1;
-const DATA_CODING = { gsm7: 0, ucs2: 8 } as const;
-/** §5.2.12: the short message begins with a user data header. */
-const ESM_UDHI = 0x40;
 const INTERFACE_VERSION = 0x34;
 /** Nothing is submitted for this long after the SMSC said that it is too much. */
 const THROTTLE_PAUSE_MS = 500;
@@ -43,6 +41,10 @@ export class SmppGateway implements SmsGateway {
   #failures = 0;
   /** When the link was bound, in ms since the epoch. */
   #boundAt: number | undefined;
+  /** When the link before it ended, in ms since the epoch. */
+  #lostAt: number | undefined;
+  /** What comes names its link, also before the response to the bind is read. */
+  #link = { id: '', since: 0 };
   #pausedUntil = 0;
   /** When the next part may be submitted, in ms since the epoch. */
   #nextTurnAt = 0;
@@ -169,6 +171,7 @@ export class SmppGateway implements SmsGateway {
       () => void this.#bind(connection),
     );
     this.#connection = connection;
+    this.#link = { id: newUuid(), since: this.#lostAt ?? this.#clock.now() };
   }
 
   async #bind(connection: SmppConnection): Promise<void> {
@@ -213,6 +216,7 @@ export class SmppGateway implements SmsGateway {
     this.#connection = undefined;
     this.#bound = false;
     const now = this.#clock.now();
+    if (this.#boundAt !== undefined) this.#lostAt = now;
     if (this.#boundAt !== undefined && now - this.#boundAt >= SMPP_ENQUIRE_LINK_MS) this.#failures = 0;
     this.#boundAt = undefined;
     const waitMs = SMPP_RECONNECT_MS[Math.min(this.#failures, SMPP_RECONNECT_MS.length - 1)] ?? 0;
@@ -227,21 +231,26 @@ export class SmppGateway implements SmsGateway {
     this.#cancelPause = this.#clock.at(this.#pausedUntil, () => this.#listener?.onReady());
   }
 
-  /** A receipt is acknowledged once it is durable; one that could not be stored is asked for again. */
+  /** What comes is acknowledged once it is durable; what could not be stored is asked for again. */
   #onRequest(connection: SmppConnection, pdu: Pdu): void {
     if (pdu.command !== 'deliver_sm' && pdu.command !== 'data_sm') {
       connection.answer(pdu, { command_status: 0x03 });
       return;
     }
-    const receipt = receiptIn(pdu);
-    if (receipt === undefined || this.#listener === undefined) {
-      connection.answer(pdu);
-      return;
-    }
-    this.#listener.onReceipt(receipt).then(
-      () => connection.answer(pdu),
+    this.#taken(pdu).then(
+      (command_status) => connection.answer(pdu, { command_status }),
       () => connection.answer(pdu, { command_status: ESME_RX_T_APPN }),
     );
+  }
+
+  /** Resolves with the status to answer once what the PDU says is durable. */
+  async #taken(pdu: Pdu): Promise<number> {
+    const link = this.#link;
+    const receipt = receiptIn(pdu);
+    if (receipt !== undefined) await this.#listener?.onReceipt(receipt);
+    const part = receipt === undefined ? incomingIn(pdu) : undefined;
+    if (part === undefined) return 0;
+    return (await this.#listener?.onMessage(part, link)) === false ? ESME_RINVDSTADR : 0;
   }
 
   /**
@@ -254,6 +263,7 @@ export class SmppGateway implements SmsGateway {
     this.#cancelPause?.();
     const connection = this.#connection;
     const wasBound = this.#bound || this.#unanswered.size > 0;
+    if (this.#bound) this.#lostAt = this.#clock.now();
     this.#connection = undefined;
     this.#bound = false;
     if (connection === undefined) return;
@@ -272,25 +282,4 @@ export class SmppGateway implements SmsGateway {
   close(): Promise<void> {
     return this.rest();
   }
-}
-
-function receiptIn(pdu: Pdu): Receipt | undefined {
-  const text = textOf(pdu.short_message) || textOf(pdu.message_payload);
-  const fields = {
-    receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
-    messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
-    esmClass: typeof pdu.esm_class === 'number' ? pdu.esm_class : 0,
-    sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
-  };
-  const receipt = receiptOf({ ...fields, text });
-  if (receipt !== undefined || pdu.data_coding !== DATA_CODING.ucs2) return receipt;
-  // Some SMSCs give the receipt of a message in UCS-2 the data_coding of that message, and write it in ASCII.
-  return receiptOf({ ...fields, text: Buffer.from(text, 'utf16le').swap16().toString('latin1') });
-}
-
-/** A short message as the codec gives it: decoded text in an object, or bytes. */
-function textOf(field: unknown): string {
-  const message = typeof field === 'object' && field !== null && 'message' in field ? field.message : field;
-  if (typeof message === 'string') return message;
-  return message instanceof Uint8Array ? Buffer.from(message).toString('latin1') : '';
 }

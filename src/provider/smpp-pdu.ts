@@ -16,8 +16,11 @@ const TLV_HEADER_BYTES = 4;
 const RESPONSE = 0x8000_0000;
 /** Requests that have no response (SMPP 3.4 §4.1.7, §4.12). */
 const UNANSWERED: ReadonlySet<string> = new Set(['outbind', 'alert_notification']);
-/** Tags of the optional fields that are looked at: receipted_message_id, message_payload, message_state. */
-const LOOKED_AT: ReadonlySet<number> = new Set([0x001e, 0x0424, 0x0427]);
+/**
+ * Tags of the optional fields that are looked at: receipted_message_id, message_payload, message_state, and the three
+ * of a segment.
+ */
+const LOOKED_AT: ReadonlySet<number> = new Set([0x001e, 0x0424, 0x0427, 0x020c, 0x020e, 0x020f]);
 
 /** The PDU of a whole frame. Undefined: even its mandatory fields make no sense. */
 export function readPdu(frame: Buffer): Pdu | undefined {

@@ -3,6 +3,8 @@ import type { PartOutcome } from '../machine/message/gateway.ts';
 
 /** The SMSC does not take this connection for bound. */
 export const ESME_RINVBNDSTS = 0x04;
+/** A destination that nobody here has. */
+export const ESME_RINVDSTADR = 0x0b;
 export const ESME_RX_T_APPN = 0x64;
 /** The application will never take that message. */
 export const ESME_RX_P_APPN = 0x65;
@@ -14,7 +16,7 @@ const LATER: ReadonlySet<number> = new Set([ESME_RINVBNDSTS, 0x08, 0x14, ESME_RT
 const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = new Map([
   [0x01, ['message_too_long', 'The message is too long for the carrier']],
   [0x0a, ['invalid_sender', 'The carrier does not accept the sender']],
-  [0x0b, ['invalid_recipient', 'The carrier does not accept the recipient']],
+  [ESME_RINVDSTADR, ['invalid_recipient', 'The carrier does not accept the recipient']],
   [0x45, ['submit_failed', 'The carrier could not take the message']],
   [0x48, ['invalid_sender', 'The carrier does not accept the sender']],
   [0x50, ['invalid_recipient', 'The carrier does not accept the recipient']],

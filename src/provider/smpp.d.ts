@@ -19,6 +19,10 @@ declare module 'smpp' {
     readonly destination_addr?: unknown;
     readonly esm_class?: unknown;
     readonly data_coding?: unknown;
+    readonly source_addr_ton?: unknown;
+    readonly sar_msg_ref_num?: unknown;
+    readonly sar_total_segments?: unknown;
+    readonly sar_segment_seqnum?: unknown;
     readonly registered_delivery?: unknown;
     readonly system_id?: unknown;
     readonly password?: unknown;

@@ -7,6 +7,7 @@ import { silentLog } from '../../src/log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
 import type { Receipt } from '../../src/machine/message/receipt.ts';
+import { noIncoming } from '../support/no-incoming.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /** How the database answers: it does, it takes a change without an answer, it is away, or the row is locked. */
@@ -67,6 +68,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     gateway,
     clock,
     log: silentLog,
+    incoming: noIncoming,
     reachOf: async () => mayReach(),
     mayCallFrom: async () => true,
     submits,
@@ -203,6 +205,7 @@ test.each([
     gateway: undefined,
     clock,
     log: silentLog,
+    incoming: noIncoming,
     reachOf: async () => mayReach(),
     mayCallFrom: async () => true,
   };
@@ -281,6 +284,7 @@ test('A receipt that comes to one node while another still submits the parts of 
     gateway,
     clock,
     log: silentLog,
+    incoming: noIncoming,
     reachOf: async () => mayReach(),
     mayCallFrom: async () => true,
   });

@@ -18,16 +18,23 @@ afterAll(async () => {
   await first.close();
 });
 
-/** Takes back the last migration: the database is of a release before. */
+/** Takes back the migration that changed `apps`, and those behind it: the database is of a release before. */
 async function undoLast(): Promise<void> {
-  const last = readMigrationFiles({ migrationsFolder: 'drizzle' }).at(-1);
-  for (const made of last?.sql ?? []) {
-    const [, table, column] = /^\s*ALTER TABLE ("\w+") ADD COLUMN ("\w+") /.exec(made) ?? [];
-    expect(table, made).toBe('"apps"');
-    await caller.unsafe(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+  const all = readMigrationFiles({ migrationsFolder: 'drizzle' });
+  const changes = all.findLastIndex(({ sql }) => sql.some((each) => each.includes('ALTER TABLE "apps"')));
+  for (const { sql, hash } of all.slice(changes)) {
+    for (const made of sql) await caller.unsafe(inverse(made));
+    await caller.unsafe('DELETE FROM sidetone_migrations WHERE hash = $1', [hash]);
   }
-  await caller.unsafe('DELETE FROM sidetone_migrations WHERE hash = $1', [last?.hash ?? '']);
 }
+
+/** What takes a statement back. The indexes of a new table go with it. */
+const inverse = (made: string): string =>
+  made
+    .trim()
+    .replace(/^ALTER TABLE ("\w+") ADD COLUMN ("\w+") .*$/s, 'ALTER TABLE $1 DROP COLUMN $2')
+    .replace(/^CREATE TABLE ("\w+") .*$/s, 'DROP TABLE $1')
+    .replace(/^CREATE INDEX ("\w+") .*$/s, 'DROP INDEX IF EXISTS $1');
 
 const isWaitedFor = async (): Promise<boolean> =>
   (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'apps'::regclass AND NOT granted")).length > 0;

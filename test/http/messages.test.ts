@@ -7,6 +7,7 @@ import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { noIncoming } from '../support/no-incoming.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 const FROM = '+15550100';
@@ -113,6 +114,7 @@ describe('messages', () => {
       gateway: undefined,
       clock: systemClock(),
       log: silentLog,
+      incoming: noIncoming,
       reachOf: async () => mayReach(),
       mayCallFrom: async () => true,
     };

@@ -61,6 +61,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   'recording.failed': [...RECORDED, 'error', 'pull_url'],
   'recording.ended': [...RECORDED, 'pull_url', 'expires_at', 'duration'],
   'message.status_changed': ['message_uuid'],
+  'message.received': ['message_uuid', 'from', 'to', 'text', 'segments', 'missing_segments'],
   'payment.card.collected': ['session_uuid', 'card_uuid', 'payment_method_details'],
   'payment.cvv.collected': ['session_uuid', 'cvv_uuid'],
   'payment.charge.completed': [

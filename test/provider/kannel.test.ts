@@ -35,7 +35,9 @@ describe.skipIf(!kannelInstalled)('Kannel reads', () => {
     const gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh' }, clock, silentLog);
     try {
       smsc.relayTo = 'kannel';
-      const ready = new Promise<void>((onReady) => gateway.start({ onReceipt: async () => {}, onReady }));
+      const ready = new Promise<void>((onReady) =>
+        gateway.start({ onReceipt: async () => {}, onMessage: async () => false, onReady }),
+      );
       await ready;
       const texts = ['שלום, ההזמנה שלך בדרך אליך. '.repeat(5), 'abcdefghij'.repeat(40), 'Grüße {à} 5 € [ok] ~ ^ \\ |'];
       for (const text of texts) {

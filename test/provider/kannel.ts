@@ -26,6 +26,7 @@ export class Kannel {
   readonly #directory = mkdtempSync(join(tmpdir(), 'kannel-'));
   readonly #boxes: ChildProcess[] = [];
   #said = '';
+  #sendUrl = '';
 
   /**
    * Binds to the SMSC as `kannel`; each whole message becomes a GET of `url` with `from`, `to`, `coding` and `text`.
@@ -38,6 +39,7 @@ export class Kannel {
       `group = core\nadmin-port = ${admin}\nadmin-password = unused\nsmsbox-port = ${box}\nsms-combine-concatenated-mo = true`,
       `group = smsc\nsmsc = smpp\nsmsc-id = smsc\nhost = 127.0.0.1\nport = ${smsc.port}\ntransceiver-mode = true\nsmsc-username = kannel\nsmsc-password = secret\nsystem-type = ""`,
       `group = smsbox\nbearerbox-host = 127.0.0.1\nsendsms-port = ${http}\nglobal-sender = 1`,
+      'group = sendsms-user\nusername = user\npassword = unused\nmax-messages = 20\nconcatenation = true',
       `group = sms-service\nkeyword = default\ncatch-all = true\nmax-messages = 0\nget-url = "${url}?from=%p&to=%P&coding=%c&text=%b"`,
     ];
     writeFileSync(config, `${groups.join('\n\n')}\n`);
@@ -45,6 +47,7 @@ export class Kannel {
     // By then it listens for its other half too.
     await smsc.until(() => smsc.binds >= 1, 'Kannel to bind');
     kannel.#run(smsbox ?? '', config);
+    kannel.#sendUrl = `http://127.0.0.1:${http}/cgi-bin/sendsms`;
     return kannel;
   }
 
@@ -56,6 +59,18 @@ export class Kannel {
     child.stdout.on('data', read);
     child.stderr.on('data', read);
     this.#boxes.push(child);
+  }
+
+  /** Has it send a text, as somebody with a telephone would. It answers once its other half has taken it. */
+  async write(from: string, to: string, text: string): Promise<void> {
+    const coding = /^[\x20-\x7eäöüßà€]*$/.test(text) ? '0' : '2';
+    const query = new URLSearchParams({ username: 'user', password: 'unused', from, to, text, coding, charset: 'UTF-8' });
+    for (let attempt = 0; ; attempt++) {
+      const answer = await fetch(`${this.#sendUrl}?${query}`).catch(() => undefined);
+      if (answer?.ok === true) return;
+      if (attempt > 100) throw new Error(`Kannel sent nothing: ${await answer?.text()}; ${this.#said.slice(-500)}`);
+      await Bun.sleep(100);
+    }
   }
 
   get said(): string {

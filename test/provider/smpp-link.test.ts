@@ -35,6 +35,7 @@ beforeEach(async () => {
   ready = () => (gateway.ready() ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve)));
   listener = {
     onReceipt: async () => {},
+    onMessage: async () => true,
     onReady: () => {
       for (const resolve of waiting.splice(0)) resolve();
     },
@@ -57,6 +58,31 @@ test('A number is international and E.164, and its receipt is asked for', async 
   expect(await submit()).toMatchObject({ outcome: 'accepted' });
   expect(smsc.submissions).toMatchObject([{ from: '15550001', to: '15550002', plans: [1, 1, 1, 1], registeredDelivery: 1 }]);
 });
+
+test('What comes is told with its link: each has an id of its own, and the time at which the one before it was lost', async () => {
+  const links: { readonly id: string; readonly since: number }[] = [];
+  listener.onMessage = async (_part, link) => links.push(link) > 0;
+  const text = { source_addr: '15550100', destination_addr: '15550001', short_message: Buffer.from('Hello') };
+  await ready();
+  const began = clock.now();
+  await smsc.deliver(text);
+  await smsc.deliver(text);
+  await clock.advance(10_000);
+  const lost = nextLoss();
+  smsc.drop();
+  const pauseMs = await lost;
+  const lostAt = clock.now();
+  await clock.advance(pauseMs);
+  await smsc.until(() => smsc.binds === 2, 'another bind');
+  await smsc.deliver(text);
+  const [first, second, third] = links;
+  expect([first, second?.id === first?.id, third?.id === first?.id]).toEqual([
+    { id: expect.any(String), since: began },
+    true,
+    false,
+  ]);
+  expect(third?.since).toBe(lostAt);
+}, 20_000);
 
 test('What is asked of a connection that is not up, or no longer, was certainly not sent', async () => {
   const { promise: opened, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { IncomingMessages } from '../../src/call/message/incoming-messages.ts';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -59,6 +60,7 @@ async function connected(
     gateway,
     clock,
     log: silentLog,
+    incoming: new IncomingMessages({ store: store.store.received, clock, log: silentLog, owner: store.store.numbers.owner }),
     reachOf: async () => mayReach(),
     mayCallFrom: async () => true,
   };

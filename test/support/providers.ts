@@ -9,6 +9,7 @@ import { silentLog } from '../../src/log.ts';
 import type { ChargeGateway } from '../../src/machine/payment/charge.ts';
 import { sandboxCharge } from '../../src/provider/sandbox-charge.ts';
 import { sandboxSms } from '../../src/provider/sandbox-sms.ts';
+import { noIncoming } from './no-incoming.ts';
 
 export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGateway = sandboxCharge(clock)) {
   const mayCallFrom = store.callerIds.allowed;
@@ -23,6 +24,14 @@ export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGat
       connected: () => ({ clientState: '' }),
       mayUseTerminal: store.terminals.allowed,
     }),
-    messages: new MessageDispatcher({ store: store.messages, gateway, clock, log: silentLog, mayCallFrom, reachOf }),
+    messages: new MessageDispatcher({
+      store: store.messages,
+      gateway,
+      clock,
+      log: silentLog,
+      incoming: noIncoming,
+      mayCallFrom,
+      reachOf,
+    }),
   };
 }

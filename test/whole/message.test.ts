@@ -57,6 +57,24 @@ describe('a message', () => {
     });
   }, 30_000);
 
+  test('from a telephone comes as an event to the application that has the number', async () => {
+    const text = Buffer.from('שלום', 'utf16le').swap16();
+    const fields = { source_addr_ton: 1, source_addr: TO.slice(1), destination_addr: FROM.slice(1), data_coding: 8 };
+    expect(await smsc.deliver({ ...fields, short_message: text })).toBe(0);
+    await receiver.until(() => receiver.count('message.received') === 1, 'the text');
+    expect(receiver.events.find(({ body }) => body.event === 'message.received')?.body).toEqual({
+      aud: app.appUuid,
+      event: 'message.received',
+      timestamp: expect.any(String),
+      message_uuid: expect.any(String),
+      from: TO,
+      to: FROM,
+      text: 'שלום',
+      segments: 1,
+      missing_segments: 0,
+    });
+  }, 30_000);
+
   test('is neither lost nor sent twice by a kill -9: what was with the SMSC is told as unknown, all else goes out once', async () => {
     const taken = smsc.submissions.length;
     // Two answered, then two that never are: the window is full, the others wait in the database.

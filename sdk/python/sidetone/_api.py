@@ -46,6 +46,7 @@ EVENTS = (
     "dtmf.sent",
     "digits.collected",
     "message.status_changed",
+    "message.received",
     "payment.card.collected",
     "payment.cvv.collected",
     "payment.charge.completed",

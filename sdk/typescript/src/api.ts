@@ -128,6 +128,25 @@ export type MessageOperation = {
   readonly status: "in_progress" | "completed" | "queued";
 };
 
+export type MessageReceivedEvent = {
+  /** The application. */
+  readonly aud: string;
+  readonly event: "message.received";
+  /** When it happened. Never order events by it. */
+  readonly timestamp: string;
+  readonly message_uuid: string;
+  /** E.164 where it is a number; else as the carrier gives it: a short code, a name. */
+  readonly from: string;
+  readonly to: string;
+  readonly text: string;
+  /** 1 to 255. */
+  readonly segments: number;
+  /** Segments that did not come within ten minutes, and are left out. */
+  readonly missing_segments: number;
+  /** Only in a sample that was asked for (`sidetone trigger`). */
+  readonly test?: true;
+};
+
 export type MessageStatusChangedEvent = {
   /** The application. */
   readonly aud: string;
@@ -1406,6 +1425,7 @@ export type WebhookEvent =
   | DtmfSentEvent
   | DigitsCollectedEvent
   | MessageStatusChangedEvent
+  | MessageReceivedEvent
   | PaymentCardCollectedEvent
   | PaymentCvvCollectedEvent
   | PaymentChargeCompletedEvent;

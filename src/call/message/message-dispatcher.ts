@@ -20,7 +20,7 @@ import {
   STORE_LAST_OUTCOME_MS,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
+import type { SmsGateway, SmsListener, Submitted } from '../../machine/message/gateway.ts';
 import {
   claim,
   interrupted,
@@ -39,6 +39,7 @@ import type { MessageRequest, Messages } from '../ports/messages.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { storedAnswer } from '../step-change.ts';
 import { untilStored } from '../until-stored.ts';
+import type { IncomingMessages } from './incoming-messages.ts';
 
 const QUEUE_RETRY_SEC = 30;
 /**
@@ -57,6 +58,8 @@ export interface DispatcherOptions {
   readonly gateway: SmsGateway | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Messages from telephones go there. */
+  readonly incoming: Pick<IncomingMessages, 'take' | 'giveUp'>;
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
   /** Tells which numbers the application may reach. */
   reachOf(appUuid: string): Promise<MayReach>;
@@ -106,13 +109,19 @@ export class MessageDispatcher implements Messages {
     this.#options = options;
   }
 
+  readonly #listener: SmsListener = {
+    onReceipt: (receipt) => this.#onReceipt(receipt),
+    onMessage: (part, link) => this.#options.incoming.take(part, link),
+    onReady: () => this.#wake(),
+  };
+
   /** Ends what an earlier process left at a gateway, then begins to submit, at first or after `rest`. */
   async start(): Promise<void> {
     const { gateway } = this.#options;
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
     if (this.#isClosed) return;
     this.#started = true;
-    gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
+    gateway?.start(this.#listener);
     await this.#resumeReceipts();
     this.#wake();
   }
@@ -249,6 +258,7 @@ export class MessageDispatcher implements Messages {
         await this.#giveUpHeld(clock.now());
         await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
+        if (gateway !== undefined) await this.#options.incoming.giveUp();
         await this.#lookForEarly();
       }
       const due = await store.nextDue();

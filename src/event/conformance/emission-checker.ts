@@ -67,7 +67,7 @@ export class EmissionChecker {
         ? about('recording', recording, of(this.#recordings, recording, () => new RecordingRules()).take(event))
         : []),
       ...(typeof message === 'string'
-        ? about('message', message, of(this.#messages, message, () => new MessageRules()).take(body))
+        ? about('message', message, of(this.#messages, message, () => new MessageRules()).take(event, body))
         : []),
     ];
   }

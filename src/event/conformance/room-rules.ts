@@ -110,9 +110,15 @@ const STATUSES = ['queued', 'sending', 'sent', 'delivered', 'undelivered', 'fail
 
 export class MessageRules {
   #status = -1;
+  #isReceived = false;
 
-  /** A status only goes forward; the last three are ends. */
-  take(body: Body): readonly string[] {
+  /** What came from a telephone is told once. A status of what is sent only goes forward; the last three are ends. */
+  take(event: string, body: Body): readonly string[] {
+    if (event === 'message.received') {
+      const wrong = this.#isReceived ? ['message.received twice'] : [];
+      this.#isReceived = true;
+      return wrong;
+    }
     const status = STATUSES.indexOf(String(body.status));
     const wrong =
       status < 0

@@ -56,3 +56,37 @@ export function octetsOf(units: readonly number[], encoding: Encoding): Uint8Arr
   }
   return octets;
 }
+
+/** The alphabets in which messages come: also those of ISO 8859 that SMPP knows. */
+export type IncomingAlphabet = Encoding | 'latin1' | 'cyrillic' | 'hebrew';
+
+export const INCOMING_ALPHABETS: readonly IncomingAlphabet[] = ['gsm7', 'ucs2', 'latin1', 'cyrillic', 'hebrew'];
+
+const LABELS = { ucs2: 'utf-16be', cyrillic: 'iso-8859-5', hebrew: 'iso-8859-8' } as const;
+
+/** Half a surrogate pair is read as U+FFFD; so is NUL, which no text of the database may have. */
+export function incomingText(octets: Uint8Array, alphabet: IncomingAlphabet): string {
+  const text = alphabet === 'gsm7' ? textOfSeptets(octets) : decoded(octets, alphabet);
+  return text.replaceAll('\0', '\ufffd');
+}
+
+/** Octets of Latin-1 are characters of the same value; the decoder of that name would read Windows-1252. */
+const decoded = (octets: Uint8Array, alphabet: Exclude<IncomingAlphabet, 'gsm7'>): string =>
+  alphabet === 'latin1'
+    ? Array.from(octets, (octet) => String.fromCharCode(octet)).join('')
+    : new TextDecoder(LABELS[alphabet]).decode(octets);
+
+const BASIC_LETTERS = [...BASIC];
+const EXTENSION_LETTERS: ReadonlyMap<number, string> = new Map(Object.entries(EXTENSION).map(([letter, code]) => [code, letter]));
+
+/** An escape that begins nothing of the table is a space, and what follows it is read by itself (§6.2.1.1). */
+function textOfSeptets(octets: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < octets.length; at++) {
+    const code = octets[at] ?? 0;
+    const escaped = code === ESCAPE ? EXTENSION_LETTERS.get(octets[at + 1] ?? -1) : undefined;
+    if (escaped !== undefined) at++;
+    text += escaped ?? (code === ESCAPE ? ' ' : (BASIC_LETTERS[code] ?? '\ufffd'));
+  }
+  return text;
+}

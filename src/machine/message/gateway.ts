@@ -1,4 +1,5 @@
 /** The carrier of short messages as the platform sees it; `provider/` has the doors that implement it. */
+import type { IncomingPart } from './incoming.ts';
 import type { Receipt } from './receipt.ts';
 
 export interface Submission {
@@ -30,6 +31,12 @@ export interface Submitted {
 export interface SmsListener {
   /** Resolves when the receipt is durable (or belongs to nobody); rejects when it should be sent again. */
   onReceipt(receipt: Receipt): Promise<void>;
+  /**
+   * Resolves once a message from a telephone is durable, with false where nobody has its number; rejects when it should
+   * be sent again. `link` has an id, and the time (ms since the epoch) at which the link before it was lost, or else
+   * at which it came up.
+   */
+  onMessage(part: IncomingPart, link: { readonly id: string; readonly since: number }): Promise<boolean>;
   /** The gateway became able to take messages. */
   onReady(): void;
 }

@@ -103,6 +103,7 @@ export const builtStatements: readonly Statement[] = [
   }),
   allowed(/^\nSELECT .* AS allowed\n.* FROM caller_ids AS t /s, ({ caller_ids }) => caller_ids),
   allowed(/^\nSELECT .* AS allowed\n.* FROM payment_terminals AS t /s, ({ terminals }) => terminals),
+  read(/^SELECT to_number, from_number, reference, total FROM received_parts /, () => NONE),
   read(/^SELECT 1$/, () => [{ one: 1 }]),
   write(/^NOTIFY sidetone_events$/, () => () => NONE),
 ];

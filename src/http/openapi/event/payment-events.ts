@@ -101,4 +101,12 @@ export const MESSAGE_EVENTS = {
     error_code: { type: 'string', description: '`""` for none.' },
     error_message: { type: 'string', description: 'English, to be shown; `""` for none.' },
   }),
+  MessageReceivedEvent: told('message.received', 'A short message came to a number of the application.', {
+    message_uuid: uuid,
+    from: { type: 'string', description: 'E.164 where it is a number; else as the carrier gives it: a short code, a name.' },
+    to: text,
+    text,
+    segments: { type: 'integer', minimum: 1, maximum: 255 },
+    missing_segments: { ...count, description: 'Segments that did not come within ten minutes, and are left out.' },
+  }),
 } as const;

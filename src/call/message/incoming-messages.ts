@@ -1,0 +1,55 @@
+/**
+ * Short messages from telephones, to the applications that have their numbers, stored in the order in which they come.
+ */
+import type { Clock } from '../../clock.ts';
+import type { Link, ReceivedStore } from '../../database/received-messages.ts';
+import { RECEIVED_PENDING_MAX, RECEIVED_WAIT_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { IncomingPart } from '../../machine/message/incoming.ts';
+
+export interface IncomingMessagesOptions {
+  readonly store: ReceivedStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The application that a number is assigned to. */
+  owner(e164: string): Promise<string | undefined>;
+}
+
+export class IncomingMessages {
+  readonly #options: IncomingMessagesOptions;
+  #pending = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: IncomingMessagesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves once the part is durable, with false where no application has its number. Rejects where it has to come
+   * again: the database is away, or `RECEIVED_PENDING_MAX` wait already.
+   */
+  take(part: IncomingPart, link: Link): Promise<boolean> {
+    if (this.#pending >= RECEIVED_PENDING_MAX) return Promise.reject(new Error('too many messages are being stored'));
+    this.#pending++;
+    const stored = this.#last.then(() => this.#store(part, link)).finally(() => this.#pending--);
+    this.#last = stored.catch(() => {});
+    return stored;
+  }
+
+  async #store(part: IncomingPart, link: Link): Promise<boolean> {
+    const { store, clock, log, owner } = this.#options;
+    const appUuid = await owner(part.to);
+    if (appUuid === undefined) {
+      log.warn({}, 'a short message came to a number that is assigned to no application');
+      return false;
+    }
+    await store.take(part, link, appUuid, clock.now());
+    return true;
+  }
+
+  /** Tells what there is of messages of which a segment has not come for `RECEIVED_WAIT_MS`. */
+  async giveUp(): Promise<void> {
+    const now = this.#options.clock.now();
+    await this.#options.store.giveUp(now - RECEIVED_WAIT_MS, now);
+  }
+}
