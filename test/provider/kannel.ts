@@ -33,6 +33,7 @@ export class Kannel {
    */
   static async start(smsc: Smsc, url: string): Promise<Kannel> {
     const kannel = new Kannel();
+    const others = smsc.binds;
     const [admin, box, http] = [await freeTcpPort(), await freeTcpPort(), await freeTcpPort()];
     const config = join(kannel.#directory, 'kannel.conf');
     const groups = [
@@ -45,7 +46,7 @@ export class Kannel {
     writeFileSync(config, `${groups.join('\n\n')}\n`);
     kannel.#run(bearerbox ?? '', config);
     // By then it listens for its other half too.
-    await smsc.until(() => smsc.binds >= 1, 'Kannel to bind');
+    await smsc.until(() => smsc.binds > others, 'Kannel to bind');
     kannel.#run(smsbox ?? '', config);
     kannel.#sendUrl = `http://127.0.0.1:${http}/cgi-bin/sendsms`;
     return kannel;
