@@ -99,6 +99,34 @@ describe('a message', () => {
     await smsc.receipt('972500000001', smsc.submissions[taken]?.messageId ?? '');
     await receiver.until(() => uuids.some((uuid) => statuses(receiver, uuid).includes('delivered')), 'a late receipt');
   }, 90_000);
+
+  test('from a telephone is told once, although the platform is killed as it stores it: the SMSC sends it until it is taken', async () => {
+    const texts = Array.from({ length: 400 }, (_, at) => `text ${at}`);
+    const left = [...texts];
+    let isOver = false;
+    const telephone = async () => {
+      for (let text = left.shift(); text !== undefined; text = left.shift()) while (!isOver && !(await isTaken(text)));
+    };
+    const isTaken = async (text: string): Promise<boolean> => {
+      const link = smsc.binds;
+      const fields = { source_addr_ton: 1, source_addr: TO.slice(1), destination_addr: FROM.slice(1) };
+      const answer = smsc
+        .deliver({ ...fields, short_message: Buffer.from(text) })
+        .catch(() => smsc.until(() => isOver, 'a link'));
+      return (await Promise.race([answer, smsc.until(() => smsc.binds > link, 'another link')]).catch(() => 1)) === 0;
+    };
+    const telephones = Promise.all(Array.from({ length: 20 }, telephone));
+    const heard = () => receiver.events.flatMap(({ body }) => (texts.includes(String(body.text)) ? [String(body.text)] : []));
+    for (const share of [0.1, 0.4, 0.7]) {
+      await receiver.until(() => heard().length >= texts.length * share, 'some of the texts');
+      await platform.kill();
+      await platform.start();
+    }
+    await receiver.until(() => new Set(heard()).size === texts.length, 'all texts', 30_000);
+    await telephones;
+    isOver = true;
+    expect(heard().toSorted()).toEqual(texts.toSorted());
+  }, 90_000);
 });
 
 describe('a message through the sandbox', () => {
