@@ -56,6 +56,8 @@ describe('A text from a telephone', () => {
     [0, [0x00, 0x02, 0x1b, 0x65, 0x1b, 0x41, 0x1b], '@$€ A '],
     [0x10, [0x48, 0x69], 'Hi'],
     [0xf0, [0x48, 0x69], 'Hi'],
+    [0xf1, [0x00], '@'],
+    [0xf3, [0x00], '@'],
     [0, [0x48, 0x80], 'H\ufffd'],
     [1, [0x40, 0x5f], '@_'],
     [3, [0xe9, 0x80], 'é\u0080'],
@@ -69,7 +71,7 @@ describe('A text from a telephone', () => {
     expect(textOf({ dataCoding, octets: Uint8Array.from(given) })).toBe(text);
   });
 
-  test.each([2, 4, 5, 9, 13, 0xf5])('in data_coding %d is none', (dataCoding) => {
+  test.each([2, 4, 5, 9, 13, 0xf5, 0xf6, 0xf7])('in data_coding %d is none', (dataCoding) => {
     expect(incomingOf(fields({ dataCoding }))).toBeUndefined();
   });
 
@@ -88,7 +90,13 @@ describe('A text from a telephone', () => {
     expect(parted([6, 8, 4, 1, 2, 3, 3])).toEqual([258, 3, 3, 'x']);
     // Ports before the segment.
     expect(parted([11, 5, 4, 1, 2, 3, 4, 0, 3, 9, 2, 2])).toEqual([9, 2, 2, 'x']);
-    expect(parted([6, 5, 4, 1, 2, 3, 4])).toEqual([0, 1, 1, 'x']);
+    for (const other of [
+      [6, 5, 4, 1, 2, 3, 4],
+      [5, 0x70, 3, 7, 2, 1],
+      [4, 0, 2, 7, 2],
+      [5, 8, 3, 7, 2, 1],
+    ])
+      expect(parted(other)).toEqual([0, 1, 1, 'x']);
     // A number beyond the total, none at all, and a message of one segment.
     for (const [total, number] of [
       [2, 3],

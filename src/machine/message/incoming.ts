@@ -56,7 +56,7 @@ export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
   const headerEnd = hasHeader ? (fields.octets[0] ?? 0) + 1 : 0;
   const named = hasHeader ? concatenation(fields.octets.subarray(1, headerEnd)) : fields.segment;
   const [reference, total, number] = named ?? [0, 1, 1];
-  const isSegment = total > 1 && total <= 255 && number >= 1 && number <= total;
+  const isSegment = total > 1 && number >= 1 && number <= total;
   return {
     from: sourceOf(fields),
     to,
