@@ -14,10 +14,12 @@ import {
   RECEIVED_KEPT_SEC,
   RECORDING_REMEMBERED_DAYS,
   RETENTION_BATCH_MAX_ROWS,
+  RETENTION_BATCH_SHRINKS,
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
 import { timelinesOf } from './call/calls.ts';
 import type { Database } from './driver/database.ts';
+import { StoreUnavailable } from './journal/journal.ts';
 import { charges, paymentReferences } from './payment-schema.ts';
 import {
   events,
@@ -50,28 +52,28 @@ export interface Forgotten {
 /** What statements are made with: the database, or a transaction. */
 type Statements = Pick<Database['drizzle'], 'select' | 'delete'>;
 
-/** Deletes a batch of what is older than `before`. Returns how many rows went. */
-type Batch = (on: Database['drizzle'], before: number) => Promise<readonly unknown[]>;
+/** Deletes at most so many rows of what is older than `before`. Resolves with those that went. */
+type Batch = (on: Database['drizzle'], before: number, rows: number) => Promise<readonly unknown[]>;
 
 /** Deletes the oldest rows of a table by their key, where their time lies before the bound and `also` is true. */
 const oldest =
   (table: PgTable, key: PgColumn, at: PgColumn, also?: SQL) =>
-  (on: Statements, before: number): Promise<readonly { readonly key: unknown }[]> => {
+  (on: Statements, before: number, rows: number): Promise<readonly { readonly key: unknown }[]> => {
     const past = on
       .select({ key })
       .from(table)
       .where(and(lt(at, before), also))
       .orderBy(asc(at))
-      .limit(RETENTION_BATCH_MAX_ROWS);
+      .limit(rows);
     return on.delete(table).where(inArray(key, past)).returning({ key });
   };
 
 /** Deletes the oldest rows, and what `more` deletes for their keys, in one transaction. */
 const oldestWith =
-  (rows: ReturnType<typeof oldest>, more: (on: Statements, keys: readonly string[]) => Promise<unknown>): Batch =>
-  (on, before) =>
+  (first: ReturnType<typeof oldest>, more: (on: Statements, keys: readonly string[]) => Promise<unknown>): Batch =>
+  (on, before, rows) =>
     on.transaction(async (inside) => {
-      const past = await rows(inside, before);
+      const past = await first(inside, before, rows);
       if (past.length > 0)
         await more(
           inside,
@@ -90,7 +92,7 @@ const deadNodes = oldestWith(oldest(nodes, nodes.nodeId, nodes.deadAt), (on, nod
   on.delete(nodeBeats).where(inArray(nodeBeats.nodeId, [...nodeIds])),
 );
 
-const keys: Batch = (on, before) =>
+const keys: Batch = (on, before, rows) =>
   on
     .delete(idempotency)
     .where(
@@ -101,7 +103,7 @@ const keys: Batch = (on, before) =>
           .from(idempotency)
           .where(lt(idempotency.createdAt, before))
           .orderBy(asc(idempotency.createdAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
+          .limit(rows),
       ),
     )
     .returning({ key: idempotency.key });
@@ -110,13 +112,13 @@ const keys: Batch = (on, before) =>
  * Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be
  * delivered stays, also what is replayed while this statement waits for its row.
  */
-const loggedEvents: Batch = (on, before) => {
+const loggedEvents: Batch = (on, before, rows) => {
   const oldest = on
     .select({ eventId: events.eventId, at: events.at })
     .from(events)
     .where(ne(events.status, 'pending'))
     .orderBy(asc(events.eventId))
-    .limit(RETENTION_BATCH_MAX_ROWS)
+    .limit(rows)
     .as('oldest');
   const past = on.select({ eventId: oldest.eventId }).from(oldest).where(lt(oldest.at, before));
   return on
@@ -129,10 +131,10 @@ const settledMessages = oldest(messages, messages.messageUuid, messages.createdA
 const received = oldest(receivedParts, receivedParts.partId, receivedParts.receivedAt, isNotNull(receivedParts.messageUuid));
 const settledCharges = oldest(charges, charges.chargeUuid, charges.createdAt, ne(charges.status, 'attempting'));
 /** References that expired long ago. Those that a charge took have their expiry as a negative number. */
-const references: Batch = (on, before) => {
+const references: Batch = (on, before, rows) => {
   const { reference, expiresAt } = paymentReferences;
   const isPast = or(between(expiresAt, 0, before - 1), between(expiresAt, 1 - before, -1));
-  const past = on.select({ reference }).from(paymentReferences).where(isPast).limit(RETENTION_BATCH_MAX_ROWS);
+  const past = on.select({ reference }).from(paymentReferences).where(isPast).limit(rows);
   return on.delete(paymentReferences).where(inArray(reference, past)).returning({ reference });
 };
 const deletedRooms = oldest(rooms, rooms.roomId, rooms.deletedAt);
@@ -142,31 +144,42 @@ const revokedCookies = oldest(revokedConsoleCookies, revokedConsoleCookies.hash,
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
+ * Deletes batch after batch of what is older than `before`. One that the database does not finish in its time is tried
+ * again with a tenth of the rows: a slow disk falls behind, and does not stand still. Resolves with how many went.
+ */
+async function sweep(database: Database, batch: Batch, before: number): Promise<number> {
+  let rows = RETENTION_BATCH_MAX_ROWS;
+  let gone = 0;
+  for (let turn = 0; turn < RETENTION_MAX_BATCHES; turn += 1) {
+    try {
+      const deleted = (await database.run((on) => batch(on, before, rows))).length;
+      gone += deleted;
+      if (deleted < rows) break;
+    } catch (error) {
+      if (rows === 1 || !(error instanceof StoreUnavailable)) throw error;
+      rows = Math.ceil(rows / RETENTION_BATCH_SHRINKS);
+    }
+  }
+  return gone;
+}
+
+/**
  * Deletes all that is past its time at `now`. Returns how many rows went. An ended call is kept for a day at least,
  * because commands to it are still answered.
  */
 export async function forget(database: Database, now: number, callHistoryDays: number): Promise<Forgotten> {
-  const sweep = async (batch: Batch, keptMs: number): Promise<number> => {
-    const before = Math.floor(now - keptMs);
-    let gone = 0;
-    for (let turn = 0; turn < RETENTION_MAX_BATCHES; turn += 1) {
-      const deleted = (await database.run((on) => batch(on, before))).length;
-      gone += deleted;
-      if (deleted < RETENTION_BATCH_MAX_ROWS) break;
-    }
-    return gone;
-  };
+  const past = (batch: Batch, keptMs: number): Promise<number> => sweep(database, batch, Math.floor(now - keptMs));
   return {
-    sessions: await sweep(ended, Math.max(ENDED_SESSION_KEPT_SEC * 1000, callHistoryDays * DAY_MS)),
-    keys: await sweep(keys, IDEMPOTENCY_KEPT_SEC * 1000),
-    events: await sweep(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
-    charges: await sweep(settledCharges, CHARGE_RETENTION_DAYS * DAY_MS),
-    references: await sweep(references, ENDED_SESSION_KEPT_SEC * 1000),
-    rooms: await sweep(deletedRooms, ENDED_SESSION_KEPT_SEC * 1000),
-    recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
-    messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
-    received: await sweep(received, RECEIVED_KEPT_SEC * 1000),
-    cookies: await sweep(revokedCookies, 0),
-    nodes: await sweep(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
+    sessions: await past(ended, Math.max(ENDED_SESSION_KEPT_SEC * 1000, callHistoryDays * DAY_MS)),
+    keys: await past(keys, IDEMPOTENCY_KEPT_SEC * 1000),
+    events: await past(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
+    charges: await past(settledCharges, CHARGE_RETENTION_DAYS * DAY_MS),
+    references: await past(references, ENDED_SESSION_KEPT_SEC * 1000),
+    rooms: await past(deletedRooms, ENDED_SESSION_KEPT_SEC * 1000),
+    recordings: await past(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
+    messages: await past(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
+    received: await past(received, RECEIVED_KEPT_SEC * 1000),
+    cookies: await past(revokedCookies, 0),
+    nodes: await past(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
   };
 }

@@ -43,6 +43,8 @@ export const COALESCE_WAITING_MAX_ITEMS = 20_000;
 export const COALESCE_BATCH_MAX_ITEMS = 500;
 /** Rows one clean-up statement deletes. */
 export const RETENTION_BATCH_MAX_ROWS = 5_000;
+/** A batch that takes too long is tried with so many times fewer rows. */
+export const RETENTION_BATCH_SHRINKS = 10;
 export const RETENTION_MAX_BATCHES = 1_000;
 /** Recordings whose removal is noted together, and failures in a row after which a sweep is given up. */
 export const RETENTION_STEP_ROWS = 100;

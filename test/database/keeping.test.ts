@@ -362,6 +362,23 @@ test('the oldest events go although many that are not delivered lie before them'
   });
 });
 
+test('a batch that the database gives up is tried with fewer rows, down to one', async () => {
+  const gone = Array.from({ length: 3 }, () => ended(sessionRow(), Date.now() - 25 * HOUR_MS));
+  for (const session of gone) await first.store.journal.commit({ session, events: [] });
+  // As a statement ends that takes longer than its time.
+  await sql.unsafe(`CREATE FUNCTION too_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF (SELECT count(*) FROM gone) > 1 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END IF; RETURN NULL; END $$`);
+  await sql.unsafe(`CREATE TRIGGER slow_disk AFTER DELETE ON sessions REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION too_many()`);
+  try {
+    expect((await first.store.forget()).sessions).toBe(3);
+  } finally {
+    await sql.unsafe('DROP TRIGGER slow_disk ON sessions; DROP FUNCTION too_many');
+  }
+  const left = await Promise.all(gone.map((row) => first.store.sessions.get(row.appUuid, row.sessionUuid)));
+  expect(left).toEqual([undefined, undefined, undefined]);
+});
+
 test('a deleted Room is forgotten after a day', async () => {
   const { journal } = first.store;
   const room = roomRow({ holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret' });
