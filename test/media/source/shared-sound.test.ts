@@ -9,6 +9,7 @@ import { PcmFailed } from '../../../src/media/playback/pcm-source.ts';
 import { NotShared } from '../../../src/media/playback/shared-sound.ts';
 import { SharedSounds } from '../../../src/media/playback/shared-sounds.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import type { SharedContent } from '../../../src/media/source/shared-content.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
@@ -192,4 +193,26 @@ test('Sounds that nobody plays make room, the one that was begun with longest ag
   expect([await opens('/1.wav'), sounds.bytes]).toEqual([2, 2 * 16_000]);
   for (const sound of played) sound?.leave();
   expect([await opens('/1.wav'), sounds.bytes]).toEqual([1, 2 * 16_000]);
+});
+
+test('A sound that is kept does not keep its file: what is shared has its bound, however little sound is in it', async () => {
+  const sounds = new SharedSounds(decoders);
+  const shared: WeakRef<SharedContent>[] = [];
+  for (let at = 0; at < 10; at++) {
+    files.set(`/heavy-${at}.wav`, wav(tone(300, 1, 48_000), 48_000));
+    const one = new Source(outbound, urlOf(`/heavy-${at}.wav`), new HeldBytes(), new SharedContents());
+    expect(await one.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    await one.hold(true);
+    if (one.content !== undefined) shared.push(new WeakRef(one.content));
+    expect((await heard(new FilesSource([one], { loop: 1, rateHz: 8_000, decoders }, sounds))).length).toBe(8_000);
+    one.release();
+  }
+  expect([shared.length, sounds.bytes]).toEqual([10, 10 * 16_000]);
+  const kept = () => shared.filter((each) => each.deref() !== undefined).length;
+  // The last ones may still be named by what is on the stack.
+  for (let turn = 0; turn < 100 && kept() > 2; turn++) {
+    await new Promise(setImmediate);
+    Bun.gc(true);
+  }
+  expect(kept()).toBeLessThanOrEqual(2);
 });
