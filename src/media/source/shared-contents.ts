@@ -3,7 +3,13 @@
  * (RFC 9111 §4.3). Each use asks the server whether they are still the same, unless it has said for how long they are.
  * The least recently used of those that nobody uses go first.
  */
-import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES, SOURCE_FRESH_MAX_SEC } from '../../limits.ts';
+import {
+  SOURCE_CACHE_MAX_BYTES,
+  SOURCE_CACHE_MAX_ENTRIES,
+  SOURCE_FRESH_MAX_SEC,
+  SOURCE_IDENTITY_MAX_CHARS,
+} from '../../limits.ts';
+import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import type { Download } from './download.ts';
 import { type FileTerms, type Identity, SharedContent } from './shared-content.ts';
@@ -73,15 +79,28 @@ export class SharedContents {
     this.#add(url, download, { kind, lead, identity, length }, parts);
   }
 
+  /**
+   * Whether a 304 is of that file as it is known (RFC 9111 §4.3.4). It then says for how long it is fresh, and whether
+   * it may still be kept.
+   */
+  confirm(url: string, known: SharedContent, response: GetResponse): boolean {
+    if (response.url !== known.identity.finalUrl || known.isBroken || !isVersion(known.identity, response.headers, true))
+      return false;
+    known.freshUntil = freshUntil(url, response);
+    if (!mayBeKept(response.headers)) this.#drop(url);
+    return true;
+  }
+
   /** The identity of the content, where it may be kept (RFC 9111 §3). What was kept of a URL that forbids it goes. */
   #keepable(url: string, { response }: Download): Identity | undefined {
-    const { headers, status } = response;
-    const control = headers.get('cache-control')?.toLowerCase() ?? '';
+    const { headers, status, framing } = response;
     const etag = headers.get('etag') ?? undefined;
     const lastModified = headers.get('last-modified') ?? undefined;
-    const isAllowed = !/\b(no-store|private)\b/.test(control) && !headers.has('vary');
-    if (isAllowed && status === 200 && (etag ?? lastModified) !== undefined)
-      return { finalUrl: response.url, etag, lastModified };
+    const identity = { finalUrl: response.url, etag, lastModified };
+    const isShort = Object.values(identity).join('').length <= SOURCE_IDENTITY_MAX_CHARS;
+    const hasValidator = (etag ?? lastModified) !== undefined;
+    // Nobody can tell whether a body that ends with its connection was cut short.
+    if (status === 200 && framing !== 'close' && hasValidator && isShort && mayBeKept(headers)) return identity;
     this.#drop(url);
     return undefined;
   }
@@ -95,7 +114,7 @@ export class SharedContents {
     }
     if (!hasRoom()) return undefined;
     const content = new SharedContent(file, parts, (changed) => this.#changed(url, changed));
-    content.freshUntil = freshUntil(response.headers);
+    content.freshUntil = freshUntil(url, response);
     this.#entries.set(url, content);
     this.#bytes += file.length;
     return content;
@@ -122,11 +141,25 @@ function isSame(known: SharedContent, { finalUrl, etag, lastModified }: Identity
   return isOne && known.length === length && !known.isBroken;
 }
 
+/** Whether an answer is of that version (RFC 9110 §8.8.3.2). `unnamed`: one that does not say is. */
+export function isVersion({ etag, lastModified }: Identity, headers: Headers, unnamed: boolean): boolean {
+  const [name, known] = etag === undefined ? ['last-modified', lastModified] : ['etag', etag];
+  const named = headers.get(name);
+  return named === null ? unnamed : weak(named) === weak(known ?? '');
+}
+
+const weak = (validator: string): string => validator.replace(/^W\//, '');
+
+const mayBeKept = (headers: Headers): boolean =>
+  !/\b(no-store|private)\b/i.test(headers.get('cache-control') ?? '') && !headers.has('vary');
+
 /**
  * The time from which the server is to be asked again, on the clock of `performance`, by the answer that it gave now:
- * `max-age` or `s-maxage` less `Age` (RFC 9111 §4.2). A long one counts as `SOURCE_FRESH_MAX_SEC`.
+ * `max-age` or `s-maxage` less `Age` (RFC 9111 §4.2). A long one counts as `SOURCE_FRESH_MAX_SEC`. A redirect may lead
+ * elsewhere each time, and what it leads to does not say for how long it does not.
  */
-export function freshUntil(headers: Headers): number {
+export function freshUntil(asked: string, { url, headers }: Pick<GetResponse, 'url' | 'headers'>): number {
+  if (url !== URL.parse(asked)?.href) return 0;
   const control = headers.get('cache-control')?.toLowerCase() ?? '';
   const lifetime = /\bs-maxage="?(\d{1,9})/.exec(control) ?? /\bmax-age="?(\d{1,9})/.exec(control);
   const age = /^\d{1,9}$/.exec(headers.get('age') ?? '')?.[0] ?? 0;
