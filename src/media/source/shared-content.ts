@@ -28,6 +28,8 @@ export interface Identity {
 
 export interface FileTerms {
   readonly kind: AudioKind;
+  /** The application that brought it, in whose share of memory it is. */
+  readonly owner: string;
   readonly identity: Identity;
   /** The bytes before the first audio, which are not kept, and those from there to the end. */
   readonly lead: number;
@@ -36,6 +38,7 @@ export interface FileTerms {
 
 export class SharedContent {
   readonly kind: AudioKind;
+  readonly owner: string;
   readonly identity: Identity;
   readonly lead: number;
   readonly length: number;
@@ -51,8 +54,13 @@ export class SharedContent {
   readonly #changed: (content: SharedContent) => void;
 
   /** `changed` is called when the content breaks, and when nobody uses it any more. `parts` are its first bytes. */
-  constructor({ kind, identity, lead, length }: FileTerms, parts: readonly Bytes[], changed: (content: SharedContent) => void) {
+  constructor(
+    { kind, owner, identity, lead, length }: FileTerms,
+    parts: readonly Bytes[],
+    changed: (content: SharedContent) => void,
+  ) {
     this.kind = kind;
+    this.owner = owner;
     this.identity = identity;
     this.lead = lead;
     this.length = length;

@@ -326,7 +326,7 @@ export class Source implements AudioSource {
     this.#kind = kind;
     this.#lead = lead;
     const beginning = { kind, lead, parts: [head], ended };
-    const content = this.#contents.share(this.#url, download, beginning, sharedMaxBytes);
+    const content = this.#contents.share(this.#url, this.#held.owner, download, beginning, sharedMaxBytes);
     if (content !== undefined) {
       this.#download = undefined;
       this.#take(content);
@@ -382,7 +382,7 @@ export class Source implements AudioSource {
     this.#complete = true;
     this.#dropConnection();
     if (download !== undefined) {
-      this.#contents.keep(this.#url, download, { kind: this.#kind, lead: this.#lead, parts: this.#chunks });
+      this.#contents.keep(this.#url, this.#held.owner, download, { kind: this.#kind, lead: this.#lead, parts: this.#chunks });
     }
   }
 
