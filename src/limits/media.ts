@@ -70,8 +70,8 @@ export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 export const SOURCE_HELD_OF_APP_MAX_BYTES = 192 * 1024 * 1024;
 /**
  * Files that playbacks share, with their validators: those that are read, and those kept for the next time they are
- * asked for; of them those that one application brought; and the largest one. A later file of a playlist of more than `SOURCE_HELD_MAX_BYTES` is shared at its
- * turn, because it may never be heard.
+ * asked for; those of them that one application brought; and the largest one. A later file of a playlist of more than
+ * `SOURCE_HELD_MAX_BYTES` is shared at its turn, because it may never be heard.
  */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_OF_APP_MAX_BYTES = 48 * 1024 * 1024;

@@ -20,7 +20,7 @@ export class SharedSounds {
   readonly #maxBytes: number;
   /** The sounds of a file, by their rate. */
   readonly #byContent = new WeakMap<SharedContent, Map<number, SharedSound>>();
-  /** Those that have memory, from the one that was begun with longest ago on. */
+  /** The sounds that have memory, from the one that was begun with longest ago on. */
   readonly #kept = new Map<SharedSound, Kept>();
   readonly #memory: HeldBytes;
 

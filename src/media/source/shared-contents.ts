@@ -50,8 +50,9 @@ export class SharedContents {
 
   /**
    * Shares the file of that download with whoever asks for the same URL, and takes the download over; the caller has
-   * joined what is returned. `owner` is the application that brings it. Undefined, and nothing has changed: its server forbids to keep it or gives no validator,
-   * its length is unknown, nobody shares it yet and it is over `maxBytes`, or there is no room.
+   * joined what is returned. `owner` is the application that brings it. Undefined, and nothing has changed: its server
+   * forbids to keep it or gives no validator, its length is unknown, nobody shares it yet and it is over `maxBytes`, or
+   * there is no room.
    */
   share(url: string, owner: string, download: Download, beginning: Beginning, maxBytes: number): SharedContent | undefined {
     const identity = this.#keepable(url, download);
