@@ -106,7 +106,8 @@ export class SharedContent {
     try {
       while (this.#state === 'coming') {
         const chunk = await download.next();
-        if (chunk === undefined || !this.#append(chunk)) break;
+        if (chunk === undefined) break;
+        this.#append(chunk);
         if (this.#filled === this.length) this.#settle('whole');
         else this.#turn();
       }
@@ -134,12 +135,10 @@ export class SharedContent {
     }
   }
 
-  /** Returns false where there is more than its length says. */
-  #append(chunk: Bytes): boolean {
-    if (this.#filled + chunk.length > this.length) return false;
+  /** Throws where there is more than its length says. */
+  #append(chunk: Bytes): void {
     this.#buffer.set(chunk, this.#filled);
     this.#filled += chunk.length;
-    return true;
   }
 
   #settle(state: 'whole' | 'broken'): void {

@@ -59,7 +59,7 @@ export class SharedContents {
     if (identity === undefined) return undefined;
     const here = beginning.parts.reduce((sum, { length }) => sum + length, 0);
     const length = beginning.ended ? here : Number(download.response.headers.get('content-length') ?? 0) - beginning.lead;
-    if (length < here || download.isCoded) return undefined;
+    if (length < here) return undefined;
     const known = this.get(url);
     if (known !== undefined && isSame(known, identity, length)) {
       known.join();
@@ -96,15 +96,16 @@ export class SharedContents {
   }
 
   /** The identity of the content, where it may be kept (RFC 9111 §3). What was kept of a URL that forbids it goes. */
-  #keepable(url: string, { response }: Download): Identity | undefined {
+  #keepable(url: string, { response, isCoded }: Download): Identity | undefined {
     const { headers, status, framing } = response;
     const etag = headers.get('etag') ?? undefined;
     const lastModified = headers.get('last-modified') ?? undefined;
     const identity = { finalUrl: response.url, etag, lastModified };
     const isShort = Object.values(identity).join('').length <= SOURCE_IDENTITY_MAX_CHARS;
     const hasValidator = (etag ?? lastModified) !== undefined;
-    // Nobody can tell whether a body that ends with its connection was cut short.
-    if (status === 200 && framing !== 'close' && hasValidator && isShort && mayBeKept(headers)) return identity;
+    // Nobody can tell whether a body that ends with its connection was cut short, nor whether a packed one was.
+    const mayBeCut = framing === 'close' || isCoded;
+    if (status === 200 && !mayBeCut && hasValidator && isShort && mayBeKept(headers)) return identity;
     this.#drop(url);
     return undefined;
   }

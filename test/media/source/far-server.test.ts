@@ -164,6 +164,17 @@ test('A body that ends with its connection may be cut short, and is not kept for
   expect(named(await heard(server.url(), contents))).toBe('sound');
 });
 
+test('A packed body that was cut short before it was sent is not kept for others', async () => {
+  const packed = Bun.gzipSync(sound);
+  const server = serving(({ before }) =>
+    whole(before === 0 ? packed.subarray(0, 500) : packed, 'ETag: "1"', 'Content-Encoding: gzip'),
+  );
+  const contents = new SharedContents();
+  expect(typeof named(await heard(server.url(), contents))).toBe('number');
+  expect(contents.bytes).toBe(0);
+  expect(named(await heard(server.url(), contents))).toBe('sound');
+});
+
 test('A first part of a file, the rest of which cannot be asked for, is no whole file', async () => {
   const server = serving(() => ({
     head: ['206 Partial Content', 'Content-Length: 100000', `Content-Range: bytes 0-99999/${sound.length}`],
