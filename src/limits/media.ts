@@ -22,6 +22,8 @@ export const SOURCE_STALL_MS = 12_000;
  */
 export const SOURCE_LEAST_BYTES = 1_024;
 export const SOURCE_LEAST_MS = 30_000;
+/** The rest of a download that broke off is asked for again once so many bytes of it have come. */
+export const SOURCE_RESUME_LEAST_BYTES = 4 * 1024;
 /** The time from the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
 /** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */
@@ -68,16 +70,20 @@ export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 export const SOURCE_HELD_OF_APP_MAX_BYTES = 192 * 1024 * 1024;
 /**
  * Files that playbacks share, with their validators: those that are read, and those kept for the next time they are
- * asked for; and the largest one. A later file of a playlist of more than `SOURCE_HELD_MAX_BYTES` is shared at its
- * turn, because it may never be heard.
+ * asked for; those of them that one application brought; and the largest one. A later file of a playlist of more than
+ * `SOURCE_HELD_MAX_BYTES` is shared at its turn, because it may never be heard.
  */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
+export const SOURCE_CACHE_OF_APP_MAX_BYTES = 48 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 export const SOURCE_SHARED_MAX_BYTES = 16 * 1024 * 1024;
+/** Characters of the validators of such a file and of the URL behind its redirects. */
+export const SOURCE_IDENTITY_MAX_CHARS = 4 * 1024;
 /** A server that says for how long a file is fresh is asked again after so long in any case. */
 export const SOURCE_FRESH_MAX_SEC = 86_400;
-/** The sounds of shared files, which playbacks share. */
+/** The sounds of shared files, which playbacks share, and the part of them that may be of files of one application. */
 export const SOUNDS_MAX_BYTES = 64 * 1024 * 1024;
+export const SOUNDS_OF_APP_SHARE = 0.75;
 /**
  * Compressed bytes given to a decoder at once, at first and at most: half a second and two of MP3 at 64 kbit/s; and the
  * sound that is enough for one step. More costs memory for each that plays, less costs turns.

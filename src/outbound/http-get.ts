@@ -165,6 +165,9 @@ class SocketBody implements IncomingBody {
           continue;
         }
         this.#framing = framingOf(head);
+        // A length that is told twice is told once, and one that does not count is not told (RFC 9112 §6.3).
+        if (this.#framing.by === 'length') head.headers.set('content-length', String(this.#framing.bytes));
+        else head.headers.delete('content-length');
         this.#reader = new BodyReader(this.#framing);
         if (held.length > 0) this.#chunks.unshift(held);
         return head;

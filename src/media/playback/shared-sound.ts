@@ -24,21 +24,23 @@ interface SoundTerms {
 }
 
 export class SharedSound {
-  readonly #terms: SoundTerms;
+  readonly #take: SoundTerms['take'];
+  readonly #dropped: SoundTerms['dropped'];
   #pieces: Pcm[] = [];
   #samples = 0;
   #bytes = 0;
   #users = 0;
-  /** The reading of the file; undefined once it is over. */
+  /** The reading of the file; undefined once it is over. It alone keeps the file in memory. */
   #decoding: AsyncGenerator<Pcm> | undefined;
   /** The step under way. */
   #step: Promise<void> | undefined;
   /** Why there is no more than the pieces; undefined where they are all. */
   #failure: DecodeError | NotShared | undefined;
 
-  constructor(terms: SoundTerms) {
-    this.#terms = terms;
-    this.#decoding = this.#decoded();
+  constructor({ content, rateHz, decoders, take, dropped }: SoundTerms) {
+    this.#take = take;
+    this.#dropped = dropped;
+    this.#decoding = decoded(content, rateHz, decoders);
   }
 
   /** Samples so far; once it is over, its length. */
@@ -87,24 +89,13 @@ export class SharedSound {
       const { value, done } = await decoding.next();
       if (this.#decoding === undefined) return;
       if (done === true) this.#end(undefined);
-      else if (this.#terms.take(value.byteLength)) {
+      else if (this.#take(value.byteLength)) {
         this.#pieces.push(value);
         this.#samples += value.length;
         this.#bytes += value.byteLength;
       } else this.#end(new NotShared('no room'));
     } catch (error) {
       this.#end(error instanceof DecodeError ? error : new NotShared('it broke off'));
-    }
-  }
-
-  async *#decoded(): AsyncGenerator<Pcm> {
-    const { content, rateHz, decoders } = this.#terms;
-    const decoder = await decoders.open(content.kind, rateHz);
-    try {
-      for await (const chunk of content.bytes()) yield* decodeSteps(decoder, chunk, rateHz);
-      yield (await decoder.end()).pcm;
-    } finally {
-      decoder.close();
     }
   }
 
@@ -117,6 +108,16 @@ export class SharedSound {
     void decoding.return(undefined); // It closes the decoder, after the step under way.
     if (!(failure instanceof NotShared)) return;
     this.#pieces = [];
-    this.#terms.dropped();
+    this.#dropped();
+  }
+}
+
+async function* decoded(content: SharedContent, rateHz: number, decoders: DecoderThread): AsyncGenerator<Pcm> {
+  const decoder = await decoders.open(content.kind, rateHz);
+  try {
+    for await (const chunk of content.bytes()) yield* decodeSteps(decoder, chunk, rateHz);
+    yield (await decoder.end()).pcm;
+  } finally {
+    decoder.close();
   }
 }

@@ -6,7 +6,14 @@
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import { SOURCE_FIRST_BYTE_MS, SOURCE_LEAST_BYTES, SOURCE_LEAST_MS, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
+import {
+  SOURCE_FIRST_BYTE_MS,
+  SOURCE_LEAST_BYTES,
+  SOURCE_LEAST_MS,
+  SOURCE_MAX_BYTES,
+  SOURCE_RESUME_LEAST_BYTES,
+  SOURCE_STALL_MS,
+} from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
 import { type AudioOutbound, Refusal, refusalOf, requestAudio } from './opening.ts';
@@ -45,8 +52,8 @@ export class Download {
   readonly #from: number;
   /** The bytes from there to the end, where the first answer told the length of the whole. */
   readonly #total: number | undefined;
-  /** The byte at which the download was last resumed. */
-  #resumedAt: number;
+  /** The first byte from which the rest may be asked for: a server that gives crumbs is not asked for each of them. */
+  #resumableFrom: number;
   #closed = false;
   /** The milliseconds that bytes were waited for, and the bytes that came meanwhile, since the rate was last judged. */
   #waitedMs = 0;
@@ -62,7 +69,7 @@ export class Download {
     const range = /^bytes 0-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
     const total = response.status === 206 ? range : response.headers.get('content-length');
     this.#total = total === undefined || total === null || target.part !== undefined ? undefined : Number(total);
-    this.#resumedAt = this.#from;
+    this.#resumableFrom = this.#from + 1;
   }
 
   /**
@@ -167,8 +174,9 @@ export class Download {
         continue;
       }
       if (value === undefined) {
-        if (this.#total !== undefined && this.#read < this.#total && (await this.#resume())) continue;
-        return undefined;
+        if (this.#read >= (this.#total ?? 0)) return undefined;
+        if (await this.#resume()) continue;
+        throw new Refusal('unreachable', true, this.response.status);
       }
       this.#read += value.length;
       if (this.#read > this.#maxBytes) throw new Refusal('rejected', false, this.response.status);
@@ -190,9 +198,7 @@ export class Download {
     this.#cameBytes = 0;
   }
 
-  /**
-   * Asks for the rest. It is not asked for twice at the same byte.
-   */
+  /** Asks for the rest. */
   async #resume(): Promise<boolean> {
     return await this.#askFrom(this.#from + this.#read);
   }
@@ -202,19 +208,28 @@ export class Download {
     const { headers, status } = this.response;
     const validator = headers.get('etag') ?? headers.get('last-modified') ?? undefined;
     const ranges = headers.get('accept-ranges') === 'bytes' || status === 206;
-    if (this.#closed || !ranges || at <= this.#resumedAt) return false;
+    if (this.#closed || !ranges || at < this.#resumableFrom) return false;
     if (validator === undefined || validator.startsWith('W/')) return false;
     const { outbound, url, signal } = this.#target;
     const range = { range: `bytes=${at}-`, 'if-range': validator };
     const rest = await requestAudio(outbound, url, range, signal).catch(() => undefined);
     if (rest === undefined) return false;
-    if (rest.status !== 206 || !begins(rest, at) || this.#closed) {
+    if (rest.status !== 206 || !begins(rest, at) || !this.#isRest(rest) || this.#closed) {
       rest.body.close();
       return false;
     }
-    this.#resumedAt = at;
+    this.#resumableFrom = at + SOURCE_RESUME_LEAST_BYTES;
     this.#body = rest.body;
     return true;
+  }
+
+  /** Whether a part is of the content that the first answer began. Some servers do not know `If-Range`. */
+  #isRest({ headers }: GetResponse): boolean {
+    const first = this.response.headers;
+    const names = ['content-encoding', first.has('etag') ? 'etag' : 'last-modified'];
+    const length = headers.get('content-range')?.split('/')[1] ?? '*';
+    const isAsLong = length === '*' || this.#total === undefined || Number(length) === this.#total;
+    return isAsLong && names.every((name) => !headers.has(name) || headers.get(name) === first.get(name));
   }
 }
 

@@ -28,6 +28,8 @@ export interface Identity {
 
 export interface FileTerms {
   readonly kind: AudioKind;
+  /** The application that brought it, in whose share of memory it is. */
+  readonly owner: string;
   readonly identity: Identity;
   /** The bytes before the first audio, which are not kept, and those from there to the end. */
   readonly lead: number;
@@ -36,6 +38,7 @@ export interface FileTerms {
 
 export class SharedContent {
   readonly kind: AudioKind;
+  readonly owner: string;
   readonly identity: Identity;
   readonly lead: number;
   readonly length: number;
@@ -51,8 +54,13 @@ export class SharedContent {
   readonly #changed: (content: SharedContent) => void;
 
   /** `changed` is called when the content breaks, and when nobody uses it any more. `parts` are its first bytes. */
-  constructor({ kind, identity, lead, length }: FileTerms, parts: readonly Bytes[], changed: (content: SharedContent) => void) {
+  constructor(
+    { kind, owner, identity, lead, length }: FileTerms,
+    parts: readonly Bytes[],
+    changed: (content: SharedContent) => void,
+  ) {
     this.kind = kind;
+    this.owner = owner;
     this.identity = identity;
     this.lead = lead;
     this.length = length;
@@ -98,7 +106,8 @@ export class SharedContent {
     try {
       while (this.#state === 'coming') {
         const chunk = await download.next();
-        if (chunk === undefined || !this.#append(chunk)) break;
+        if (chunk === undefined) break;
+        this.#append(chunk);
         if (this.#filled === this.length) this.#settle('whole');
         else this.#turn();
       }
@@ -126,12 +135,10 @@ export class SharedContent {
     }
   }
 
-  /** Returns false where there is more than its length says. */
-  #append(chunk: Bytes): boolean {
-    if (this.#filled + chunk.length > this.length) return false;
+  /** Throws where there is more than its length says. */
+  #append(chunk: Bytes): void {
     this.#buffer.set(chunk, this.#filled);
     this.#filled += chunk.length;
-    return true;
   }
 
   #settle(state: 'whole' | 'broken'): void {

@@ -47,9 +47,11 @@ export class SourceList {
       this.#urls[index] ?? '',
       AbortSignal.any([this.#abort.signal, AbortSignal.timeout(SOURCE_ADMISSION_MS)]),
     );
-    if (this.#abort.signal.aborted) opened.release();
+    // A seek while it was opened has opened it once more.
+    const first = this.#opened.get(index);
+    if (first !== undefined || this.#abort.signal.aborted) opened.release();
     else this.#opened.set(index, opened);
-    return opened;
+    return first ?? opened;
   }
 
   async hold(first: boolean): Promise<void> {

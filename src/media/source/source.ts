@@ -13,8 +13,8 @@ import type { MemoryShare } from './held-bytes.ts';
 import type { AudioOutbound } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
-import { ContentBroken, type SharedContent } from './shared-content.ts';
-import { conditions, freshUntil, SharedContents } from './shared-contents.ts';
+import { ContentBroken, type Identity, type SharedContent } from './shared-content.ts';
+import { conditions, isVersion, SharedContents } from './shared-contents.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
@@ -89,31 +89,17 @@ export class Source implements AudioSource {
   }
 
   async hold(first: boolean): Promise<void> {
-    const content = this.#content;
-    if (content !== undefined) {
-      if (content.users > 1) return; // It comes, or is here, for others.
-      // The download of one that is heard goes on for as long as it takes.
-      const giveUp = () => {
-        if (!this.#wanted && this.#content === content && !content.isWhole) this.#leave();
-      };
-      const late = first ? undefined : setTimeout(giveUp, SOURCE_FILL_MAX_MS);
-      await content.settled();
-      clearTimeout(late);
-      return;
-    }
-    const download = this.#download;
-    // A server that drips would keep its connection for as long as it likes.
+    const [content, download] = [this.#content, this.#download];
+    if (content !== undefined && content.users > 1) return; // It comes, or is here, for others.
+    // A server that drips would keep its connection for as long as it likes. What is heard may take as long as it does.
     const giveUp = () => {
-      if (!this.#wanted && this.#download === download) download?.close();
+      if (this.#wanted || this.#content !== content || this.#download !== download) return;
+      this.#leave();
+      download?.close();
     };
     const late = first ? undefined : setTimeout(giveUp, SOURCE_FILL_MAX_MS);
-    this.#filling = this.#fill(first).catch(() => {
-      if (this.#download !== download) return; // The source is read from its start again by now.
-      this.#dropConnection();
-      if (this.#wanted) this.#broken = true;
-      else this.#forget(); // fetched again at its turn; what it then says decides
-    });
-    await this.#filling;
+    if (content === undefined) this.#filling = this.#filled(first, download);
+    await (content?.settled() ?? this.#filling);
     clearTimeout(late);
   }
 
@@ -138,57 +124,16 @@ export class Source implements AudioSource {
     const still = () => {
       if (reading !== this.#reading) throw new SourceLost('read from elsewhere');
     };
-    const shared = this.#isFarAhead(jump) ? 0 : yield* this.#sharedBytes(still);
-    if (shared === undefined) return;
-    let told = 0;
-    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
-    still();
-    await this.#filling;
-    still();
-    this.#filling = undefined;
-    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
-    still();
-    if (this.#complete) return;
-    if (this.#broken) throw new SourceLost('the connection broke or stalled');
-    this.#forget();
-    const refetched = this.#download === undefined;
-    if (refetched) {
-      let again: Download;
-      try {
-        again = await this.#open({});
-      } catch {
-        throw new SourceLost('gone when it was fetched again');
-      }
-      // A later reading, which may have its own by now, is not given this one.
-      if (reading !== this.#reading) again.close();
-      still();
-      this.#download = again;
-    }
-    let place = refetched && shared === 0 && this.#kind === 'wav' ? jump : undefined;
-    for (let skip = refetched ? this.#lead + shared : 0; ; ) {
-      still();
-      let chunk: Bytes | undefined;
-      try {
-        chunk = await this.#download?.next();
-      } catch {
-        if (reading === this.#reading) this.#dropConnection();
-        throw new SourceLost('the connection broke, stalled or went past its limit');
-      }
-      still();
-      if (chunk === undefined) return;
-      const skipped = Math.min(skip, chunk.length);
-      skip -= skipped;
-      if (skipped === chunk.length) continue;
-      const leftOut = place?.find(chunk.subarray(skipped));
-      if (leftOut !== undefined && (await this.#download?.leaveOut(leftOut.bytes))) {
-        still();
-        place?.taken(leftOut);
-        yield leftOut.head;
-      } else {
-        still();
-        yield chunk.subarray(skipped);
-      }
-      place = undefined;
+    try {
+      const identity = this.#content?.identity;
+      const shared = this.#isFarAhead(jump) ? 0 : yield* this.#sharedBytes(still);
+      if (shared === undefined || (yield* this.#toldFromMemory(still))) return;
+      const refetched = this.#download === undefined;
+      if (refetched) await this.#fetchAgain(still, shared === 0 ? undefined : identity);
+      const place = refetched && shared === 0 && this.#kind === 'wav' ? jump : undefined;
+      yield* this.#rest(still, refetched ? this.#lead + shared : 0, place);
+    } finally {
+      if (reading === this.#reading) this.#dropConnection(); // Whoever has had enough waits for no more.
     }
   }
 
@@ -239,6 +184,64 @@ export class Source implements AudioSource {
     }
   }
 
+  /** Tells the bytes in memory, and those that come into it. Returns whether they are all. */
+  async *#toldFromMemory(still: () => void): AsyncGenerator<Bytes, boolean> {
+    let told = 0;
+    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
+    still();
+    await this.#filling;
+    still();
+    this.#filling = undefined;
+    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
+    still();
+    if (this.#complete) return true;
+    if (this.#broken) throw new SourceLost('the connection broke or stalled');
+    this.#forget();
+    return false;
+  }
+
+  /** Asks for the file from its start. It must be the version, of which a reader has heard the beginning. */
+  async #fetchAgain(still: () => void, version: Identity | undefined): Promise<void> {
+    const again = await this.#open({}).catch(() => {
+      throw new SourceLost('gone when it was fetched again');
+    });
+    try {
+      still(); // A later reading, which may have its own by now, is not given this one.
+      if (version !== undefined && !isVersion(version, again.response.headers, false))
+        throw new SourceLost('another file when it was fetched again');
+    } catch (error) {
+      again.close();
+      throw error;
+    }
+    this.#download = again;
+  }
+
+  /** Tells what comes of the download after its first `skip` bytes, without what is left out on the way to a place. */
+  async *#rest(still: () => void, skip: number, jump: Jump | undefined): AsyncGenerator<Bytes> {
+    let [left, place] = [skip, jump];
+    for (;;) {
+      still();
+      const chunk = await this.#download?.next().catch(() => {
+        throw new SourceLost('the connection broke, stalled or went past its limit');
+      });
+      still();
+      if (chunk === undefined) return;
+      const skipped = Math.min(left, chunk.length);
+      left -= skipped;
+      if (skipped === chunk.length) continue;
+      const leftOut = place?.find(chunk.subarray(skipped));
+      if (leftOut !== undefined && (await this.#download?.leaveOut(leftOut.bytes))) {
+        still();
+        place?.taken(leftOut);
+        yield leftOut.head;
+      } else {
+        still();
+        yield chunk.subarray(skipped);
+      }
+      place = undefined;
+    }
+  }
+
   /** Opens the file, or joins those who share it. It is shared from now on where it has `sharedMaxBytes` at most. */
   async #admitted(sharedMaxBytes: number): Promise<PlaylistFound | undefined> {
     const known = this.#contents.get(this.#url);
@@ -267,10 +270,7 @@ export class Source implements AudioSource {
     const response = await this.#connect(conditions(known));
     if (response.status !== 304) return false;
     this.#dropConnection();
-    if (response.url === known.identity.finalUrl && !known.isBroken) {
-      known.freshUntil = freshUntil(response.headers);
-      return true;
-    }
+    if (this.#contents.confirm(this.#url, known, response)) return true;
     await this.#connect({});
     return false;
   }
@@ -326,7 +326,7 @@ export class Source implements AudioSource {
     this.#kind = kind;
     this.#lead = lead;
     const beginning = { kind, lead, parts: [head], ended };
-    const content = this.#contents.share(this.#url, download, beginning, sharedMaxBytes);
+    const content = this.#contents.share(this.#url, this.#held.owner, download, beginning, sharedMaxBytes);
     if (content !== undefined) {
       this.#download = undefined;
       this.#take(content);
@@ -341,6 +341,17 @@ export class Source implements AudioSource {
     this.#chunks = [head];
     if (ended) this.#completed();
     return undefined;
+  }
+
+  async #filled(first: boolean, download: Download | undefined): Promise<void> {
+    try {
+      await this.#fill(first);
+    } catch {
+      if (this.#download !== download) return; // The source is read from its start again by now.
+      this.#dropConnection();
+      if (this.#wanted) this.#broken = true;
+      else this.#forget(); // fetched again at its turn; what it then says decides
+    }
   }
 
   async #fill(first: boolean): Promise<void> {
@@ -371,7 +382,7 @@ export class Source implements AudioSource {
     this.#complete = true;
     this.#dropConnection();
     if (download !== undefined) {
-      this.#contents.keep(this.#url, download, { kind: this.#kind, lead: this.#lead, parts: this.#chunks });
+      this.#contents.keep(this.#url, this.#held.owner, download, { kind: this.#kind, lead: this.#lead, parts: this.#chunks });
     }
   }
 

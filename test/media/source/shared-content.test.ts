@@ -1,5 +1,5 @@
 /** A file that several playbacks read at once: asked for by each, downloaded by one, kept within its bounds. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import {
   SOURCE_CACHE_MAX_BYTES,
@@ -42,8 +42,8 @@ afterAll(() => {
   for (const server of servers) server.stop(true);
 });
 
-async function opened(url: string, contents: SharedContents, maxBytes = SOURCE_SHARED_MAX_BYTES): Promise<Source> {
-  const source = new Source(outbound, url, new HeldBytes(), contents, maxBytes);
+async function opened(url: string, contents: SharedContents, app = 'app', maxBytes = SOURCE_SHARED_MAX_BYTES): Promise<Source> {
+  const source = new Source(outbound, url, new HeldBytes().of(app), contents, maxBytes);
   expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
   void source.hold(true);
   return source;
@@ -152,7 +152,7 @@ test('A reading that begins while a file is asked for at its turn has an answer 
   expect((await heard).length).toBe(LARGE.length);
   answers[0]?.(answer());
   await prepared;
-  expect(closed).toBe(before + 1);
+  expect(closed).toBe(before + 2); // That which was read to its end, and that which came too late.
   source.release();
 });
 
@@ -206,7 +206,7 @@ test('An answer that is longer than it said, and one without a length or a valid
   }
   const server = slow(LARGE, 100_000);
   const contents = new SharedContents();
-  const source = await opened(server.url, contents, SOURCE_HELD_MAX_BYTES);
+  const source = await opened(server.url, contents, 'app', SOURCE_HELD_MAX_BYTES);
   expect([source.content, contents.bytes]).toEqual([undefined, 0]);
   source.release();
 });
@@ -219,7 +219,7 @@ test('Files that nobody plays make room for the next ones, those that are played
   const contents = new SharedContents();
   const most = SOURCE_CACHE_MAX_BYTES / SOURCE_SHARED_MAX_BYTES;
   const played: Source[] = [];
-  for (let at = 0; at < most; at++) played.push(await opened(url(at), contents));
+  for (let at = 0; at < most; at++) played.push(await opened(url(at), contents, `app-${at}`));
   await Promise.all(played.map((source) => source.content?.settled()));
   const over = await opened(url(most), contents);
   expect([over.content, contents.bytes]).toEqual([undefined, SOURCE_CACHE_MAX_BYTES]);
@@ -231,6 +231,61 @@ test('Files that nobody plays make room for the next ones, those that are played
   expect([next.content?.length, contents.bytes]).toEqual([file.length, SOURCE_CACHE_MAX_BYTES]);
   expect([0, 1, 2, 3].map((at) => contents.get(url(at)) !== undefined)).toEqual([true, true, false, true]);
   for (const source of [...played, next]) source.release();
+});
+
+describe('the memory that applications share', () => {
+  const MIB = 1024 * 1024;
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url }) => new Response(fileOf(Number(/\d+/.exec(new URL(url).pathname)?.[0]) * MIB), { headers: { etag: '"1"' } }),
+  });
+  servers.push(server);
+  /** The URL of a file of so many MiB as its name says. */
+  const url = (name: string) => `http://127.0.0.1:${server.port}/${name}`;
+  const kept = (contents: SharedContents, ...names: string[]) => names.filter((name) => contents.get(url(name)) !== undefined);
+  async function plays(contents: SharedContents, app: string, name: string): Promise<Source> {
+    const source = await opened(url(name), contents, app);
+    await source.content?.settled();
+    return source;
+  }
+
+  test('has a share for each, past which its own files make room, whoever was heard longer ago', async () => {
+    const contents = new SharedContents();
+    (await plays(contents, 'quiet', '16-q')).release();
+    const [first, second, third] = [
+      await plays(contents, 'greedy', '16-a'),
+      await plays(contents, 'greedy', '16-b'),
+      await plays(contents, 'greedy', '16-c'),
+    ];
+    const over = await plays(contents, 'greedy', '16-d');
+    expect([over.content, kept(contents, '16-q', '16-a', '16-b', '16-c').length]).toEqual([undefined, 4]);
+    over.release();
+    second.release();
+    const next = await plays(contents, 'greedy', '16-d');
+    expect([next.content?.isWhole, kept(contents, '16-q', '16-a', '16-b', '16-c')]).toEqual([true, ['16-q', '16-a', '16-c']]);
+    // Another finds room beside it, and plays with it what it brought.
+    const other = await plays(contents, 'other', '16-e');
+    const again = await plays(contents, 'other', '16-a');
+    expect([other.content?.isWhole, again.content, contents.bytes]).toEqual([true, first.content, SOURCE_CACHE_MAX_BYTES]);
+    for (const source of [first, third, next, other, again]) source.release();
+    // What is given back is free for its owner.
+    expect((await plays(contents, 'greedy', '16-f')).content?.isWhole).toBe(true);
+  });
+
+  test('loses nothing to a file for which there would be no room without it either', async () => {
+    const contents = new SharedContents();
+    (await plays(contents, 'quiet', '12-q')).release();
+    for (const [app, name] of [
+      ['a', '16-a'],
+      ['a', '16-b'],
+      ['b', '16-c'],
+      ['b', '4-d'],
+    ] as const)
+      expect((await plays(contents, app, name)).content?.isWhole).toBe(true);
+    expect([(await plays(contents, 'c', '16-e')).content, kept(contents, '12-q')]).toEqual([undefined, ['12-q']]);
+    expect([(await plays(contents, 'c', '12-f')).content?.isWhole, kept(contents, '12-q')]).toEqual([true, []]);
+  });
 });
 
 test('A file is shared from its first audio on, and so is the rest of it after a break', async () => {
@@ -322,7 +377,8 @@ test('A file that is fresh by its answer is not asked for, nor while it comes; o
 
 test('A server is asked once a day, however long it says that a file is fresh', () => {
   const now = performance.now();
-  const of = (control: string) => (freshUntil(new Headers({ 'cache-control': control })) - now) / 1000;
+  const url = 'http://x/';
+  const of = (control: string) => (freshUntil(url, { url, headers: new Headers({ 'cache-control': control }) }) - now) / 1000;
   expect(of('max-age=999999999')).toBeCloseTo(SOURCE_FRESH_MAX_SEC, 0);
   expect(of('max-age=10')).toBeCloseTo(10, 0);
   expect(of('max-age=99999999999999999999')).toBeCloseTo(SOURCE_FRESH_MAX_SEC, 0);

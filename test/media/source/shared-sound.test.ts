@@ -9,6 +9,7 @@ import { PcmFailed } from '../../../src/media/playback/pcm-source.ts';
 import { NotShared } from '../../../src/media/playback/shared-sound.ts';
 import { SharedSounds } from '../../../src/media/playback/shared-sounds.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import type { SharedContent } from '../../../src/media/source/shared-content.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
@@ -55,8 +56,8 @@ const contents = new SharedContents();
 const urlOf = (path: string) => `http://127.0.0.1:${server.port}${path}`;
 const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
-async function source(path: string, { loop = 1, sounds = new SharedSounds(decoders) } = {}) {
-  const one = new Source(outbound, urlOf(path), new HeldBytes(), contents);
+async function source(path: string, { loop = 1, sounds = new SharedSounds(decoders), app = 'app' } = {}) {
+  const one = new Source(outbound, urlOf(path), new HeldBytes().of(app), contents);
   expect(await one.admit(AbortSignal.timeout(5_000))).toBeUndefined();
   await one.hold(true);
   return new FilesSource([one], { loop, rateHz: 8_000, decoders }, sounds);
@@ -179,7 +180,7 @@ test('Sounds that nobody plays make room, the one that was begun with longest ag
   const sounds = new SharedSounds(decoders, 2 * 16_000);
   const opens = async (name: string) => {
     const before = decoders.opened;
-    expect((await heard(await source(name, { sounds }))).length).toBe(8_000);
+    expect((await heard(await source(name, { sounds, app: name }))).length).toBe(8_000);
     return decoders.opened - before;
   };
   expect([await opens('/1.wav'), await opens('/2.wav'), await opens('/1.wav'), await opens('/3.wav')]).toEqual([1, 1, 0, 1]);
@@ -192,4 +193,54 @@ test('Sounds that nobody plays make room, the one that was begun with longest ag
   expect([await opens('/1.wav'), sounds.bytes]).toEqual([2, 2 * 16_000]);
   for (const sound of played) sound?.leave();
   expect([await opens('/1.wav'), sounds.bytes]).toEqual([1, 2 * 16_000]);
+});
+
+test('The sounds of the files of one application leave room to others, and make room for each other first', async () => {
+  const second = wav(tone(300, 1, 8_000), 8_000);
+  for (const name of ['/q.wav', '/a.wav', '/b.wav', '/c.wav', '/d.wav']) files.set(name, second);
+  const sounds = new SharedSounds(decoders, 4 * 16_000);
+  const opens = async (app: string, name: string) => {
+    const before = decoders.opened;
+    expect((await heard(await source(name, { sounds, app }))).length).toBe(8_000);
+    return decoders.opened - before;
+  };
+  for (const [app, name] of [
+    ['quiet', '/q.wav'],
+    ['greedy', '/a.wav'],
+    ['greedy', '/b.wav'],
+    ['greedy', '/c.wav'],
+  ] as const)
+    expect(await opens(app, name)).toBe(1);
+  // Its own oldest one goes, not that of another.
+  expect([await opens('greedy', '/d.wav'), sounds.bytes]).toEqual([1, 4 * 16_000]);
+  expect([await opens('quiet', '/q.wav'), await opens('greedy', '/b.wav'), await opens('greedy', '/a.wav')]).toEqual([0, 0, 1]);
+  // What it plays stays: a further one is decoded by each alone, while another finds room.
+  const played = ['/d.wav', '/b.wav', '/a.wav'].map((name) => sounds.of(contents.get(urlOf(name)), 8_000));
+  for (const sound of played) sound?.join();
+  expect([await opens('greedy', '/c.wav'), sounds.bytes]).toEqual([2, 4 * 16_000]);
+  files.set('/o.wav', second);
+  expect([await opens('other', '/o.wav'), await opens('other', '/o.wav')]).toEqual([1, 0]);
+  for (const sound of played) sound?.leave();
+});
+
+test('A sound that is kept does not keep its file: what is shared has its bound, however little sound is in it', async () => {
+  const sounds = new SharedSounds(decoders);
+  const shared: WeakRef<SharedContent>[] = [];
+  for (let at = 0; at < 10; at++) {
+    files.set(`/heavy-${at}.wav`, wav(tone(300, 1, 48_000), 48_000));
+    const one = new Source(outbound, urlOf(`/heavy-${at}.wav`), new HeldBytes(), new SharedContents());
+    expect(await one.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    await one.hold(true);
+    if (one.content !== undefined) shared.push(new WeakRef(one.content));
+    expect((await heard(new FilesSource([one], { loop: 1, rateHz: 8_000, decoders }, sounds))).length).toBe(8_000);
+    one.release();
+  }
+  expect([shared.length, sounds.bytes]).toEqual([10, 10 * 16_000]);
+  const kept = () => shared.filter((each) => each.deref() !== undefined).length;
+  // The last ones may still be named by what is on the stack.
+  for (let turn = 0; turn < 100 && kept() > 2; turn++) {
+    await new Promise(setImmediate);
+    Bun.gc(true);
+  }
+  expect(kept()).toBeLessThanOrEqual(2);
 });
