@@ -58,6 +58,12 @@ export type MediaNotice =
       readonly sourceIndex?: number;
     };
 
+/**
+ * Whether the end of the Session tells the same. A leg that is closing does not signal it, so that the end tells it in
+ * its own order (contract §2, Order at the end), and says why.
+ */
+export const isToldByEnd = ({ type }: MediaNotice): boolean => type === 'room.left' || type === 'playback.stopped';
+
 /** The reason why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
 export interface LegEnd {
   readonly cause: HangupCause;

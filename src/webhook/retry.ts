@@ -43,10 +43,13 @@ export function isPastDay(failures: number, elapsedMs: number, waitMs: number, a
   return isProlonged && elapsedMs + waitMs > DAY * scale;
 }
 
-/** A `Retry-After` value (RFC 9110 §10.2.3), in milliseconds from `now`; 0 when absent, past or malformed. */
+/**
+ * A `Retry-After` value (RFC 9110 §10.2.3), in milliseconds from `now`; 0 when absent, past or malformed. The caller
+ * bounds it: a number has as many digits as the receiver likes.
+ */
 export function retryAfterMs(header: string | null, now: number): number {
   const text = header?.trim() ?? '';
-  if (/^[0-9]{1,9}$/.test(text)) return Number(text) * SECOND;
+  if (/^[0-9]+$/.test(text)) return Number(text) * SECOND;
   // An HTTP-date always names its day and ends in GMT; Date.parse alone would take "5" or "1e3" for one.
   const at = /^[A-Za-z]{3}.*GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);

@@ -10,7 +10,7 @@ import { qualityOf } from '../media/call-quality.ts';
 import type { LegAudio, MediaNotice, WebrtcLeg } from '../media/engine.ts';
 import { EarlyAudio } from '../media/leg/early-audio.ts';
 import { ToneListening } from '../media/leg/tone-listening.ts';
-import type { LinkState } from '../notice/signal.ts';
+import { isToldByEnd, type LinkState } from '../notice/signal.ts';
 import type { AudioAgreement } from '../sdp/negotiation.ts';
 
 export interface BrowserLegOptions {
@@ -146,8 +146,7 @@ export class BrowserLeg implements Leg {
 
   #hear(notice: MediaNotice): void {
     if (notice.type === 'digit') this.#tones.heard(notice.method);
-    // A leg that closes is out of its room as part of its end, which says why.
-    if (!this.#over || notice.type !== 'room.left') this.#signals.tell({ type: 'leg.media', notice });
+    if (!this.#over || !isToldByEnd(notice)) this.#signals.tell({ type: 'leg.media', notice });
     if (notice.type !== 'link' || this.#over) return;
     if (notice.state === 'closed') this.hungUp();
     else if (notice.state !== 'connected') this.#end(END_OF_LINK[notice.state]);

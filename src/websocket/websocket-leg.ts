@@ -8,6 +8,7 @@ import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
 import type { LegAudio, MediaNotice } from '../media/engine.ts';
 import type { StreamLeg, StreamLegOptions } from '../media/leg/stream.ts';
+import { isToldByEnd } from '../notice/signal.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
 import { ControlledAudio, SUBPROTOCOL } from './control.ts';
@@ -76,8 +77,7 @@ export class WebSocketLeg implements Leg {
         onMark: (name) => this.#dialect?.played(name),
       },
       (notice) => {
-        // A leg that closes is out of its room as part of its end, which says why.
-        if (!this.#closing || notice.type !== 'room.left') this.#say({ type: 'leg.media', notice });
+        if (!this.#closing || !isToldByEnd(notice)) this.#say({ type: 'leg.media', notice });
       },
     );
     if (this.#closing) {

@@ -80,7 +80,9 @@ describe('the retry schedule', () => {
   test('reads Retry-After as seconds or as a date, and nothing else', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
     expect([retryAfterMs('120', now), retryAfterMs(' 120 ', now)]).toEqual([120_000, 120_000]);
-    expect([retryAfterMs('5', now), retryAfterMs('1234567890', now)]).toEqual([5_000, 0]);
+    expect([retryAfterMs('5', now), retryAfterMs('1234567890', now)]).toEqual([5_000, 1_234_567_890_000]);
+    // A receiver that asks for very long gets the hour, not the shortest delay.
+    for (const long of ['1234567890', '9'.repeat(400)]) expect(retryDelayMs(1, 1, 0.5, retryAfterMs(long, now))).toBe(3_600_000);
     expect(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
     for (const each of [null, '', '-5', '1e9', 'soon', 'Wed, 31 Dec 2025 00:00:00 GMT', '2026-01-02'])
       expect(retryAfterMs(each, now)).toBe(0);

@@ -13,6 +13,7 @@ import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import { ToneListening } from '../../media/leg/tone-listening.ts';
+import { isToldByEnd } from '../../notice/signal.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, followed, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
@@ -132,8 +133,7 @@ export abstract class PhoneLeg implements Leg {
         }
       }
       if (notice.type === 'key.down' && this.#twins.isPressToldByInfo(notice.digit, this.options.driver.now)) return;
-      // A leg that closes is out of its room as part of its end, which says why.
-      if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
+      if (!this.over || !isToldByEnd(notice)) this.signal({ type: 'leg.media', notice });
     });
     const rtp = await this.#opening;
     if (rtp === undefined || this.over) return undefined;
