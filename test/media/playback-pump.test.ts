@@ -16,6 +16,13 @@ interface Terms {
   readonly live?: boolean;
 }
 
+type Given = number | Int16Array<ArrayBuffer> | Error | 'end';
+
+interface Reading {
+  readonly pieces: Given[];
+  more: PromiseWithResolvers<void>;
+}
+
 /** A pump, the pieces that its source has yet to give, and all that happened. */
 class Pumped {
   readonly happened: string[] = [];
@@ -25,9 +32,10 @@ class Pumped {
   fed: number[] = [];
   /** The first sample of each of them. */
   firsts: (number | undefined)[] = [];
+  /** The readings of the source that are over. */
+  over = 0;
   #interrupted = 0;
-  #more = Promise.withResolvers<void>();
-  readonly #pieces: (Int16Array<ArrayBuffer> | Error | 'end')[] = [];
+  readonly #readings: Reading[] = [];
 
   constructor({ aheadMs = 4_000, pieceMs = 0, live = false }: Terms = {}) {
     const source: PcmSource = {
@@ -61,22 +69,34 @@ class Pumped {
     return this.fed.splice(0).reduce((sum, length) => sum + length, 0);
   }
 
-  async give(...pieces: (number | Int16Array<ArrayBuffer> | Error | 'end')[]): Promise<void> {
-    this.#pieces.push(...pieces.map((piece) => (typeof piece === 'number' ? new Int16Array(samples(piece)) : piece)));
-    this.#more.resolve();
+  /** Gives pieces, or their milliseconds, to the reading that began last, or to the one of that number. */
+  async give(...pieces: Given[]): Promise<void> {
+    await this.giveTo(this.#readings.length - 1, ...pieces);
+  }
+
+  async giveTo(number: number, ...pieces: Given[]): Promise<void> {
+    const reading = this.#readings[number];
+    reading?.pieces.push(...pieces);
+    reading?.more.resolve();
     await settled();
   }
 
   async *#pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>> {
     this.happened.push(`from ${from}`);
-    for (;;) {
-      const piece = this.#pieces.shift();
-      if (piece === undefined) {
-        this.#more = Promise.withResolvers();
-        await this.#more.promise;
-      } else if (piece === 'end') return;
-      else if (piece instanceof Error) throw piece;
-      else yield piece;
+    const reading: Reading = { pieces: [], more: Promise.withResolvers<void>() };
+    this.#readings.push(reading);
+    try {
+      for (;;) {
+        const piece = reading.pieces.shift();
+        if (piece === undefined) {
+          reading.more = Promise.withResolvers();
+          await reading.more.promise;
+        } else if (piece === 'end') return;
+        else if (piece instanceof Error) throw piece;
+        else yield typeof piece === 'number' ? new Int16Array(samples(piece)) : piece;
+      }
+    } finally {
+      this.over++;
     }
   }
 }
@@ -163,7 +183,8 @@ describe('a pump', () => {
     await pumped.give(1_500);
     expect(pumped.take()).toBe(samples(1_000));
     pumped.pump.stop();
-    expect(pumped.interrupted).toBe(1);
+    await settled();
+    expect([pumped.interrupted, pumped.over]).toEqual([1, 1]); // It waits for nothing any more.
     pumped.pump.hungry(0, samples(1_000));
     pumped.pump.seek({ positionMs: 0 });
     pumped.pump.moved(0);
@@ -189,7 +210,7 @@ describe('a pump that is moved', () => {
     pumped.pump.seek({ offsetMs: 500 });
     expect([pumped.interrupted, pumped.happened]).toEqual([1, ['from 0', 'move']]);
     pumped.pump.moved(samples(250));
-    await pumped.give(20, 20); // The first ends the reading before, whose rest is not fed.
+    await pumped.give(20);
     expect([pumped.happened.at(-1), pumped.take(), pumped.pump.fed]).toEqual(['from 6000', 0, 0]);
     await pumped.give(2_000);
     expect([pumped.take() > 0, pumped.pump.fed]).toEqual([true, samples(1_000)]);
@@ -201,6 +222,18 @@ describe('a pump that is moved', () => {
     pumped.pump.moved(samples(100)); // Nobody asked.
     await settled();
     expect(pumped.happened.length).toBe(5);
+  });
+
+  test('hears nothing of the place before, and loses nothing of the new one when that ends', async () => {
+    for (const last of [new Int16Array(800).fill(7), new Error('late'), 'end'] as const) {
+      const pumped = new Pumped({ pieceMs: 1_000 });
+      pumped.pump.seek({ positionMs: 1_000 });
+      pumped.pump.moved(0);
+      await pumped.give(new Int16Array(400).fill(1));
+      await pumped.giveTo(0, last);
+      await pumped.give(new Int16Array(400).fill(2));
+      expect([pumped.fed, pumped.firsts, pumped.failures]).toEqual([[400, 400], [1, 2], []]);
+    }
   });
 
   test('does not begin before the beginning, and rounds to the nearest sample', async () => {
