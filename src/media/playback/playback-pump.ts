@@ -149,7 +149,6 @@ export class PlaybackPump {
   }
 
   async #give(pcm: Int16Array<ArrayBuffer>, pull: number): Promise<void> {
-    if (pcm.length === 0) return;
     this.#held.push(pcm);
     this.#heldSamples += pcm.length;
     const { rateHz, source } = this.#options;

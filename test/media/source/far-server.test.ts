@@ -164,6 +164,26 @@ test('A body that ends with its connection may be cut short, and is not kept for
   expect(named(await heard(server.url(), contents))).toBe('sound');
 });
 
+test('A small file is kept by its length, be that told before or known at its end', async () => {
+  const small = wav(tone(300, 0.2, 8_000), 8_000);
+  const chunked = Buffer.concat([Buffer.from(`${small.length.toString(16)}\r\n`), small, Buffer.from('\r\n0\r\n\r\n')]);
+  for (const answer of [
+    whole(small, 'ETag: "1"'),
+    { head: ['200 OK', 'Transfer-Encoding: chunked', 'ETag: "1"'], body: chunked },
+  ]) {
+    const server = serving(({ head }) => (head.includes('if-none-match: "1"') ? { head: ['304 Not Modified'] } : answer));
+    const contents = new SharedContents();
+    const source = await opened(server.url(), contents);
+    // Where its length is told it is shared from its first audio on.
+    expect(source.content?.length).toBe(answer.body === small ? small.length : undefined);
+    await source.hold(true);
+    source.release();
+    expect([contents.get(server.url())?.isWhole, contents.bytes]).toEqual([true, small.length]);
+    expect(await heard(server.url(), contents)).toEqual(small);
+    expect(server.asked.length).toBe(2);
+  }
+});
+
 test('A packed body that was cut short before it was sent is not kept for others', async () => {
   const packed = Bun.gzipSync(sound);
   const server = serving(({ before }) =>

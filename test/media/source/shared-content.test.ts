@@ -28,6 +28,12 @@ const fileOf = (bytes: number) => {
   file.set(sound.subarray(0, bytes));
   return file;
 };
+/** One of silence, which is made sooner. */
+const silenceOf = (bytes: number) => {
+  const file = new Uint8Array(bytes);
+  file.set(fileOf(44));
+  return file;
+};
 const LARGE = fileOf(2 * 1024 * 1024);
 const MP3 = await Bun.file(join(import.meta.dir, '../fixture', 'sweep-24k-mono-cbr.mp3')).bytes();
 const outbound = createOutbound(['127.0.0.0/8']);
@@ -212,7 +218,7 @@ test('An answer that is longer than it said, and one without a length or a valid
 });
 
 test('Files that nobody plays make room for the next ones, those that are played do not', async () => {
-  const file = fileOf(SOURCE_SHARED_MAX_BYTES);
+  const file = silenceOf(SOURCE_SHARED_MAX_BYTES);
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(file, { headers: { etag: '"1"' } }) });
   servers.push(server);
   const url = (at: number) => `http://127.0.0.1:${server.port}/${at}`;
@@ -238,7 +244,8 @@ describe('the memory that applications share', () => {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    fetch: ({ url }) => new Response(fileOf(Number(/\d+/.exec(new URL(url).pathname)?.[0]) * MIB), { headers: { etag: '"1"' } }),
+    fetch: ({ url }) =>
+      new Response(silenceOf(Number(/\d+/.exec(new URL(url).pathname)?.[0]) * MIB), { headers: { etag: '"1"' } }),
   });
   servers.push(server);
   /** The URL of a file of so many MiB as its name says. */

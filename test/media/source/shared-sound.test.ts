@@ -136,6 +136,19 @@ test('A sound for which there is no room is decoded by each alone from there on,
   expect([decoders.opened - before, decoders.openNow, sounds.bytes]).toEqual([3, 0, 0]);
 });
 
+test('One sound takes half of the memory at most', async () => {
+  const sounds = new SharedSounds(decoders, 4 * 16_000);
+  for (const [name, seconds, kept] of [
+    ['/half.wav', 2, 2 * 16_000],
+    ['/more.wav', 2.5, 0],
+  ] as const) {
+    files.set(name, wav(tone(300, seconds, 8_000), 8_000));
+    const before = sounds.bytes;
+    expect((await heard(await source(name, { sounds, app: name }))).length).toBe(seconds * 8_000);
+    expect([name, sounds.bytes - before]).toEqual([name, kept]);
+  }
+});
+
 test('A file in which nothing can be heard has failed for each who plays it', async () => {
   const noise = Uint8Array.from({ length: 20_000 }, (_, at) => (at * 7919) % 251);
   const head = wav(new Float64Array(0), 8_000).slice(0, 44);

@@ -1,0 +1,142 @@
+/** Sources that are held until their turn: what is read on, for how long, and what is left of it in memory. */
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import { SOURCE_FILL_MAX_MS, SOURCE_SHARED_MAX_BYTES } from '../../../src/limits.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { SharedContents } from '../../../src/media/source/shared-contents.ts';
+import { Source } from '../../../src/media/source/source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { tone, wav } from '../sound.ts';
+import { SlowServer } from './slow-server.ts';
+
+const outbound = createOutbound(['127.0.0.0/8']);
+const sound = wav(tone(300, 10, 8_000), 8_000);
+const VALIDATOR = 'ETag: "1"\r\n';
+
+/** What is to happen once a source was held for as long as it may be, and was not told otherwise. */
+const late = new Map<object, () => void>();
+const passLate = () => {
+  for (const each of late.values()) each();
+};
+const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
+const set = spyOn(globalThis, 'setTimeout');
+const clear = spyOn(globalThis, 'clearTimeout');
+beforeEach(() => {
+  late.clear();
+  const fake = (callback: () => void, ms?: number) => {
+    const timer = realSet(callback, ms);
+    if (ms === SOURCE_FILL_MAX_MS) late.set(timer, callback);
+    return timer;
+  };
+  set.mockImplementation(Object.assign(fake, realSet));
+  clear.mockImplementation((timer) => {
+    if (typeof timer === 'string') return;
+    if (typeof timer === 'object') late.delete(timer);
+    realClear(timer);
+  });
+});
+
+const servers: SlowServer[] = [];
+afterEach(() => {
+  set.mockReset();
+  clear.mockReset();
+  for (const server of servers.splice(0)) server.stop();
+});
+
+/** A server of the sound, which sends the first quarter of it by itself. */
+function serving(headers: string): SlowServer {
+  const server = new SlowServer(sound, sound.length / 4, headers);
+  servers.push(server);
+  return server;
+}
+
+async function opened(url: string, contents: SharedContents, held = new HeldBytes()): Promise<Source> {
+  const source = new Source(outbound, url, held, contents, SOURCE_SHARED_MAX_BYTES);
+  expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  return source;
+}
+
+async function collect(reading: AsyncGenerator<Uint8Array>): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of reading) bytes += chunk.length;
+  return bytes;
+}
+
+const turn = () => new Promise(setImmediate);
+
+for (const [name, headers] of [
+  ['that is shared', VALIDATOR],
+  ['that is read alone', ''],
+] as const) {
+  test(`A later file ${name} is given up when it is not here in time, and fetched again at its turn`, async () => {
+    const server = serving(headers);
+    const [contents, held] = [new SharedContents(), new HeldBytes()];
+    const source = await opened(server.url, contents, held);
+    const holding = source.hold(false);
+    expect(late.size).toBe(1);
+    passLate();
+    await holding;
+    while (server.closed < 1) await turn();
+    expect([contents.bytes, held.used, late.size]).toEqual([0, 0, 0]);
+    const heard = collect(source.bytes());
+    while (server.whole < 2) await turn();
+    server.go();
+    expect(await heard).toBe(sound.length);
+    source.release();
+    expect(held.used).toBe(0);
+  });
+
+  test(`A later file ${name} and is heard by then may take as long as it does`, async () => {
+    const server = serving(headers);
+    const source = await opened(server.url, new SharedContents());
+    const holding = source.hold(false);
+    const heard = collect(source.bytes());
+    await turn();
+    passLate();
+    server.go();
+    expect([await heard, server.whole]).toEqual([sound.length, 1]);
+    await holding;
+    expect(late.size).toBe(0);
+    source.release();
+  });
+
+  test(`The first file ${name} is held for as long as it takes`, async () => {
+    const server = serving(headers);
+    const [contents, held] = [new SharedContents(), new HeldBytes()];
+    const source = await opened(server.url, contents, held);
+    const holding = source.hold(true);
+    expect(late.size).toBe(0);
+    server.go();
+    await holding;
+    expect(contents.bytes + held.used).toBe(sound.length);
+    expect([await collect(source.bytes()), server.whole]).toEqual([sound.length, 1]);
+    source.release();
+    expect(held.used).toBe(0);
+  });
+}
+
+test('A file that comes for another is not waited for, nor given up', async () => {
+  const server = serving(VALIDATOR);
+  const contents = new SharedContents();
+  const first = await opened(server.url, contents);
+  const holding = first.hold(true);
+  const second = await opened(server.url, contents);
+  await second.hold(false);
+  expect(late.size).toBe(0);
+  server.go();
+  await holding;
+  expect([await collect(first.bytes()), await collect(second.bytes()), server.whole]).toEqual([sound.length, sound.length, 1]);
+  for (const source of [first, second]) source.release();
+});
+
+test('A file that is released while it is held gives all back', async () => {
+  for (const headers of [VALIDATOR, '']) {
+    const server = serving(headers);
+    const [contents, held] = [new SharedContents(), new HeldBytes()];
+    const source = await opened(server.url, contents, held);
+    const holding = source.hold(false);
+    source.release();
+    await holding;
+    while (server.closed < 1) await turn();
+    expect([contents.bytes, held.used, late.size]).toEqual([0, 0, 0]);
+  }
+});
