@@ -149,6 +149,8 @@ export class PlaybackPump {
   }
 
   async #give(pcm: Int16Array<ArrayBuffer>, pull: number): Promise<void> {
+    // A stream may decode to nothing for as long as it goes on: that is not kept.
+    if (pcm.length === 0) return;
     this.#held.push(pcm);
     this.#heldSamples += pcm.length;
     const { rateHz, source } = this.#options;
