@@ -105,17 +105,55 @@ test('A URL that redirects is asked each time where it leads, however long the f
 });
 
 test('The rest of a file that changed while it was heard is not played behind its beginning', async () => {
+  for (const named of ['ETag: "2"', 'X: no validator any more']) {
+    const server = serving(({ before }) =>
+      before === 0
+        ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'reset' }
+        : { ...whole(other, named), body: other.subarray(0, 200_000), after: 'open' },
+    );
+    const source = await opened(server.url());
+    const parts: Uint8Array[] = [];
+    const failure = await (async () => {
+      for await (const chunk of source.bytes()) parts.push(chunk);
+    })().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(SourceLost);
+    expect(Buffer.concat(parts).equals(sound.subarray(0, 100_000))).toBe(true);
+    while (server.open > 0) await turn(); // Neither connection waits for the source to be released.
+    expect(server.asked.length).toBe(2);
+    source.release();
+  }
+});
+
+test('A reading that another one has ended asks for nothing when the file breaks off', async () => {
   const server = serving(({ before }) =>
-    before === 0 ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'reset' } : whole(other, 'ETag: "2"'),
+    before === 0 ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'open' } : whole(sound, 'ETag: "1"'),
   );
-  const source = await opened(server.url());
-  const parts: Uint8Array[] = [];
-  const failure = await (async () => {
-    for await (const chunk of source.bytes()) parts.push(chunk);
-  })().catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(SourceLost);
-  expect(Buffer.concat(parts).equals(sound.subarray(0, 100_000))).toBe(true);
+  const contents = new SharedContents();
+  const source = await opened(server.url(), contents);
+  const former = source.bytes();
+  await former.next();
+  const ended = former.next().catch((error: unknown) => error);
+  const heardNow = collect(source);
+  await turn();
+  server.reset();
+  expect(named(await heardNow)).toBe('sound');
+  expect([await ended, server.asked.length]).toEqual([new SourceLost('read from elsewhere'), 2]);
   source.release();
+});
+
+test('A file whose server cannot be asked any more, or has another one, is let go of by who asked', async () => {
+  let answer: ReturnType<typeof whole> = whole(sound, 'ETag: "1"');
+  const server = serving(() => answer);
+  const contents = new SharedContents();
+  await heard(server.url(), contents);
+  answer = { head: ['503 Later'], body: new Uint8Array(0) };
+  const refused = new Source(outbound, server.url(), new HeldBytes(), contents);
+  expect(await refused.admit(signal()).catch((error: unknown) => error)).toBeInstanceOf(Refusal);
+  const kept = contents.get(server.url());
+  expect([kept?.users, server.asked.length]).toEqual([0, 2]);
+  answer = whole(other, 'ETag: "2"');
+  expect(named(await heard(server.url(), contents))).toBe('other');
+  expect([kept?.users, server.asked.length, contents.bytes]).toEqual([0, 3, other.length]);
 });
 
 test('A part of another version, of another length or packed is no rest of what broke off', async () => {
