@@ -282,6 +282,39 @@ test('A file whose validators or last URL are endless is heard, and not kept', a
   }
 });
 
+test('A 304 from where the URL leads now is not of the file that it led to before', async () => {
+  let leadsTo = '/one.wav';
+  const server = serving(({ path, head }) => {
+    if (path === '/x.wav') return { head: ['302 Found', `Location: ${leadsTo}`, 'Content-Length: 0'] };
+    if (head.includes('if-none-match: "1"')) return { head: ['304 Not Modified'] };
+    return whole(path === '/one.wav' ? sound : other, 'ETag: "1"');
+  });
+  const contents = new SharedContents();
+  for (let n = 0; n < 2; n++) expect(named(await heard(server.url(), contents))).toBe('sound');
+  expect(server.asked).toEqual(['/x.wav', '/one.wav', '/x.wav', '/one.wav']);
+  leadsTo = '/two.wav';
+  expect(named(await heard(server.url(), contents))).toBe('other');
+});
+
+test('A file is asked for by its date where it has no tag, and forgotten once its server forbids to keep it', async () => {
+  let control = 'X: y';
+  const date = 'Sat, 28 Nov 2026 00:00:00 GMT';
+  const server = serving(({ head }) => {
+    if (head.includes(`if-modified-since: ${date.toLowerCase()}`) && control === 'X: y') return { head: ['304 Not Modified'] };
+    return whole(sound, `Last-Modified: ${date}`, control);
+  });
+  const contents = new SharedContents();
+  const first = await opened(server.url(), contents);
+  const second = await opened(server.url(), contents);
+  expect([first.content === second.content, contents.bytes]).toEqual([true, sound.length]);
+  for (const source of [first, second]) source.release();
+  await heard(server.url(), contents);
+  expect(contents.bytes).toBe(sound.length);
+  control = 'Cache-Control: no-store';
+  expect(named(await heard(server.url(), contents))).toBe('sound');
+  expect(contents.bytes).toBe(0);
+});
+
 test('A 304 counts for the version that it names, and one that forbids to keep the file is obeyed', async () => {
   for (const [field, expected] of [
     ['ETag: "1"', 1],
