@@ -125,13 +125,11 @@ export class Source implements AudioSource {
       if (reading !== this.#reading) throw new SourceLost('read from elsewhere');
     };
     try {
-      const identity = this.#content?.identity;
-      const shared = this.#isFarAhead(jump) ? 0 : yield* this.#sharedBytes(still);
-      if (shared === undefined || (yield* this.#toldFromMemory(still))) return;
-      const refetched = this.#download === undefined;
-      if (refetched) await this.#fetchAgain(still, shared === 0 ? undefined : identity);
-      const place = refetched && shared === 0 && this.#kind === 'wav' ? jump : undefined;
-      yield* this.#rest(still, refetched ? this.#lead + shared : 0, place);
+      for await (const chunk of this.#told(still, jump)) {
+        still();
+        yield chunk;
+        still();
+      }
     } finally {
       if (reading === this.#reading) this.#dropConnection(); // Whoever has had enough waits for no more.
     }
@@ -162,6 +160,17 @@ export class Source implements AudioSource {
     return content?.kind === 'wav' && !content.isWhole && jump?.find(content.here) !== undefined;
   }
 
+  /** Tells the bytes of a reading. `still` throws once another one has begun: it is asked after each wait. */
+  async *#told(still: () => void, jump: Jump | undefined): AsyncGenerator<Bytes> {
+    const identity = this.#content?.identity;
+    const shared = this.#isFarAhead(jump) ? 0 : yield* this.#sharedBytes(still);
+    if (shared === undefined || (yield* this.#toldFromMemory(still))) return;
+    const download = this.#download;
+    if (download !== undefined) return yield* rest(download, 0, undefined);
+    const again = await this.#fetchAgain(still, shared === 0 ? undefined : identity);
+    yield* rest(again, this.#lead + shared, shared === 0 && this.#kind === 'wav' ? jump : undefined);
+  }
+
   /** Reads the file that is shared. Returns how many bytes were told, where the rest has to be fetched. */
   async *#sharedBytes(still: () => void): AsyncGenerator<Bytes, number | undefined> {
     const content = this.#content;
@@ -169,11 +178,9 @@ export class Source implements AudioSource {
     let told = 0;
     try {
       for await (const chunk of content.bytes()) {
-        still();
         told += chunk.length;
         yield chunk;
       }
-      still();
       return undefined;
     } catch (error) {
       if (!(error instanceof ContentBroken)) throw error;
@@ -186,14 +193,17 @@ export class Source implements AudioSource {
 
   /** Tells the bytes in memory, and those that come into it. Returns whether they are all. */
   async *#toldFromMemory(still: () => void): AsyncGenerator<Bytes, boolean> {
-    let told = 0;
-    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
-    still();
-    await this.#filling;
-    still();
-    this.#filling = undefined;
-    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
-    still();
+    for (let told = 0; told < this.#chunks.length || this.#filling !== undefined; ) {
+      const chunk = this.#chunks[told];
+      if (chunk === undefined) {
+        await this.#filling;
+        still();
+        this.#filling = undefined;
+      } else {
+        told++;
+        yield chunk;
+      }
+    }
     if (this.#complete) return true;
     if (this.#broken) throw new SourceLost('the connection broke or stalled');
     this.#forget();
@@ -201,7 +211,7 @@ export class Source implements AudioSource {
   }
 
   /** Asks for the file from its start. It must be the version, of which a reader has heard the beginning. */
-  async #fetchAgain(still: () => void, version: Identity | undefined): Promise<void> {
+  async #fetchAgain(still: () => void, version: Identity | undefined): Promise<Download> {
     const again = await this.#open({}).catch(() => {
       throw new SourceLost('gone when it was fetched again');
     });
@@ -214,32 +224,7 @@ export class Source implements AudioSource {
       throw error;
     }
     this.#download = again;
-  }
-
-  /** Tells what comes of the download after its first `skip` bytes, without what is left out on the way to a place. */
-  async *#rest(still: () => void, skip: number, jump: Jump | undefined): AsyncGenerator<Bytes> {
-    let [left, place] = [skip, jump];
-    for (;;) {
-      still();
-      const chunk = await this.#download?.next().catch(() => {
-        throw new SourceLost('the connection broke, stalled or went past its limit');
-      });
-      still();
-      if (chunk === undefined) return;
-      const skipped = Math.min(left, chunk.length);
-      left -= skipped;
-      if (skipped === chunk.length) continue;
-      const leftOut = place?.find(chunk.subarray(skipped));
-      if (leftOut !== undefined && (await this.#download?.leaveOut(leftOut.bytes))) {
-        still();
-        place?.taken(leftOut);
-        yield leftOut.head;
-      } else {
-        still();
-        yield chunk.subarray(skipped);
-      }
-      place = undefined;
-    }
+    return again;
   }
 
   /** Opens the file, or joins those who share it. It is shared from now on where it has `sharedMaxBytes` at most. */
@@ -401,5 +386,25 @@ export class Source implements AudioSource {
     this.#chunks = [];
     this.#held.give(this.#heldBytes);
     this.#heldBytes = 0;
+  }
+}
+
+/** Tells what comes of a download after its first `skip` bytes, without what is left out on the way to a place. */
+async function* rest(download: Download, skip: number, jump: Jump | undefined): AsyncGenerator<Bytes> {
+  let [left, place] = [skip, jump];
+  for (;;) {
+    const chunk = await download.next().catch(() => {
+      throw new SourceLost('the connection broke, stalled or went past its limit');
+    });
+    if (chunk === undefined) return;
+    const skipped = Math.min(left, chunk.length);
+    left -= skipped;
+    if (skipped === chunk.length) continue;
+    const bytes = chunk.subarray(skipped);
+    const leftOut = place?.find(bytes);
+    const isLeftOut = leftOut !== undefined && (await download.leaveOut(leftOut.bytes));
+    if (isLeftOut) place?.taken(leftOut);
+    yield isLeftOut ? leftOut.head : bytes;
+    place = undefined;
   }
 }

@@ -105,17 +105,55 @@ test('A URL that redirects is asked each time where it leads, however long the f
 });
 
 test('The rest of a file that changed while it was heard is not played behind its beginning', async () => {
+  for (const named of ['ETag: "2"', 'X: no validator any more']) {
+    const server = serving(({ before }) =>
+      before === 0
+        ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'reset' }
+        : { ...whole(other, named), body: other.subarray(0, 200_000), after: 'open' },
+    );
+    const source = await opened(server.url());
+    const parts: Uint8Array[] = [];
+    const failure = await (async () => {
+      for await (const chunk of source.bytes()) parts.push(chunk);
+    })().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(SourceLost);
+    expect(Buffer.concat(parts).equals(sound.subarray(0, 100_000))).toBe(true);
+    while (server.open > 0) await turn(); // Neither connection waits for the source to be released.
+    expect(server.asked.length).toBe(2);
+    source.release();
+  }
+});
+
+test('A reading that another one has ended asks for nothing when the file breaks off', async () => {
   const server = serving(({ before }) =>
-    before === 0 ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'reset' } : whole(other, 'ETag: "2"'),
+    before === 0 ? { ...whole(sound, 'ETag: "1"'), body: sound.subarray(0, 100_000), after: 'open' } : whole(sound, 'ETag: "1"'),
   );
-  const source = await opened(server.url());
-  const parts: Uint8Array[] = [];
-  const failure = await (async () => {
-    for await (const chunk of source.bytes()) parts.push(chunk);
-  })().catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(SourceLost);
-  expect(Buffer.concat(parts).equals(sound.subarray(0, 100_000))).toBe(true);
+  const contents = new SharedContents();
+  const source = await opened(server.url(), contents);
+  const former = source.bytes();
+  await former.next();
+  const ended = former.next().catch((error: unknown) => error);
+  const heardNow = collect(source);
+  await turn();
+  server.reset();
+  expect(named(await heardNow)).toBe('sound');
+  expect([await ended, server.asked.length]).toEqual([new SourceLost('read from elsewhere'), 2]);
   source.release();
+});
+
+test('A file whose server cannot be asked any more, or has another one, is let go of by who asked', async () => {
+  let answer: ReturnType<typeof whole> = whole(sound, 'ETag: "1"');
+  const server = serving(() => answer);
+  const contents = new SharedContents();
+  await heard(server.url(), contents);
+  answer = { head: ['503 Later'], body: new Uint8Array(0) };
+  const refused = new Source(outbound, server.url(), new HeldBytes(), contents);
+  expect(await refused.admit(signal()).catch((error: unknown) => error)).toBeInstanceOf(Refusal);
+  const kept = contents.get(server.url());
+  expect([kept?.users, server.asked.length]).toEqual([0, 2]);
+  answer = whole(other, 'ETag: "2"');
+  expect(named(await heard(server.url(), contents))).toBe('other');
+  expect([kept?.users, server.asked.length, contents.bytes]).toEqual([0, 3, other.length]);
 });
 
 test('A part of another version, of another length or packed is no rest of what broke off', async () => {
@@ -242,6 +280,39 @@ test('A file whose validators or last URL are endless is heard, and not kept', a
     expect(named(await heard(server.url(path), contents))).toBe('sound');
     expect([path, contents.bytes]).toEqual([path, 0]);
   }
+});
+
+test('A 304 from where the URL leads now is not of the file that it led to before', async () => {
+  let leadsTo = '/one.wav';
+  const server = serving(({ path, head }) => {
+    if (path === '/x.wav') return { head: ['302 Found', `Location: ${leadsTo}`, 'Content-Length: 0'] };
+    if (head.includes('if-none-match: "1"')) return { head: ['304 Not Modified'] };
+    return whole(path === '/one.wav' ? sound : other, 'ETag: "1"');
+  });
+  const contents = new SharedContents();
+  for (let n = 0; n < 2; n++) expect(named(await heard(server.url(), contents))).toBe('sound');
+  expect(server.asked).toEqual(['/x.wav', '/one.wav', '/x.wav', '/one.wav']);
+  leadsTo = '/two.wav';
+  expect(named(await heard(server.url(), contents))).toBe('other');
+});
+
+test('A file is asked for by its date where it has no tag, and forgotten once its server forbids to keep it', async () => {
+  let control = 'X: y';
+  const date = 'Sat, 28 Nov 2026 00:00:00 GMT';
+  const server = serving(({ head }) => {
+    if (head.includes(`if-modified-since: ${date.toLowerCase()}`) && control === 'X: y') return { head: ['304 Not Modified'] };
+    return whole(sound, `Last-Modified: ${date}`, control);
+  });
+  const contents = new SharedContents();
+  const first = await opened(server.url(), contents);
+  const second = await opened(server.url(), contents);
+  expect([first.content === second.content, contents.bytes]).toEqual([true, sound.length]);
+  for (const source of [first, second]) source.release();
+  await heard(server.url(), contents);
+  expect(contents.bytes).toBe(sound.length);
+  control = 'Cache-Control: no-store';
+  expect(named(await heard(server.url(), contents))).toBe('sound');
+  expect(contents.bytes).toBe(0);
 });
 
 test('A 304 counts for the version that it names, and one that forbids to keep the file is obeyed', async () => {

@@ -140,3 +140,27 @@ test('A file that is released while it is held gives all back', async () => {
     expect([contents.bytes, held.used, late.size]).toEqual([0, 0, 0]);
   }
 });
+
+test('A source is asked for at its turn once, where nothing is held of it', async () => {
+  const file = new Uint8Array(2 * sound.length);
+  file.set(sound);
+  for (const headers of [VALIDATOR, '']) {
+    const server = new SlowServer(file, file.length, headers);
+    servers.push(server);
+    // A first one that is kept, be it by its connection, and a later one that was let go.
+    for (const isFirst of [true, false]) {
+      const before = server.whole;
+      const held = new HeldBytes();
+      const source = new Source(outbound, server.url, held, new SharedContents(), isFirst ? SOURCE_SHARED_MAX_BYTES : 0);
+      expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+      const holding = source.hold(isFirst);
+      if (!isFirst) await holding;
+      await source.prepare();
+      await source.prepare();
+      expect([headers, isFirst, server.whole - before]).toEqual([headers, isFirst, isFirst ? 1 : 2]);
+      expect([await collect(source.bytes()), server.whole - before]).toEqual([file.length, isFirst ? 1 : 2]);
+      source.release();
+      expect(held.used).toBe(0);
+    }
+  }
+});

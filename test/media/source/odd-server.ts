@@ -21,6 +21,7 @@ export class OddServer {
   readonly asked: string[] = [];
   /** Connections that are open now. */
   open = 0;
+  readonly #sockets = new Set<{ terminate(): void }>();
   readonly #times = new Map<string, number>();
   readonly #server: Bun.TCPSocketListener<{ write(): void } | undefined>;
 
@@ -29,8 +30,9 @@ export class OddServer {
       hostname: '127.0.0.1',
       port: 0,
       socket: {
-        open: () => {
+        open: (socket) => {
           this.open++;
+          this.#sockets.add(socket);
         },
         data: (socket, request) => {
           const text = request.toString('latin1');
@@ -51,8 +53,9 @@ export class OddServer {
           write();
         },
         drain: (socket) => socket.data?.write(),
-        close: () => {
+        close: (socket) => {
           this.open--;
+          this.#sockets.delete(socket);
         },
       },
     });
@@ -60,6 +63,11 @@ export class OddServer {
 
   url(path = '/x.wav'): string {
     return `http://127.0.0.1:${this.#server.port}${path}`;
+  }
+
+  /** Resets every connection that is open. */
+  reset(): void {
+    for (const socket of this.#sockets) socket.terminate();
   }
 
   stop(): void {
