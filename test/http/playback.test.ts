@@ -156,6 +156,14 @@ describe('the ingest of a push', () => {
     push.release();
   });
 
+  test('refuses a compressed body with 415 instead of playing it as noise, and takes the next one', async () => {
+    const { name, push } = open();
+    const packed = await send(name, Bun.gzipSync(new Uint8Array(1_000)), app, { 'content-encoding': 'gzip' });
+    expect([packed.status, packed.body.code]).toEqual([415, 'invalid_request']);
+    expect((await send(name, new Uint8Array(1_000), app, { 'content-encoding': 'identity' })).status).toBe(200);
+    push.release();
+  });
+
   test('is 404 for another application and for no name, 403 once it has expired, 409 once the playback is over, 401 without the key', async () => {
     const { name, push } = open();
     const stranger = await platform.testStore.store.apps.create({ name: 'b' });

@@ -251,6 +251,8 @@ async function drive(driven: Driven, status: number): Promise<number> {
       return tooLong.status;
     }
     case 415:
+      if (driven.described.operationId === 'sendIngest')
+        return (await send(driven, { headers: { 'content-encoding': 'gzip' }, body: 'x' })).status;
       return (await send(driven, { headers: { 'content-type': 'text/plain' }, body: 'x' })).status;
     case 422: {
       // The key was used for another command.

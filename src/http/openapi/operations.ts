@@ -4,7 +4,7 @@
  */
 
 /** A status that only some routes have. */
-type OwnStatus = 403 | 404 | 409 | 413 | 429 | 502 | 529;
+type OwnStatus = 403 | 404 | 409 | 413 | 415 | 429 | 502 | 529;
 
 export interface Operation {
   readonly id: string;
@@ -63,7 +63,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   [`POST ${SESSION}/playback/resume`]: operation('resumePlayback'),
   [`POST ${SESSION}/playback/restart`]: operation('restartPlayback'),
   [`POST ${SESSION}/playback/seek`]: operation('seekPlayback', { example: { position_ms: 5_000 } }),
-  'POST /v1/ingest/:ingest_uuid': { id: 'sendIngest', answer: 'IngestReceipt', more: [403, 409] },
+  'POST /v1/ingest/:ingest_uuid': { id: 'sendIngest', answer: 'IngestReceipt', more: [403, 409, 415] },
   [`POST ${SESSION}/dtmf/send`]: operation('sendDigits', { example: { digits: '123#' } }),
   [`POST ${SESSION}/dtmf/collect`]: operation('collectDigits', {
     more: [502],
