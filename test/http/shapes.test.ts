@@ -275,6 +275,14 @@ test('a header that may not have its name is told how it may be named', async ()
   const body = { websocket, media_format: { from_session: format, to_session: format } };
   const spaced = await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', body);
   expect(spaced.body.message).toStartWith('websocket.headers.a b: must have a name of the form ');
+  const told = async (headers: object) => {
+    const given = { ...body, websocket: { url: 'ws://example.com/', headers } };
+    return (await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', given)).body.message;
+  };
+  // A header that is refused is named by its path.
+  for (const name of ['traceparent', 'X-Session-Uuid', 'Host', 'Content-Length', 'sec-websocket-key'])
+    expect(await told({ a: 'b', [name]: 'x' })).toStartWith(`websocket.headers.${name}: must be absent`);
+  expect(await told({ 'X-Token': '1', 'x-token': '2' })).toStartWith('websocket.headers.x-token: must be given once');
   const unknown = await platform.call(app, 'POST', '/v1/sessions:dial', { ...dial, sip_header: {} });
   expect(unknown.body.message).toBe('sip_header: is not a known field here');
 });

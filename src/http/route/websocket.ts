@@ -45,7 +45,12 @@ const headers = () =>
   }).narrow((given, context) => {
     const names = Object.keys(given);
     if (names.length > WEBSOCKET_HEADERS_MAX) return context.mustBe(`at most ${WEBSOCKET_HEADERS_MAX} headers`);
-    return !names.some((name) => RESERVED.test(name)) || context.mustBe('without Host, hop-by-hop and WebSocket headers');
+    const wrong = (name: string, expected: string) => context.reject({ path: ['websocket', 'headers', name], expected });
+    const reserved = names.find((name) => RESERVED.test(name));
+    if (reserved !== undefined) return wrong(reserved, 'absent: it is the platform’s own, or the connection’s');
+    // Names are one whatever their case (RFC 9110 §5.1): of two such only one would be sent.
+    const twice = names.find((name, at) => names.findIndex((each) => each.toLowerCase() === name.toLowerCase()) < at);
+    return twice === undefined || wrong(twice, 'given once, in one case');
   });
 
 /** What the application tells its bot: the limits of Twilio's custom parameters, with a bound on their number. */
