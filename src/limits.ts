@@ -258,6 +258,8 @@ export const WEBHOOK_ANSWER_MAX_BYTES = 64 * 1024;
 // HTTP.
 /** Token buckets in memory; past it the one unused for longest is forgotten, which by then is full. */
 export const RATE_BUCKETS_MAX = 200_000;
+/** Buckets that are full are forgotten as others are made, so many at once. */
+export const RATE_BUCKETS_FORGOTTEN_AT_ONCE = 8;
 export const AUTHORIZATION_MAX_CHARS = 1_024;
 export const WEBHOOK_URL_MAX_CHARS = 2_048;
 export const PLAYBACK_URLS_MAX = 100;

@@ -63,6 +63,21 @@ test('Buckets are kept within bounds, and the one that was used longest ago is g
   expect(typeof buckets.take(one(1, 0.001, name(1)), 0)).toBe('function');
 });
 
+test('Buckets that are full again are forgotten as others are made, and no others', () => {
+  const buckets = new TokenBuckets();
+  const use = (from: string, now: number) => {
+    for (let at = 0; at < 1_000; at++) buckets.take(one(2, 0.2, `${from}${at}`), now);
+  };
+  use('old', 0);
+  use('new', 9_999);
+  expect(buckets.size).toBe(2_000);
+  buckets.take(one(2, 0.2, 'old7'), 9_999);
+  use('newest', 10_000);
+  expect(buckets.size).toBe(2_001);
+  // One that was used meanwhile has what is left of it.
+  expect(typeof buckets.take(one(2, 0.2, 'old7'), 10_000)).toBe('function');
+});
+
 test('Each call, Room and application has its own bucket of a name', () => {
   expect(bucketOf('seek', 'call-1')).toEqual({ name: 'seek call-1', bucket: { scope: 'call', capacity: 20, refill: 20 } });
 });

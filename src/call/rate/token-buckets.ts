@@ -2,7 +2,7 @@
  * Token buckets. A bucket starts full and refills steadily; only what is admitted keeps its token (contract §10). HTTP
  * and the bots on WebSockets take from the same ones.
  */
-import { RATE_BUCKETS_MAX } from '../../limits.ts';
+import { RATE_BUCKETS_FORGOTTEN_AT_ONCE, RATE_BUCKETS_MAX } from '../../limits.ts';
 import { type Bucket, type BucketName, buckets } from './buckets.ts';
 
 interface Level {
@@ -20,6 +20,9 @@ interface Taken {
 function giveBack(taken: readonly Taken[]): void {
   for (const { level, bucket } of taken) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
 }
+
+/** Every bucket is full when it was not used for so long, in milliseconds. */
+const FULL_AFTER_MS = Math.max(...Object.values(buckets).map(({ capacity, refill }) => (capacity / refill) * 1000));
 
 export class TokenBuckets {
   /** Levels in the order of their last use. */
@@ -57,13 +60,19 @@ export class TokenBuckets {
     level.tokens = Math.min(bucket.capacity, level.tokens + (Math.max(0, now - level.at) / 1000) * bucket.refill);
     level.at = now;
     if (known !== undefined) this.#levels.delete(name);
-    else if (this.#levels.size >= RATE_BUCKETS_MAX) {
-      // The one unused for longest: by then it is full, which is what an absent one is.
-      const oldest = this.#levels.keys().next();
-      if (oldest.done !== true) this.#levels.delete(oldest.value);
-    }
+    else this.#forgetFull(now);
     this.#levels.set(name, level);
     return level;
+  }
+
+  /** Forgets some that are full by now, which is what an absent one is; and the one unused for longest at the most. */
+  #forgetFull(now: number): void {
+    let left = RATE_BUCKETS_FORGOTTEN_AT_ONCE;
+    for (const [name, { at }] of this.#levels) {
+      if (this.#levels.size < RATE_BUCKETS_MAX && (left === 0 || now - at < FULL_AFTER_MS)) return;
+      this.#levels.delete(name);
+      left -= 1;
+    }
   }
 }
 
