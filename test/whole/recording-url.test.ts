@@ -118,6 +118,7 @@ describe.skipIf(!sippInstalled)('the URLs of a recording', () => {
     expect((await named('DELETE')).status).toBe(409);
     await hangUp({ platform, receiver, app }, caller);
     await growing.over;
+    await receiver.event('recording.ended', caller.sessionUuid);
 
     const ended = await named('GET');
     const { duration } = receiver.of(caller.sessionUuid).find(({ event }) => event === 'recording.ended')?.body ?? {};
