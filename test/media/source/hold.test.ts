@@ -200,16 +200,31 @@ test('A later file that is another thing at its turn is asked for once more', as
   const file = new Uint8Array(2 * sound.length);
   file.set(sound);
   const answers: Uint8Array[] = [file, new TextEncoder().encode('<!doctype html><html>'), file];
-  const server = new OddServer(({ before }) => ({
-    head: ['200 OK'],
-    body: answers[before] ?? '',
-    after: before === 1 ? 'open' : undefined,
-  }));
+  const server = new OddServer(({ before }) => ({ head: ['200 OK'], body: answers[before] ?? '' }));
   const source = new Source(outbound, server.url(), new HeldBytes());
   expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
   await source.hold(false);
   await source.prepare();
   expect([await collect(source.bytes()), server.asked.length]).toEqual([file.length, 3]);
+  source.release();
+  server.stop();
+});
+
+test('What was held of a large file is given back once it was told', async () => {
+  const file = new Uint8Array(2 * sound.length);
+  file.set(sound);
+  const server = new OddServer(() => ({ head: ['200 OK', `Content-Length: ${file.length}`], body: file }));
+  const held = new HeldBytes();
+  const source = new Source(outbound, server.url(), held);
+  expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  await source.hold(true);
+  const before = held.used;
+  let told = 0;
+  for await (const chunk of source.bytes()) {
+    told += chunk.length;
+    if (told > before) expect(held.used).toBe(0);
+  }
+  expect([before > sound.length / 2, told]).toEqual([true, file.length]);
   source.release();
   server.stop();
 });

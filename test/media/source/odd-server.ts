@@ -13,7 +13,7 @@ interface Answer {
   readonly head: readonly string[];
   readonly body?: Uint8Array | string;
   /** The connection afterwards: closed (unless said otherwise), left open, or reset. */
-  readonly after?: 'open' | 'reset' | undefined;
+  readonly after?: 'open' | 'reset';
 }
 
 export class OddServer {
