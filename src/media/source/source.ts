@@ -104,8 +104,8 @@ export class Source implements AudioSource {
   }
 
   async prepare(): Promise<void> {
-    const isHeld = this.#content !== undefined || this.#complete || this.#chunks.length > 0;
-    if (isHeld || this.#download !== undefined || this.#abort.signal.aborted) return;
+    const isHeld = this.#content !== undefined || this.#chunks.length > 0;
+    if (isHeld || this.#abort.signal.aborted) return;
     const reading = ++this.#reading;
     this.#wanted = true; // A reading that begins meanwhile ends this.
     try {

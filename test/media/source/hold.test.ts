@@ -1,11 +1,13 @@
 /** Sources that are held until their turn: what is read on, for how long, and what is left of it in memory. */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { SOURCE_FILL_MAX_MS, SOURCE_SHARED_MAX_BYTES } from '../../../src/limits.ts';
+import { SourceLost } from '../../../src/media/source/audio-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { tone, wav } from '../sound.ts';
+import { OddServer } from './odd-server.ts';
 import { SlowServer } from './slow-server.ts';
 
 const outbound = createOutbound(['127.0.0.0/8']);
@@ -163,4 +165,66 @@ test('A source is asked for at its turn once, where nothing is held of it', asyn
       expect(held.used).toBe(0);
     }
   }
+});
+
+test('A reading that begins while its source is looked at, or while another reads, has the file from its start', async () => {
+  const file = new Uint8Array(2 * sound.length);
+  file.set(sound);
+  const server = new SlowServer(file, 10, '');
+  servers.push(server);
+  const source = new Source(outbound, server.url, new HeldBytes());
+  const sends = async (times: number) => {
+    while (server.whole < times) await turn();
+    server.go();
+  };
+  const admitted = source.admit(AbortSignal.timeout(5_000));
+  await sends(1);
+  expect(await admitted).toBeUndefined();
+  await source.hold(false);
+  const prepared = source.prepare();
+  while (server.whole < 2) await turn();
+  for (let turns = 0; turns < 20; turns++) await turn(); // The first ten bytes come, which do not tell what it is.
+  const former = source.bytes();
+  const first = former.next();
+  await sends(3);
+  expect((await first).done).toBe(false);
+  await prepared;
+  const heard = collect(source.bytes());
+  await sends(4);
+  expect(await heard).toBe(file.length);
+  expect(await former.next().catch((error: unknown) => error)).toBeInstanceOf(SourceLost);
+  source.release();
+});
+
+test('A later file that is another thing at its turn is asked for once more', async () => {
+  const file = new Uint8Array(2 * sound.length);
+  file.set(sound);
+  const answers: Uint8Array[] = [file, new TextEncoder().encode('<!doctype html><html>'), file];
+  const server = new OddServer(({ before }) => ({ head: ['200 OK'], body: answers[before] ?? '' }));
+  const source = new Source(outbound, server.url(), new HeldBytes());
+  expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  await source.hold(false);
+  await source.prepare();
+  expect([await collect(source.bytes()), server.asked.length]).toEqual([file.length, 3]);
+  source.release();
+  server.stop();
+});
+
+test('What was held of a large file is given back once it was told', async () => {
+  const file = new Uint8Array(2 * sound.length);
+  file.set(sound);
+  const server = new OddServer(() => ({ head: ['200 OK', `Content-Length: ${file.length}`], body: file }));
+  const held = new HeldBytes();
+  const source = new Source(outbound, server.url(), held);
+  expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  await source.hold(true);
+  const before = held.used;
+  let told = 0;
+  for await (const chunk of source.bytes()) {
+    told += chunk.length;
+    if (told > before) expect(held.used).toBe(0);
+  }
+  expect([before > sound.length / 2, told]).toEqual([true, file.length]);
+  source.release();
+  server.stop();
 });
