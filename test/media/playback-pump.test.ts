@@ -268,11 +268,10 @@ describe('a pump that is moved', () => {
 
 describe('a pump of a live source', () => {
   let nowMs = 0;
-  const clock = spyOn(performance, 'now');
-  afterEach(() => clock.mockReset());
+  afterEach(() => spyOn(performance, 'now').mockRestore());
   const live = () => {
     nowMs = 1_000;
-    clock.mockImplementation(() => nowMs);
+    spyOn(performance, 'now').mockImplementation(() => nowMs);
     return new Pumped({ aheadMs: 60_000, live: true });
   };
 
@@ -311,7 +310,7 @@ describe('a pump of a live source', () => {
 
   test('leaves nothing out where it is not live', async () => {
     const pumped = new Pumped({ aheadMs: 60_000 });
-    clock.mockImplementation(() => nowMs);
+    spyOn(performance, 'now').mockImplementation(() => nowMs);
     await pumped.give(10);
     nowMs += 5_000;
     await pumped.give(1_000);

@@ -20,8 +20,6 @@ const passLate = () => {
   for (const each of late.values()) each();
 };
 const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
-const set = spyOn(globalThis, 'setTimeout');
-const clear = spyOn(globalThis, 'clearTimeout');
 beforeEach(() => {
   late.clear();
   const fake = (callback: () => void, ms?: number) => {
@@ -29,8 +27,8 @@ beforeEach(() => {
     if (ms === SOURCE_FILL_MAX_MS) late.set(timer, callback);
     return timer;
   };
-  set.mockImplementation(Object.assign(fake, realSet));
-  clear.mockImplementation((timer) => {
+  spyOn(globalThis, 'setTimeout').mockImplementation(Object.assign(fake, realSet));
+  spyOn(globalThis, 'clearTimeout').mockImplementation((timer) => {
     if (typeof timer === 'string') return;
     if (typeof timer === 'object') late.delete(timer);
     realClear(timer);
@@ -39,8 +37,8 @@ beforeEach(() => {
 
 const servers: SlowServer[] = [];
 afterEach(() => {
-  set.mockReset();
-  clear.mockReset();
+  spyOn(globalThis, 'setTimeout').mockRestore();
+  spyOn(globalThis, 'clearTimeout').mockRestore();
   for (const server of servers.splice(0)) server.stop();
 });
 
