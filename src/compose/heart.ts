@@ -1,5 +1,4 @@
 /** The part of the composition root that makes the heart: Sessions, Rooms, recordings, charges and messages. */
-
 import { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
 import { IncomingMessages } from '../call/message/incoming-messages.ts';
 import { MessageDispatcher } from '../call/message/message-dispatcher.ts';

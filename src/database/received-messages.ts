@@ -8,23 +8,17 @@ import { platformEvent } from '../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../id.ts';
 import { RECEIVED_AGAIN_MS, RECEIVED_GIVEN_UP_MAX } from '../limits.ts';
 import { INCOMING_ALPHABETS } from '../machine/message/alphabet.ts';
+import type { CarrierLink } from '../machine/message/gateway.ts';
 import { assembled, type IncomingPart, type StoredPart } from '../machine/message/incoming.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
 import { emit } from './journal/emit.ts';
-
-/** The link to the carrier over which a part came. */
-export interface Link {
-  readonly id: string;
-  /** When the link before it was lost, or else when it came up; ms since the epoch. */
-  readonly since: number;
-}
 
 export interface ReceivedStore {
   /**
    * Stores a part for an application, and emits the event of its message once all parts are there. A part that the SMSC
    * sends again is not stored twice.
    */
-  take(part: IncomingPart, link: Link, appUuid: string, now: number): Promise<void>;
+  take(part: IncomingPart, link: CarrierLink, appUuid: string, now: number): Promise<void>;
   /** Emits what there is of messages that have waited for a part since `before`, ms since the epoch. */
   giveUp(before: number, now: number): Promise<void>;
 }

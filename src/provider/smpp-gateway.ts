@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import { newUuid } from '../id.ts';
 import { SMPP_ENQUIRE_LINK_MS, SMPP_LAST_RESPONSES_MS, SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
+import type { CarrierLink, PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { SmppConnection, SmppLost } from './smpp-connection.ts';
 import type { Pdu } from './smpp-pdu.ts';
@@ -44,7 +44,7 @@ export class SmppGateway implements SmsGateway {
   /** When the link before it ended, in ms since the epoch. */
   #lostAt: number | undefined;
   /** What comes names its link, also before the response to the bind is read. */
-  #link = { id: '', since: 0 };
+  #link: CarrierLink = { id: '', since: 0 };
   #pausedUntil = 0;
   /** When the next part may be submitted, in ms since the epoch. */
   #nextTurnAt = 0;

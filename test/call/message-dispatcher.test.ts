@@ -13,6 +13,14 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 /** How the database answers: it does, it takes a change without an answer, it is away, or the row is locked. */
 type Answers = Record<'claim' | 'change', 'yes' | 'unheard' | 'away' | 'locked'>;
 
+/** What every dispatcher here has: all may send to all, and nobody writes to them. */
+const OPEN = {
+  log: silentLog,
+  incoming: noIncoming,
+  reachOf: async () => mayReach(),
+  mayCallFrom: async () => true,
+};
+
 /** A queue of one message. */
 function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = () => true, shared = false) {
   let row: MessageState | undefined;
@@ -67,10 +75,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     store,
     gateway,
     clock,
-    log: silentLog,
-    incoming: noIncoming,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
+    ...OPEN,
     submits,
   });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
@@ -204,10 +209,7 @@ test.each([
     store,
     gateway: undefined,
     clock,
-    log: silentLog,
-    incoming: noIncoming,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
+    ...OPEN,
   };
   const dispatcher = isOff ? new MessageDispatcher(off) : first;
   if (isOff) await dispatcher.start();
@@ -283,10 +285,7 @@ test('A receipt that comes to one node while another still submits the parts of 
     store,
     gateway,
     clock,
-    log: silentLog,
-    incoming: noIncoming,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
+    ...OPEN,
   });
   await comes.start();
   const receipt = (smscId: string) =>

@@ -365,7 +365,7 @@ test('the oldest events go although many that are not delivered lie before them'
 test('a batch that the database gives up is tried with fewer rows, down to one', async () => {
   const gone = Array.from({ length: 3 }, () => ended(sessionRow(), Date.now() - 25 * HOUR_MS));
   for (const session of gone) await first.store.journal.commit({ session, events: [] });
-  // As a statement ends that takes longer than its time.
+  // PostgreSQL ends a statement in this way that takes longer than its time.
   await sql.unsafe(`CREATE FUNCTION too_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF (SELECT count(*) FROM gone) > 1 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END IF; RETURN NULL; END $$`);
   await sql.unsafe(`CREATE TRIGGER slow_disk AFTER DELETE ON sessions REFERENCING OLD TABLE AS gone

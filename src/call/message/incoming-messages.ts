@@ -2,9 +2,10 @@
  * Short messages from telephones, to the applications that have their numbers, stored in the order in which they come.
  */
 import type { Clock } from '../../clock.ts';
-import type { Link, ReceivedStore } from '../../database/received-messages.ts';
+import type { ReceivedStore } from '../../database/received-messages.ts';
 import { RECEIVED_PENDING_MAX, RECEIVED_WAIT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import type { CarrierLink } from '../../machine/message/gateway.ts';
 import type { IncomingPart } from '../../machine/message/incoming.ts';
 
 export interface IncomingMessagesOptions {
@@ -28,7 +29,7 @@ export class IncomingMessages {
    * Resolves once the part is durable, with false where no application has its number. Rejects where it has to come
    * again: the database is away, or `RECEIVED_PENDING_MAX` wait already.
    */
-  take(part: IncomingPart, link: Link): Promise<boolean> {
+  take(part: IncomingPart, link: CarrierLink): Promise<boolean> {
     if (this.#pending >= RECEIVED_PENDING_MAX) return Promise.reject(new Error('too many messages are being stored'));
     this.#pending++;
     const stored = this.#last.then(() => this.#store(part, link)).finally(() => this.#pending--);
@@ -36,7 +37,7 @@ export class IncomingMessages {
     return stored;
   }
 
-  async #store(part: IncomingPart, link: Link): Promise<boolean> {
+  async #store(part: IncomingPart, link: CarrierLink): Promise<boolean> {
     const { store, clock, log, owner } = this.#options;
     const appUuid = await owner(part.to);
     if (appUuid === undefined) {

@@ -3,7 +3,6 @@
  * in memory, and a process that dies loses nothing that was not with the gateway at that moment. Applications take
  * turns, so that a campaign of one does not hold up the codes that another sends.
  */
-
 import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
@@ -104,16 +103,15 @@ export class MessageDispatcher implements Messages {
   /** When the stop was asked for, in ms since the epoch. */
   #closedAt: number | undefined;
   #cancelTimer: (() => void) | undefined;
-
-  constructor(options: DispatcherOptions) {
-    this.#options = options;
-  }
-
   readonly #listener: SmsListener = {
     onReceipt: (receipt) => this.#onReceipt(receipt),
     onMessage: (part, link) => this.#options.incoming.take(part, link),
     onReady: () => this.#wake(),
   };
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
 
   /** Ends what an earlier process left at a gateway, then begins to submit, at first or after `rest`. */
   async start(): Promise<void> {

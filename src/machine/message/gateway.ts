@@ -28,15 +28,21 @@ export interface Submitted {
   readonly outcome: PartOutcome;
 }
 
+/** The link to the carrier over which a message came. */
+export interface CarrierLink {
+  readonly id: string;
+  /** When the link before it was lost, or else when it came up; ms since the epoch. */
+  readonly since: number;
+}
+
 export interface SmsListener {
   /** Resolves when the receipt is durable (or belongs to nobody); rejects when it should be sent again. */
   onReceipt(receipt: Receipt): Promise<void>;
   /**
    * Resolves once a message from a telephone is durable, with false where nobody has its number; rejects when it should
-   * be sent again. `link` has an id, and the time (ms since the epoch) at which the link before it was lost, or else
-   * at which it came up.
+   * be sent again.
    */
-  onMessage(part: IncomingPart, link: { readonly id: string; readonly since: number }): Promise<boolean>;
+  onMessage(part: IncomingPart, link: CarrierLink): Promise<boolean>;
   /** The gateway became able to take messages. */
   onReady(): void;
 }

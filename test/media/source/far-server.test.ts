@@ -212,7 +212,7 @@ test('A small file is kept by its length, be that told before or known at its en
     const server = serving(({ head }) => (head.includes('if-none-match: "1"') ? { head: ['304 Not Modified'] } : answer));
     const contents = new SharedContents();
     const source = await opened(server.url(), contents);
-    // Where its length is told it is shared from its first audio on.
+    // A file whose length is told is shared from its first audio on.
     expect(source.content?.length).toBe(answer.body === small ? small.length : undefined);
     await source.hold(true);
     source.release();
