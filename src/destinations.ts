@@ -20,8 +20,8 @@ export type MayReach = (dialled: string) => boolean;
 
 /**
  * What all of `rules` permit. Within one of them the longest beginning of the number decides, and a block where both
- * lists have it. A user part that is a name is permitted, since it is no telephone number. Digits that are not E.164
- * are not permitted where there is any rule, as nobody can tell where a carrier takes them.
+ * lists have it. A user part that begins with a letter is a name and permitted, as is none at all. Anything else that
+ * is not E.164 is not permitted where there is any rule: nobody can tell where a carrier takes it.
  */
 export function mayReach(...rules: readonly Destinations[]): MayReach {
   const bounds = rules.filter(({ allowed, blocked }) => allowed.length + blocked.length > 0);
@@ -31,7 +31,7 @@ export function mayReach(...rules: readonly Destinations[]): MayReach {
 /** The visual separators of RFC 3966 §5.1.1 and the parameters of a user part are no part of the number. */
 const bare = (user: string): string => (user.split(';', 1)[0] ?? '').replace(/[-.()\s]/g, '');
 
-const isName = (user: string): boolean => !/^\+?[0-9*#]+$/.test(bare(user));
+const isName = (user: string): boolean => /^(\p{L}|$)/u.test(bare(user));
 
 function permits({ allowed, blocked }: Destinations, number: string): boolean {
   if (!isE164(number)) return false;

@@ -25,10 +25,10 @@ export function receiptIn(pdu: Pdu): Receipt | undefined {
   return receiptOf({ ...fields, text: Buffer.from(text, 'utf16le').swap16().toString('latin1') });
 }
 
-/** The text in a PDU that is no receipt. Undefined: it has none, or it tells that a message of ours is on its way. */
+/** The text in a PDU that is no receipt of an end. Undefined: it has none, or it tells of a message of ours. */
 export function incomingIn(pdu: Pdu): IncomingPart | undefined {
   const field = isEmpty(pdu.short_message) ? pdu.message_payload : pdu.short_message;
-  if (isOnItsWay(lettersOf(field)) || pdu.receipted_message_id !== undefined) return undefined;
+  if (tellsOfOurs(lettersOf(field)) || pdu.receipted_message_id !== undefined) return undefined;
   const header = headerOf(field);
   const isNational = header.some((element) => NATIONAL_SHIFTS.has(element[0]));
   const dataCoding = isNational ? DATA_CODING.ucs2 : whole(pdu.data_coding);
@@ -45,8 +45,8 @@ export function incomingIn(pdu: Pdu): IncomingPart | undefined {
   });
 }
 
-/** A receipt of a state that is no end (§5.2.28), as some SMSCs send without saying that it is one. */
-const isOnItsWay = (text: string): boolean => /(?:^|\s)id\s*:\s*\S/i.test(text) && /\sstat\s*:\s*(ENROUTE|ACCEPTD)/i.test(text);
+/** A receipt of a state that is no end (§5.2.28), such as ENROUTE, which some SMSCs send without saying what it is. */
+const tellsOfOurs = (text: string): boolean => /(?:^|\s)id\s*:\s*\S/i.test(text) && /\sstat\s*:\s*\S/i.test(text);
 
 function segmentOf(pdu: Pdu): IncomingFields['segment'] {
   const { sar_msg_ref_num: reference, sar_total_segments: total, sar_segment_seqnum: number } = pdu;

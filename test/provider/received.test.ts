@@ -100,6 +100,9 @@ describe('A text from a telephone', () => {
   test('to a number that nobody has is refused, and told to nobody', async () => {
     await store.store.numbers.unassign(number);
     expect(await write('Anybody?')).toBe(ESME_RINVDSTADR);
+    // A number in a national form, and none at all, are nobody's either.
+    for (const destination_addr of ['0501112222', '', 'BANK'])
+      expect(await write('Anybody?', { destination_addr })).toBe(ESME_RINVDSTADR);
     expect(await told()).toEqual([]);
   });
 
@@ -197,6 +200,7 @@ describe('A text from a telephone', () => {
 
   test('that says what a receipt of a message under way says, or is marked as one, is none', async () => {
     expect(await write('id:1 sub:001 dlvrd:000 submit date:1 done date:1 stat:ENROUTE err:000 text:')).toBe(0);
+    expect(await write('id:1 sub:001 dlvrd:000 submit date:1 done date:1 stat:SCHEDULED err:000 text:')).toBe(0);
     expect(await write('on its way', { esm_class: 0x20 })).toBe(0);
     expect(await told()).toEqual([]);
   });

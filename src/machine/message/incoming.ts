@@ -10,7 +10,7 @@ import { type IncomingAlphabet, incomingText } from './alphabet.ts';
 export interface IncomingPart {
   /** E.164 where it is one; else as the carrier gives it, as a short code or a name. */
   readonly from: string;
-  /** E.164. */
+  /** E.164 where the carrier gives it so; else what it gives, after a `+`, which is nobody's number. */
   readonly to: string;
   readonly alphabet: IncomingAlphabet;
   /** The text without header, a septet of GSM in an octet. */
@@ -47,11 +47,10 @@ const INTERNATIONAL_MIN_DIGITS = 8;
 /** §5.2.8: 20 characters and an end. */
 const SOURCE_MAX_CHARS = 20;
 
-/** The text, or the segment of one. Undefined: it is no text of a telephone, or not for a number. */
+/** The text, or the segment of one. Undefined: it is no text of a telephone. */
 export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
   const alphabet = alphabetOf(fields.dataCoding);
-  const to = `+${fields.destination.replace(/^\+/, '')}`;
-  if ((fields.esmClass & MESSAGE_TYPE) !== 0 || alphabet === undefined || !isE164(to)) return undefined;
+  if ((fields.esmClass & MESSAGE_TYPE) !== 0 || alphabet === undefined) return undefined;
   const hasHeader = (fields.esmClass & HAS_HEADER) !== 0 && fields.octets.length > 0;
   const headerEnd = hasHeader ? (fields.octets[0] ?? 0) + 1 : 0;
   const named = hasHeader ? concatenation(fields.octets.subarray(1, headerEnd)) : fields.segment;
@@ -59,7 +58,7 @@ export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
   const isSegment = total > 1 && number >= 1 && number <= total;
   return {
     from: sourceOf(fields),
-    to,
+    to: `+${fields.destination.replace(/^\+/, '')}`,
     alphabet,
     octets: fields.octets.subarray(headerEnd),
     ...(isSegment ? { reference, total, number } : { reference: 0, total: 1, number: 1 }),
