@@ -108,8 +108,8 @@ export interface Config {
   readonly mcpWrite: boolean;
   /** The base URL of an OpenTelemetry collector; undefined: nothing is traced. */
   readonly otlpEndpoint: string | undefined;
-  /** The messages between the nodes of a cluster; undefined: this process owns its database alone. */
-  readonly natsUrl: string | undefined;
+  /** The servers that carry the messages between nodes; undefined: this process owns its database alone. */
+  readonly natsUrls: readonly string[] | undefined;
   readonly node: {
     /** The address at which other nodes reach this one. */
     readonly host: string;

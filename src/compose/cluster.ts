@@ -54,7 +54,7 @@ interface Entry {
  */
 export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
   const { nodes, idempotency, credentials } = store;
-  const { dataDir, natsUrl, node, rtp, masterKey } = settings;
+  const { dataDir, natsUrls, node, rtp, masterKey } = settings;
   const about: NodeAbout = {
     volumeId,
     host: node.host,
@@ -67,20 +67,20 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   };
   const before = nodeBefore(dataDir);
   // Other nodes may work under the key before: a process alone changes it.
-  if (settings.masterKeyBefore !== undefined && natsUrl === undefined) await changeKey(store, settings.masterKeyBefore, log);
+  if (settings.masterKeyBefore !== undefined && natsUrls === undefined) await changeKey(store, settings.masterKeyBefore, log);
   // What it seals from now on would open under this key only, and all that is sealed under none.
-  if (!(await credentials.opensAny())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
+  if (!(await credentials.opensAny())) throw new Error(natsUrls === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
   // A node that cannot take part enters nothing that the others would take for a lost node.
-  const pipeHost = natsUrl === undefined ? '' : await addressOf(node.host);
-  const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
-  if (natsUrl === undefined) await joinAlone(nodes, about);
+  const pipeHost = natsUrls === undefined ? '' : await addressOf(node.host);
+  const name = natsUrls === undefined ? '' : await clusterName(nodes, masterKey);
+  if (natsUrls === undefined) await joinAlone(nodes, about);
   else await joinCluster({ nodes, about, before, clock, log });
   leaveNodeId(dataDir, nodes.nodeId);
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
-  if (natsUrl === undefined) return undefined;
+  if (natsUrls === undefined) return undefined;
   const shared = sharedSettings(settings);
-  return new Cluster({ settings, shared, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
+  return new Cluster({ settings, shared, open: natsTransport(natsUrls), name, pipeHost, nodes, clock, log });
 }
 
 /** Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. */
@@ -319,7 +319,7 @@ function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks }: 
 }
 
 /** The readings of `/metrics` that a node has beside those of a process alone. */
-export function clusterReadings(cluster: Cluster | undefined): readonly Reading[] {
+export function clusterReadings(cluster: Cluster | undefined, rooms: Pick<RoomRegistry, 'span'>): readonly Reading[] {
   if (cluster === undefined) return [];
   const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
   const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
@@ -335,6 +335,11 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
       () => now().clocksApart,
     ),
     gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
+    counter(
+      'room_pipes_unheard_total',
+      'Times that nothing came from the home of a Room on another node, although it answered',
+      () => rooms.span?.pipesUnheard ?? 0,
+    ),
     counter('node_requests_total', 'Requests to other nodes', () => now().sent),
     counter('node_messages_total', 'Messages of other nodes', () => now().received),
     counter('node_messages_dropped_total', 'Messages that were not of this cluster, or came twice or late', () => now().dropped),

@@ -378,7 +378,7 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     ),
     gauge('media_legs', 'Open RTP legs', () => media.load().legs),
     gauge('rtp_port_pairs_free', 'RTP port pairs that could be opened', () => media.load().portsFree),
-    ...clusterReadings(cluster),
+    ...clusterReadings(cluster, rooms),
     ...mediaReadings(media),
     ...trafficReadings(media.traffic),
     ...webrtcReadings(media),

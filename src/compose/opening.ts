@@ -20,7 +20,7 @@ export interface Opening {
 export function beginOpening(settings: Config, log: Log): Opening {
   const clock = systemClock();
   const nodeId = newUuid();
-  const store = openStore(settings, log, clock, nodeId, settings.natsUrl === undefined ? 'one' : 'node');
+  const store = openStore(settings, log, clock, nodeId, settings.natsUrls === undefined ? 'one' : 'node');
   // `compose` awaits this promise and tells of a failure; one that comes earlier is no unhandled rejection.
   store.catch(() => undefined);
   return { clock, nodeId, store };

@@ -190,10 +190,10 @@ export function loopbackCheck({ publicUrl, outboundAllow }: Pick<Config, 'public
 }
 
 /** The address of a node that the other nodes are told. On loopback they are all on one machine, as NATS is. */
-export function nodeHostCheck({ natsUrl, node }: Pick<Config, 'natsUrl' | 'node'>): Check | undefined {
+export function nodeHostCheck({ natsUrls, node }: Pick<Config, 'natsUrls' | 'node'>): Check | undefined {
   const name = 'node_host';
-  if (natsUrl === undefined) return undefined;
-  const isAlone = isLoopback(node.host) && !isLoopback(new URL(natsUrl).hostname.replace(/^\[(.*)\]$/, '$1'));
+  if (natsUrls === undefined) return undefined;
+  const isAlone = isLoopback(node.host) && natsUrls.some((url) => !isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')));
   if (!isAlone) return ok(name, node.host);
   return warning(
     name,

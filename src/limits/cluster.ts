@@ -78,6 +78,8 @@ export const SEAT_CHECK_MS = 2_000;
 export const HOME_SILENT_MS = 1_500;
 /** A pipe on which nothing has come for so long, although its home answers, is made anew. */
 export const HOME_PIPE_MS = 2_000;
+/** The log says that nothing comes through pipes from a node, at most this often for each node. */
+export const UNHEARD_SAID_EVERY_MS = 60_000;
 /** The time between two looks at a home that is silent. */
 export const HOME_LOOK_MS = 250;
 /** A command to join a Room that moves to its first member's node looks so often, so far apart, whether it is there. */

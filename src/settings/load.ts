@@ -84,7 +84,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     operatorReadToken: operatorReadToken(env, operator),
     mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
     otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
-    natsUrl: natsUrl(env),
+    natsUrls: natsUrls(env),
     node: {
       host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
       labels: labels(env),
@@ -124,9 +124,20 @@ const NO_LOOPBACK = 'no-loopback';
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 /** A cluster has one database, and one MASTER_KEY, which cannot be made by each node for itself. */
-function natsUrl(env: Environment): string | undefined {
-  const given = url(env, 'NATS_URL', ['nats:', 'tls:']);
+function natsUrls(env: Environment): readonly string[] | undefined {
+  // A comma within a password begins no URL.
+  const given = text(env, 'NATS_URL')
+    ?.split(/,\s*(?=nats:|tls:)/)
+    .flatMap((each) => url({ NATS_URL: each }, 'NATS_URL', ['nats:', 'tls:']) ?? []);
   if (given === undefined) return undefined;
+  const servers = given.map((each) => new URL(each));
+  const logins = servers.flatMap(({ username, password }) => (username ? `${username}:${password}` : []));
+  const isOneCluster = new Set(logins).size <= 1 && new Set(servers.map(({ protocol }) => protocol)).size === 1;
+  if (!isOneCluster || servers.some(({ hostname }) => hostname.includes(',')))
+    throw new SettingError(
+      'NATS_URL',
+      'the servers of one cluster of NATS, as nats://10.0.0.1:4222,nats://10.0.0.2:4222: all nats:// or all tls://, with one user and password',
+    );
   if (text(env, 'DATABASE_URL') === undefined)
     throw new SettingError('DATABASE_URL', 'the database of the cluster, because NATS_URL is set');
   return given;

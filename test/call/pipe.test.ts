@@ -68,7 +68,13 @@ function pipeTo(
       appUuid: 'app',
       isBot: true,
       number: 1,
-      listener: { notice: ({ type }) => void notices.push(type), closed() {}, news() {}, homeLost() {} },
+      listener: {
+        notice: ({ type }) => void notices.push(type),
+        closed() {},
+        news() {},
+        unheard: (home) => void notices.push(`unheard ${home}`),
+        homeLost() {},
+      },
     },
     'home',
   );
@@ -134,7 +140,7 @@ test('Who leaves before the next home of its Room has its seat says so at once.'
 });
 
 test('A pipe that is made anew has the mute and the volumes that were set last.', async () => {
-  const { pipe, asked, clock, fallSilent } = pipeTo((request) =>
+  const { pipe, asked, notices, clock, fallSilent } = pipeTo((request) =>
     request.type === 'open' ? { type: 'open', end: END, epoch: 1 } : { type: 'ok' },
   );
   pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, { ...plain, coach: 'agent' });
@@ -143,6 +149,7 @@ test('A pipe that is made anew has the mute and the volumes that were set last.'
   await pipe.setVolume('from_member', 0);
   await pipe.setVolume('to_member', 70);
   fallSilent();
+  expect(notices).toEqual([]);
   for (let waited = 0; waited <= 2 * HOME_PIPE_MS; waited += HOME_LOOK_MS) {
     await settle();
     await clock.advance(HOME_LOOK_MS);
@@ -152,6 +159,7 @@ test('A pipe that is made anew has the mute and the volumes that were set last.'
   );
   const changed = { muted: true, volumes: { from_member: 0, to_member: 70 }, coach: 'agent' };
   expect(terms.slice(0, 2)).toEqual([{ ...plain, coach: 'agent' }, changed]);
+  expect(notices).toEqual(['unheard home']);
 });
 
 test('What is set while the home makes its end of the pipe is told once the end is there.', async () => {

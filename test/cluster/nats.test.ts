@@ -1,9 +1,10 @@
-/** The connection to a real nats-server whose password is wrong for a while. */
+/** The connection to real nats-servers: one whose password is wrong for a while, and one of several that is away. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsTransport } from '../../src/cluster/bus/nats.ts';
+import { refusedPort } from '../support/refused-port.ts';
 import { eventually, natsInstalled, startNats } from './harness.ts';
 
 describe.skipIf(!natsInstalled)('a node that NATS refuses', () => {
@@ -28,7 +29,7 @@ describe.skipIf(!natsInstalled)('a node that NATS refuses', () => {
 
   test('tries until the password is put right, at its start and later', async () => {
     const changes: boolean[] = [];
-    const connecting = natsTransport(`nats://node:right@127.0.0.1:${server.port}`)('a node', (isUp) => changes.push(isUp));
+    const connecting = natsTransport([`nats://node:right@127.0.0.1:${server.port}`])('a node', (isUp) => changes.push(isUp));
     await eventually(() => refusals() >= 3, 'three refusals');
     set('right');
     const transport = await connecting;
@@ -46,3 +47,31 @@ describe.skipIf(!natsInstalled)('a node that NATS refuses', () => {
     await transport.close();
   }, 30_000);
 });
+
+test.skipIf(!natsInstalled)(
+  'nodes take a server of NATS that is there, and another one when that ends',
+  async () => {
+    const away = await refusedPort();
+    const servers = await Promise.all([startNats(), startNats()]);
+    const [first, second] = servers;
+    const at = ({ port }: { readonly port: number }) => `nats://127.0.0.1:${port}`;
+    try {
+      // A client draws the server that it begins with: of eight, some begin with the first.
+      const urls = [away, first, second].map(at);
+      const nodes = await Promise.all(Array.from({ length: 8 }, () => natsTransport(urls)('a node', () => {})));
+      first.child.kill('SIGKILL');
+      const heard = new Set<number>();
+      for (const [index, node] of nodes.entries()) node.subscribe('subject', () => heard.add(index));
+      const writer = await natsTransport([at(second)])('a writer', () => {});
+      await eventually(() => {
+        writer.publish('subject', 'text');
+        return heard.size === nodes.length;
+      }, 'a message to each over the server that is left');
+      await Promise.all([writer, ...nodes].map((each) => each.close()));
+    } finally {
+      away.close();
+      for (const { child } of servers) child.kill('SIGKILL');
+    }
+  },
+  30_000,
+);

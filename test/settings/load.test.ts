@@ -35,7 +35,7 @@ describe('settings', () => {
       sipTraceHide: [],
       otlpEndpoint: undefined,
       operatorReadToken: undefined,
-      natsUrl: undefined,
+      natsUrls: undefined,
       logLevel: 'info',
       orphanTimeoutSec: 120,
       recordingLivenessSec: 10,
@@ -183,6 +183,11 @@ describe('settings', () => {
     ['DATABASE_URL', 'mysql://h/d'],
     ['DATABASE_URL', 'postgres://user:50%off@h/d'],
     ['NATS_URL', 'nats://user:50%off@h:4222'],
+    ['NATS_URL', 'nats://a:4222,b:4222'],
+    ['NATS_URL', 'nats://a,b'],
+    ['NATS_URL', 'nats://a:4222,'],
+    ['NATS_URL', 'nats://a:4222,tls://b:4222'],
+    ['NATS_URL', 'nats://user:one@a:4222,nats://user:two@b:4222'],
     ['DATABASE_DRIVER', 'sqlite'],
     ['SIP_LISTEN', 'udp:127.0.0.1'],
     ['SIP_LISTEN', 'sctp:127.0.0.1:5060'],
@@ -257,6 +262,13 @@ describe('settings', () => {
       );
     for (const url of ['https://u:p@pay.example.com', 'https://pay.example.com/?a=1', 'https://pay.example.com/#a'])
       expect(() => provider(url)).toThrow('NEDARIM_URL: expected a URL without userinfo, query and fragment');
+  });
+
+  test('take one server of NATS or several, and a comma within a password', () => {
+    const servers = (NATS_URL: string) => load({ DATABASE_URL: 'postgres://localhost/x', NATS_URL }).natsUrls;
+    expect(servers('nats://a:4222')).toEqual(['nats://a:4222']);
+    expect(servers('tls://u:p,q@a:4222, tls://b:4222')).toEqual(['tls://u:p,q@a:4222', 'tls://b:4222']);
+    expect(servers('nats://u:p@a:4222,nats://u:p@b:4223')).toEqual(['nats://u:p@a:4222', 'nats://u:p@b:4223']);
   });
 
   test('name the missing half of what belongs together', () => {

@@ -28,6 +28,8 @@ export interface PipeListener {
   /** The Room is being deleted. */
   closed(): void;
   news(news: Extract<SeatNote, { readonly note: 'news' }>['news']): void;
+  /** That home answers, and its audio does not come. */
+  unheard(home: string): void;
   /** That home is lost, or is no home of the Room any more, or is about to end. */
   homeLost(why: HomeLost, home: Pick<NewHome, 'nodeId' | 'epoch'>): void;
 }
@@ -242,6 +244,7 @@ export class Pipe {
         break;
       }
       if (judged.verdict === 'remake_pipe') {
+        this.#options.listener.unheard(this.home);
         if (this.#audio !== undefined && this.#terms !== undefined) this.join(this.#audio, this.#terms);
         break;
       }

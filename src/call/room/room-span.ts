@@ -5,9 +5,12 @@
  *   home lost ─compare-and-set on the Room's row→ I am the home: members join my mix · another is: pipes go there
  *   I was the home, and am no longer (I was stopped) ──────────────────────────────► my members get pipes
  */
+
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import type { Clock } from '../../clock.ts';
 import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
+import { UNHEARD_SAID_EVERY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
@@ -21,6 +24,9 @@ import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
 import type { RoomActor } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
+
+const UNHEARD =
+  'a member of a Room hears nothing: the node that mixes it answers over NATS, and its audio does not come; see that the network lets UDP from and to RTP_PORTS through between the NODE_HOSTs';
 
 /** The media plane numbers its rooms with 32 bits; pipes have numbers beyond. */
 const FIRST_PIPE = 0x1_0000_0000;
@@ -65,11 +71,15 @@ export class RoomSpan implements SeatsAway {
   /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
   #takingOver = 0;
   readonly #bequeathed = new WeakSet<RoomActor>();
+  readonly #unheard: ThrottledLog;
+  /** How often a pipe was made anew, as nothing came through it although the Room's home answered. */
+  pipesUnheard = 0;
   #last = FIRST_PIPE;
 
   constructor(options: RoomSpanOptions) {
     this.#options = options;
-    const { peers, clock, media, homes } = options;
+    const { peers, clock, log, media, homes } = options;
+    this.#unheard = new ThrottledLog(log, clock, UNHEARD_SAID_EVERY_MS);
     this.#search = new HomeSearch({
       ...options,
       leadsTo: ({ roomId, nodeId, epoch }) => this.#pipesOf(roomId).some((pipe) => pipe.home === nodeId && pipe.epoch <= epoch),
@@ -143,6 +153,10 @@ export class RoomSpan implements SeatsAway {
         if (state?.seat?.roomId === roomId) this.left(sessionUuid, roomId);
       },
       news: (news) => session()?.hear(news),
+      unheard: (home) => {
+        this.pipesUnheard++;
+        this.#unheard.say('warn', home, { room_id: roomId, session_uuid: sessionUuid, home }, UNHEARD);
+      },
       homeLost: (why, home) => void this.#search.lost({ roomId, ...home }, why),
     };
   }

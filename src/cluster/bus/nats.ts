@@ -2,21 +2,24 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { OpenTransport, Transport, TransportMessage } from './transport.ts';
 
-/** `url`: `nats://[user:password@]host:port`, or `tls://`. */
+/**
+ * `urls`: `nats://[user:password@]host:port`, or `tls://`; the servers of one cluster of NATS, any of which will do.
+ */
 export const natsTransport =
-  (url: string): OpenTransport =>
+  (urls: readonly string[]): OpenTransport =>
   async (name, onChange) => {
     const { connect, errors } = await import('@nats-io/transport-node');
-    const { protocol, host, username, password } = new URL(url);
+    const servers = urls.map((url) => new URL(url));
+    const { username, password } = servers.find((server) => server.username !== '') ?? { username: '', password: '' };
     const connection = await connect({
-      servers: host,
+      servers: servers.map(({ host }) => host),
       name,
       ...(username === ''
         ? {}
         : password === ''
           ? { token: decodeURIComponent(username) }
           : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-      ...(protocol === 'tls:' ? { tls: {} } : {}),
+      ...(servers.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}),
       waitOnFirstConnect: true,
       maxReconnectAttempts: -1,
       // Two refusals in a row are no reason to give up for good: a password may be put right.
