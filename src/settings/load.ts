@@ -205,9 +205,10 @@ interface Secrets {
 }
 
 function operatorToken({ env, ...kept }: Secrets): string {
-  const token = text(env, 'OPERATOR_TOKEN') ?? secretIn(kept, 'operator.token', 'base64url');
+  const given = text(env, 'OPERATOR_TOKEN');
+  const token = given ?? secretIn(kept, 'operator.token', 'base64url');
   if (!/^[\x21-\x7e]{16,512}$/.test(token))
-    throw new SettingError('OPERATOR_TOKEN', '16 to 512 printable characters without spaces');
+    throw new SettingError('OPERATOR_TOKEN', `16 to 512 printable characters without spaces${keptAt(given, 'operator.token')}`);
   return token;
 }
 
@@ -229,7 +230,8 @@ function hiddenHeaders(env: Environment): readonly string[] {
 }
 
 function masterKey({ env, ...kept }: Secrets): Uint8Array {
-  return keyOf('MASTER_KEY', text(env, 'MASTER_KEY') ?? secretIn(kept, 'master.key', 'base64'));
+  const given = text(env, 'MASTER_KEY');
+  return keyOf('MASTER_KEY', given ?? secretIn(kept, 'master.key', 'base64'), keptAt(given, 'master.key'));
 }
 
 function masterKeyBefore(env: Environment): Uint8Array | undefined {
@@ -237,8 +239,12 @@ function masterKeyBefore(env: Environment): Uint8Array | undefined {
   return key === undefined ? undefined : keyOf('MASTER_KEY_BEFORE', key);
 }
 
-function keyOf(name: string, key: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError(name, '32 bytes in base64 (44 characters)');
+/** Where the secret is that was not given, for an error. */
+const keptAt = (given: string | undefined, name: string): string =>
+  given === undefined ? ` in the file ${name} of DATA_DIR, since the variable is not set` : '';
+
+function keyOf(name: string, key: string, where = ''): Uint8Array {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError(name, `32 bytes in base64 (44 characters)${where}`);
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
 

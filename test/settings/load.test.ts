@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
@@ -105,10 +105,26 @@ describe('settings', () => {
     for (const name of ['operator.token', 'master.key']) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
   });
 
-  test('name an empty file of a secret, which is no directory’s fault', () => {
+  test('make a secret anew whose file a full disk has left empty, and name a file that holds none', () => {
     const dir = freshDir();
     writeFileSync(join(dir, 'master.key'), '');
-    expect(() => loadConfig({ DATA_DIR: dir })).toThrow('master.key in DATA_DIR is empty: delete it to have a new one made');
+    const { masterKey } = loadConfig({ DATA_DIR: dir });
+    expect(loadConfig({ DATA_DIR: dir }).masterKey).toEqual(masterKey);
+    expect(statSync(join(dir, 'master.key')).mode & 0o777).toBe(0o600);
+    writeFileSync(join(dir, 'master.key'), 'half a k');
+    expect(() => loadConfig({ DATA_DIR: dir })).toThrow(/^MASTER_KEY: expected 32 bytes in base64 .* in the file master\.key of/);
+  });
+
+  test('leave no file of a secret behind where the disk is full', () => {
+    const dir = freshDir();
+    const load = `import { keptSecret } from '${join(import.meta.dir, '../../src/settings/secret-file.ts')}';
+      keptSecret('${dir}', 'master.key', 32, 'base64');`;
+    // No file may grow: a write fails as on a disk without room, after the file was made.
+    const limited = ['sh', '-c', 'trap "" XFSZ; ulimit -f 0; exec "$0" -e "$1"', process.execPath, load];
+    const { exitCode, stderr } = Bun.spawnSync(limited, { env: { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' } });
+    expect(String(stderr)).toContain('EFBIG');
+    expect(exitCode).not.toBe(0);
+    expect(readdirSync(dir)).toEqual([]);
   });
 
   test('allow loopback targets only while HTTP_HOST is loopback', () => {
