@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import postgres from 'postgres';
+import { systemClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
+import { openStore } from '../../src/database/store.ts';
 import type { Log } from '../../src/log.ts';
 import { masterKey, openTestStore, type TestStore } from './open.ts';
 
@@ -55,6 +57,22 @@ async function start(url: string): Promise<readonly string[]> {
 }
 
 describe('what a role is set to', () => {
+  test('does not keep secrets from being opened, nor a row from being waited for or read as it is', async () => {
+    const url = await tenant('odd');
+    const odd = { bytea_output: "'escape'", lock_timeout: "'1ms'", default_transaction_isolation: "'serializable'" };
+    for (const [name, value] of Object.entries(odd)) await admin.unsafe(`ALTER ROLE odd SET ${name} = ${value}`);
+    const { log } = keepingLog();
+    const store = await openStore(settings(url), log, systemClock());
+    const { appUuid, webhookSecret } = await store.apps.create({ name: 'odd', webhookUrl: 'http://127.0.0.1/' });
+    expect(await store.credentials.signingSecrets(appUuid)).toEqual([webhookSecret]);
+    await store.close();
+    const open = await openDatabase(settings(url), log);
+    expect(
+      await open.query("SELECT current_setting('lock_timeout') AS longest, current_setting('transaction_isolation') AS level"),
+    ).toEqual([{ longest: '2147483647ms', level: 'read committed' }]);
+    await open.close();
+  });
+
   test('is told where it keeps the platform from starting: it may only read, its schema is not there', async () => {
     const url = await tenant('reader');
     await admin.unsafe('ALTER ROLE reader SET default_transaction_read_only = on');
