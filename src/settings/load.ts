@@ -239,7 +239,7 @@ function masterKeyBefore(env: Environment): Uint8Array | undefined {
   return key === undefined ? undefined : keyOf('MASTER_KEY_BEFORE', key);
 }
 
-/** Where the secret is that was not given, for an error. */
+/** The place of a secret that no variable gives, for an error. */
 const keptAt = (given: string | undefined, name: string): string =>
   given === undefined ? ` in the file ${name} of DATA_DIR, since the variable is not set` : '';
 

@@ -1,4 +1,4 @@
-/** A PostgreSQL that somebody else has set up: what the platform sets for itself, refuses with its reason, or warns of. */
+/** A PostgreSQL that somebody else has set up: what the platform sets itself, refuses with a reason, or warns of. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import postgres from 'postgres';
