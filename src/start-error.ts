@@ -2,7 +2,7 @@
 
 /** What is to be done, by the code of the system that says why an address cannot be bound, or by that of PostgreSQL. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process has it: end that one, or set another port',
+  EADDRINUSE: 'another process has it, or the setting names it twice: end that one, or set another port',
   EACCES: 'this user may not: ports below 1024 want CAP_NET_BIND_SERVICE, or set a higher one',
   ENOSPC: 'the disk is full: make room on it, or set DATA_DIR to another',
   EADDRNOTAVAIL: 'it is no address of this machine: `ip address` lists those',

@@ -15,6 +15,7 @@ import {
   host,
   isEvery,
   isLoopback,
+  isQuoted,
   portRange,
   SettingError,
   sipListen,
@@ -36,6 +37,15 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
  * expected; it never repeats a value.
  */
 export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Config {
+  try {
+    return configOf(env, keep);
+  } catch (error) {
+    if (!(error instanceof SettingError && isQuoted(env, error.variable))) throw error;
+    throw new SettingError(error.variable, `${error.expected}, without the quotes around it, which are taken as part of it`);
+  }
+}
+
+function configOf(env: Environment, keep: KeepSecret): Config {
   const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
   const httpPort = whole(env, 'HTTP_PORT', 8080, 0, 65535);
   const dataDir = resolve(text(env, 'DATA_DIR') ?? './data');
@@ -244,7 +254,8 @@ const keptAt = (given: string | undefined, name: string): string =>
   given === undefined ? ` in the file ${name} of DATA_DIR, since the variable is not set` : '';
 
 function keyOf(name: string, key: string, where = ''): Uint8Array {
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError(name, `32 bytes in base64 (44 characters)${where}`);
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key))
+    throw new SettingError(name, `32 bytes in base64 (44 characters, as openssl rand -base64 32 makes them)${where}`);
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
 

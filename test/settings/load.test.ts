@@ -212,6 +212,7 @@ describe('settings', () => {
     ['SIP_TLS_CERT', ''],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
+    ['RTP_PORTS', '10001-10002'],
     ['MEDIA_WORKERS', '0'],
     ['APP_SESSIONS_MAX', '50001'],
     ['ALLOWED_DESTINATIONS', '972'],
@@ -244,7 +245,7 @@ describe('settings', () => {
   ];
   test('tell how a password with special characters is written into a URL', () => {
     expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
-      'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
+      'DATABASE_URL: expected one URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
     );
     expect(load({ DATABASE_URL: 'postgres://user:pass%23word@h/d' }).databaseUrl).toBe('postgres://user:pass%23word@h/d');
   });
@@ -273,6 +274,12 @@ describe('settings', () => {
       );
     for (const url of ['https://u:p@pay.example.com', 'https://pay.example.com/?a=1', 'https://pay.example.com/#a'])
       expect(() => provider(url)).toThrow('NEDARIM_URL: expected a URL without userinfo, query and fragment');
+  });
+
+  test('name the quotes that Docker takes as part of a value', () => {
+    expect(() => load({ LOG_LEVEL: '"debug"' })).toThrow(/^LOG_LEVEL: expected one of fatal, .*, without the quotes around it/);
+    expect(() => load({ DATABASE_URL: "'postgres://h/d'" })).toThrow(/^DATABASE_URL: expected one URL .* without the quotes/);
+    expect(() => load({ LOG_LEVEL: '"debug' })).toThrow(/trace$/);
   });
 
   test('name the missing half of what belongs together', () => {
