@@ -1,5 +1,5 @@
 /** Secrets the platform makes for itself, kept in `DATA_DIR` readable by its owner only. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -11,7 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 
@@ -33,7 +33,7 @@ export function keptSecret(dataDir: string, name: string, bytes: number, encodin
   const found = read(path);
   if (found) return found;
   mkdirSync(dataDir, { recursive: true });
-  const fresh = `${path}.${process.pid}.new`;
+  const fresh = `${path}.${randomUUID()}.new`;
   try {
     writeDurably(fresh, `${randomBytes(bytes).toString(encoding)}\n`);
     if (found === '') renameSync(fresh, path);
@@ -49,34 +49,41 @@ export function keptSecret(dataDir: string, name: string, bytes: number, encodin
 
 /** Gives the file its name, unless another process was faster. Some network file systems have no links, as SMB. */
 function appear(fresh: string, path: string): void {
+  if (isDone(() => linkSync(fresh, path))) return;
   try {
-    linkSync(fresh, path);
+    copyFileSync(fresh, path, constants.COPYFILE_EXCL);
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) copyFileSync(fresh, path, constants.COPYFILE_EXCL);
+    if (!isCode(error, 'EEXIST')) throw error;
+  }
+}
+
+function isDone(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
   }
 }
 
 /** Writes a file that only its owner may read, down to the disk. */
 function writeDurably(path: string, text: string): void {
-  const file = openSync(path, 'w', 0o600);
+  const file = openSync(path, 'wx', 0o600);
   try {
-    writeSync(file, text);
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
 }
 
-/** Brings the names of a directory down to the disk, where its file system can. */
+/** Brings the names of a directory down to the disk, where its file system and its rights let us. */
 function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
-  try {
-    fsyncSync(directory);
-  } catch {
-    // SMB and the like refuse it with EINVAL.
-  } finally {
+  isDone(() => {
+    const directory = openSync(path, 'r');
+    isDone(() => fsyncSync(directory));
     closeSync(directory);
-  }
+  });
 }
 
 /** The text of the file, which may be empty; undefined where there is none. */

@@ -115,6 +115,17 @@ describe('settings', () => {
     expect(() => loadConfig({ DATA_DIR: dir })).toThrow(/^MASTER_KEY: expected 32 bytes in base64 .* in the file master\.key of/);
   });
 
+  test('are one for two processes that make a secret at once', async () => {
+    const dir = freshDir();
+    const load = `import { keptSecret } from '${join(import.meta.dir, '../../src/settings/secret-file.ts')}';
+      process.stdout.write(keptSecret('${dir}', 'master.key', 32, 'base64'));`;
+    const starts = Array.from({ length: 4 }, () => Bun.spawn([process.execPath, '-e', load], { stdout: 'pipe' }));
+    const made = await Promise.all(starts.map((start) => new Response(start.stdout).text()));
+    expect(made[0]).toHaveLength(44);
+    expect(new Set(made).size).toBe(1);
+    expect(readdirSync(dir)).toEqual(['master.key']);
+  });
+
   test('leave no file of a secret behind where the disk is full', () => {
     const dir = freshDir();
     const load = `import { keptSecret } from '${join(import.meta.dir, '../../src/settings/secret-file.ts')}';
