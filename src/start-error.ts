@@ -2,11 +2,18 @@
 
 /** What is to be done, by the code of the system that says why an address cannot be bound, or by that of PostgreSQL. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process has it: end that one, or set another port',
+  EADDRINUSE: 'another process has it, or the setting names it twice: end that one, or set another port',
   EACCES: 'this user may not: ports below 1024 want CAP_NET_BIND_SERVICE, or set a higher one',
+  ENOSPC: 'the disk is full: make room on it, or set DATA_DIR to another',
   EADDRNOTAVAIL: 'it is no address of this machine: `ip address` lists those',
   '28P01': 'set the password of this role in DATABASE_URL, with what is special in it percent-encoded (# is %23)',
   '3D000': 'make it (CREATE DATABASE), or name another in DATABASE_URL',
+  '25006':
+    'it is a standby, or default_transaction_read_only is on: name the primary, or see to ALTER ROLE … RESET default_transaction_read_only',
+  '3F000': 'its search_path names no schema that there is: ALTER ROLE … SET search_path = public, or make the schema',
+  '42704': 'leave a parameter that PostgreSQL does not know out of DATABASE_URL',
+  '53100': 'make room on its disk',
+  '53300': 'raise max_connections, or the CONNECTION LIMIT of the role or the database: a process has up to 12 connections',
   '42501': 'give the role the right to make tables there; the owner of a database has it',
 };
 

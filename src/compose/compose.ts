@@ -46,6 +46,7 @@ import { DeviceUsers } from './device-users.ts';
 import { Drain, operatorNodes } from './drain.ts';
 import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
 import type { HttpListener } from './listen.ts';
+import { memoryLimit } from './memory-limit.ts';
 import type { Opening } from './opening.ts';
 
 /** Everything that was made, for `shutdown.ts` to stop. */
@@ -376,6 +377,7 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
       'Seconds by which the clock of the machine is ahead of the time in events',
       () => (clock.wall() - clock.now()) / 1000,
     ),
+    gauge('memory_limit_bytes', 'Bytes of memory that the container or the machine gives', () => memoryLimit()),
     gauge('media_legs', 'Open RTP legs', () => media.load().legs),
     gauge('rtp_port_pairs_free', 'RTP port pairs that could be opened', () => media.load().portsFree),
     ...clusterReadings(cluster, rooms),

@@ -15,6 +15,7 @@ import {
   host,
   isEvery,
   isLoopback,
+  isQuoted,
   portRange,
   SettingError,
   sipListen,
@@ -36,6 +37,15 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
  * expected; it never repeats a value.
  */
 export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Config {
+  try {
+    return configOf(env, keep);
+  } catch (error) {
+    if (!(error instanceof SettingError && isQuoted(env, error.variable))) throw error;
+    throw new SettingError(error.variable, `${error.expected}, without the quotes around it, which are taken as part of it`);
+  }
+}
+
+function configOf(env: Environment, keep: KeepSecret): Config {
   const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
   const httpPort = whole(env, 'HTTP_PORT', 8080, 0, 65535);
   const dataDir = resolve(text(env, 'DATA_DIR') ?? './data');
@@ -216,9 +226,10 @@ interface Secrets {
 }
 
 function operatorToken({ env, ...kept }: Secrets): string {
-  const token = text(env, 'OPERATOR_TOKEN') ?? secretIn(kept, 'operator.token', 'base64url');
+  const given = text(env, 'OPERATOR_TOKEN');
+  const token = given ?? secretIn(kept, 'operator.token', 'base64url');
   if (!/^[\x21-\x7e]{16,512}$/.test(token))
-    throw new SettingError('OPERATOR_TOKEN', '16 to 512 printable characters without spaces');
+    throw new SettingError('OPERATOR_TOKEN', `16 to 512 printable characters without spaces${keptAt(given, 'operator.token')}`);
   return token;
 }
 
@@ -240,7 +251,8 @@ function hiddenHeaders(env: Environment): readonly string[] {
 }
 
 function masterKey({ env, ...kept }: Secrets): Uint8Array {
-  return keyOf('MASTER_KEY', text(env, 'MASTER_KEY') ?? secretIn(kept, 'master.key', 'base64'));
+  const given = text(env, 'MASTER_KEY');
+  return keyOf('MASTER_KEY', given ?? secretIn(kept, 'master.key', 'base64'), keptAt(given, 'master.key'));
 }
 
 function masterKeyBefore(env: Environment): Uint8Array | undefined {
@@ -248,8 +260,13 @@ function masterKeyBefore(env: Environment): Uint8Array | undefined {
   return key === undefined ? undefined : keyOf('MASTER_KEY_BEFORE', key);
 }
 
-function keyOf(name: string, key: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError(name, '32 bytes in base64 (44 characters)');
+/** The place of a secret that no variable gives, for an error. */
+const keptAt = (given: string | undefined, name: string): string =>
+  given === undefined ? ` in the file ${name} of DATA_DIR, since the variable is not set` : '';
+
+function keyOf(name: string, key: string, where = ''): Uint8Array {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key))
+    throw new SettingError(name, `32 bytes in base64 (44 characters, as openssl rand -base64 32 makes them)${where}`);
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
 

@@ -5,8 +5,9 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUuid, newUuid } from '../id.ts';
+import { startError } from '../start-error.ts';
 
-/** The name of the DATA_DIR, made at its first use. Throws when the directory cannot be written. */
+/** The name of the DATA_DIR, made at its first use. Throws with one line when the directory cannot be written. */
 export function volumeIdOf(dataDir: string): string {
   const path = join(dataDir, 'volume.id');
   const known = readIfThere(path);
@@ -23,9 +24,13 @@ export const nodeBefore = (dataDir: string): string | undefined => readIfThere(j
 export const leaveNodeId = (dataDir: string, nodeId: string): void => write(dataDir, join(dataDir, 'node.id'), nodeId);
 
 function write(dataDir: string, path: string, text: string): void {
-  mkdirSync(dataDir, { recursive: true });
-  writeFileSync(`${path}.new`, text);
-  renameSync(`${path}.new`, path);
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  } catch (error) {
+    throw startError('DATA_DIR', `${path} cannot be written`, error);
+  }
 }
 
 function readIfThere(path: string): string | undefined {

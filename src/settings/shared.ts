@@ -6,6 +6,7 @@ export const sharedSettings = (config: Config): Readonly<Record<string, unknown>
   PUBLIC_URL: config.publicUrl,
   OPERATOR_TOKEN: config.operatorToken,
   OPERATOR_READ_TOKEN: config.operatorReadToken,
+  MASTER_KEY_BEFORE: config.masterKeyBefore,
   MCP_WRITE: config.mcpWrite,
   OUTBOUND_ALLOW: config.outboundAllow,
   APP_SESSIONS_MAX: config.appSessionsMax,
@@ -20,7 +21,11 @@ export const sharedSettings = (config: Config): Readonly<Record<string, unknown>
   CALL_HISTORY_DAYS: config.callHistoryDays,
   SIP_TRACE: config.sipTrace,
   SIP_TRACE_HIDE: config.sipTraceHide,
+  SIP_DEVICE_PROXIES: config.sipDeviceProxies,
+  SIP_BAN_AFTER: config.sipBan.after,
+  SIP_BAN_SEC: config.sipBan.sec,
   PAYMENT_PROVIDER: config.paymentProvider,
+  NEDARIM_API_VALID: apiValidOf(config),
   PAYMENT_REFERENCE_TTL_SEC: config.paymentReferenceTtlSec,
   SMS_PROVIDER: config.smsProvider,
   WEBHOOK_TIMEOUT_SEC: config.webhookTimeoutSec,
@@ -30,3 +35,7 @@ export const sharedSettings = (config: Config): Readonly<Record<string, unknown>
   NODE_BURIAL_SEC: config.node.burialSec,
   CALL_TAKEOVER: config.node.takesOver,
 });
+
+/** The values of all terminals, in one order: JSON leaves out what a Map has. */
+const apiValidOf = ({ paymentProvider: provider }: Config): unknown =>
+  provider.kind === 'nedarim_plus' ? [...provider.apiValid].toSorted() : undefined;

@@ -11,8 +11,13 @@ import { DESTINATIONS_MAX } from '../limits.ts';
 /** A malformed variable. The message is the one line that stops the start. */
 export class SettingError extends Error {
   override readonly name = 'SettingError';
+  readonly variable: string;
+  readonly expected: string;
+
   constructor(variable: string, expected: string) {
     super(`${variable}: expected ${expected}`);
+    this.variable = variable;
+    this.expected = expected;
   }
 }
 
@@ -23,6 +28,9 @@ export const text = (env: Environment, variable: string): string | undefined => 
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
 };
+
+/** Tells whether quotes stand around a value: Docker's `--env-file` takes them as part of it. */
+export const isQuoted = (env: Environment, variable: string): boolean => /^(["']).*\1$/.test(text(env, variable) ?? '');
 
 /** A whole number in `[least, most]`. */
 export function whole(env: Environment, variable: string, fallback: number, least: number, most: number): number {
@@ -122,8 +130,12 @@ export function portRange(env: Environment, variable: string, fallback: readonly
   if (given === undefined) return fallback;
   const [, first, last] = /^([0-9]{1,5})-([0-9]{1,5})$/.exec(given) ?? [];
   const range = [Number(first), Number(last)] as const;
-  if (!(range[0] >= 1024 && range[1] <= 65535 && range[1] > range[0]))
-    throw new SettingError(variable, 'FIRST-LAST, two ports from 1024 to 65535 in rising order');
+  // RFC 3550 §11: RTP has the even port of a pair.
+  if (!(range[0] >= 1024 && range[1] <= 65535 && range[1] > range[0] + (range[0] & 1)))
+    throw new SettingError(
+      variable,
+      'FIRST-LAST, two ports from 1024 to 65535 in rising order, with a pair of them that begins with an even one, as 40000-49999',
+    );
   return range;
 }
 
@@ -136,7 +148,10 @@ export function sipListen(env: Environment, variable: string, fallback: string):
     const bare = address?.replace(/^\[(.*)\]$/, '$1') ?? '';
     const known = transport === 'udp' || transport === 'tcp' || transport === 'tls' ? transport : undefined;
     if (known === undefined || !isHost(bare) || Number(port) > 65535)
-      throw new SettingError(variable, 'a comma list of udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT');
+      throw new SettingError(
+        variable,
+        'a comma list of udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT, as udp:0.0.0.0:5060,tcp:[::]:5060',
+      );
     return { transport: known, host: bare, port: Number(port) };
   });
 }

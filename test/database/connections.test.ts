@@ -80,9 +80,9 @@ test('Only what is not answered in its time counts as hanging, with the process 
   const open = () =>
     postgres({ path: `${dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 1 });
   const client = new RenewedClient(open, (server) => hanging.push(server));
-  const [own] = await client.query('SELECT pg_backend_pid() AS pid', [], 50);
-  await expect(client.query('SELECT 1 / 0', [], 50)).rejects.toThrow('division by zero');
-  await client.begin(async (within) => void (await within.unsafe('SELECT 1')), 50);
+  const [own] = await client.query('SELECT pg_backend_pid() AS pid');
+  await expect(client.query('SELECT 1 / 0')).rejects.toThrow('division by zero');
+  await client.begin(async (within) => void (await within.unsafe('SELECT 1')), 5_000);
   await client.query('SELECT pg_sleep(0.2)');
   expect(hanging).toEqual([]);
   await client.query('SELECT pg_sleep(0.2)', [], 50);

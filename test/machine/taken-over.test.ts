@@ -47,6 +47,14 @@ test('A call that we held is held no longer at the node that goes on with it, wh
   expect([begun.state.holding, begun.state.toldHolding]).toEqual([false, false]);
 });
 
+test('A transfer under way is told as failed without an outcome in time, since the call goes on; with the call, as ended with it.', () => {
+  const stored = runningText({ ...idle, transfer: { operationUuid: 'transfer' } }, 'the call');
+  const failed = { event: 'session.transfer.failed', session_uuid: 's', operation_uuid: 'transfer' } as const;
+  expect(step(goneOn(stored), { type: 'begin' }, NOW).events).toEqual([{ ...failed, reason: 'timeout' }]);
+  const lost = step({ ...goneOn(stored), hasLeg: false }, { type: 'begin' }, NOW);
+  expect(lost.events).toEqual([{ ...failed, reason: 'session_ended' }]);
+});
+
 test('A call in which a card is keyed in is stored so that no node takes it over.', () => {
   expect(runningText({ ...idle, collection: {} }, 'the call')).toContain('"secure":true');
   expect(runningText({ ...idle, collection: {} })).toBe('');

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
@@ -105,10 +105,37 @@ describe('settings', () => {
     for (const name of ['operator.token', 'master.key']) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
   });
 
-  test('name an empty file of a secret, which is no directory’s fault', () => {
+  test('make a secret anew whose file a full disk has left empty, and name a file that holds none', () => {
     const dir = freshDir();
     writeFileSync(join(dir, 'master.key'), '');
-    expect(() => loadConfig({ DATA_DIR: dir })).toThrow('master.key in DATA_DIR is empty: delete it to have a new one made');
+    const { masterKey } = loadConfig({ DATA_DIR: dir });
+    expect(loadConfig({ DATA_DIR: dir }).masterKey).toEqual(masterKey);
+    expect(statSync(join(dir, 'master.key')).mode & 0o777).toBe(0o600);
+    writeFileSync(join(dir, 'master.key'), 'half a k');
+    expect(() => loadConfig({ DATA_DIR: dir })).toThrow(/^MASTER_KEY: expected 32 bytes in base64 .* in the file master\.key of/);
+  });
+
+  test('are one for two processes that make a secret at once', async () => {
+    const dir = freshDir();
+    const load = `import { keptSecret } from '${join(import.meta.dir, '../../src/settings/secret-file.ts')}';
+      process.stdout.write(keptSecret('${dir}', 'master.key', 32, 'base64'));`;
+    const starts = Array.from({ length: 4 }, () => Bun.spawn([process.execPath, '-e', load], { stdout: 'pipe' }));
+    const made = await Promise.all(starts.map((start) => new Response(start.stdout).text()));
+    expect(made[0]).toHaveLength(44);
+    expect(new Set(made).size).toBe(1);
+    expect(readdirSync(dir)).toEqual(['master.key']);
+  });
+
+  test('leave no file of a secret behind where the disk is full', () => {
+    const dir = freshDir();
+    const load = `import { keptSecret } from '${join(import.meta.dir, '../../src/settings/secret-file.ts')}';
+      keptSecret('${dir}', 'master.key', 32, 'base64');`;
+    // No file may grow: a write fails as on a disk without room, after the file was made.
+    const limited = ['sh', '-c', 'trap "" XFSZ; ulimit -f 0; exec "$0" -e "$1"', process.execPath, load];
+    const { exitCode, stderr } = Bun.spawnSync(limited, { env: { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' } });
+    expect(String(stderr)).toContain('EFBIG');
+    expect(exitCode).not.toBe(0);
+    expect(readdirSync(dir)).toEqual([]);
   });
 
   test('allow loopback targets only while HTTP_HOST is loopback', () => {
@@ -201,6 +228,7 @@ describe('settings', () => {
     ['SIP_TLS_CERT', ''],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
+    ['RTP_PORTS', '10001-10002'],
     ['MEDIA_WORKERS', '0'],
     ['APP_SESSIONS_MAX', '50001'],
     ['ALLOWED_DESTINATIONS', '972'],
@@ -233,7 +261,7 @@ describe('settings', () => {
   ];
   test('tell how a password with special characters is written into a URL', () => {
     expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
-      'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
+      'DATABASE_URL: expected one URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
     );
     expect(load({ DATABASE_URL: 'postgres://user:pass%23word@h/d' }).databaseUrl).toBe('postgres://user:pass%23word@h/d');
   });
@@ -269,6 +297,12 @@ describe('settings', () => {
     expect(servers('nats://a:4222')).toEqual(['nats://a:4222']);
     expect(servers('tls://u:p,q@a:4222, tls://b:4222')).toEqual(['tls://u:p,q@a:4222', 'tls://b:4222']);
     expect(servers('nats://u:p@a:4222,nats://u:p@b:4223')).toEqual(['nats://u:p@a:4222', 'nats://u:p@b:4223']);
+  });
+
+  test('name the quotes that Docker takes as part of a value', () => {
+    expect(() => load({ LOG_LEVEL: '"debug"' })).toThrow(/^LOG_LEVEL: expected one of fatal, .*, without the quotes around it/);
+    expect(() => load({ DATABASE_URL: "'postgres://h/d'" })).toThrow(/^DATABASE_URL: expected a URL .* without the quotes/);
+    expect(() => load({ LOG_LEVEL: '"debug' })).toThrow(/trace$/);
   });
 
   test('name the missing half of what belongs together', () => {

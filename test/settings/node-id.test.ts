@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newUuid } from '../../src/id.ts';
@@ -17,5 +17,12 @@ test('a DATA_DIR keeps its own name and that of the process that used it last', 
   expect(volumeIdOf(dataDir)).toBe(volume);
   writeFileSync(join(dataDir, 'node.id'), 'no uuid');
   expect(nodeBefore(dataDir)).toBeUndefined();
+  rmSync(dataDir, { recursive: true });
+});
+
+test('a DATA_DIR that cannot be written is named', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-node-'));
+  mkdirSync(join(dataDir, 'volume.id.new'));
+  expect(() => volumeIdOf(dataDir)).toThrow(`DATA_DIR: ${dataDir}/volume.id cannot be written (EISDIR)`);
   rmSync(dataDir, { recursive: true });
 });

@@ -79,7 +79,7 @@ export const isReadOnly = (error: unknown): boolean => sqlState(error) === '2500
  * whatever the SQLSTATE; nothing is wrong with the statement then. PgBouncer sends the severity only where PostgreSQL
  * has its translation.
  */
-export function fatalMessage(error: unknown): string | undefined {
+function fatalMessage(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const severity: unknown = Reflect.get(error, 'severity') ?? Reflect.get(error, 'severity_local');
   if (severity === 'FATAL' || severity === 'PANIC') return error.message;

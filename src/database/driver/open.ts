@@ -5,28 +5,14 @@
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Config } from '../../config.ts';
-import {
-  LOCK_LOOK_MS,
-  LOCK_WAIT_MS,
-  QUERY_MAX_MS,
-  START_CONNECT_PAUSE_MS,
-  START_CONNECT_TRIES,
-  STATEMENT_MAX_MS,
-} from '../../limits.ts';
+import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { startError } from '../../start-error.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
-import {
-  asUnavailable,
-  type Connection,
-  type Database,
-  fatalMessage,
-  isReadOnly,
-  sqlState,
-  UnusableDatabase,
-} from './database.ts';
+import { asUnavailable, type Connection, type Database, isReadOnly, sqlState, UnusableDatabase } from './database.ts';
+import { examineServer, outOfReach } from './fitness.ts';
 import { notInTime, whileAwaited } from './late.ts';
 import { migrate } from './migrate.ts';
 import { OutageLog } from './outage-log.ts';
@@ -54,7 +40,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   };
   try {
     await untilConnected(() => connection.query('SELECT 1'));
-    if (embedded === undefined && settings.databaseDriver === 'postgres') await refusePooler(connection);
+    if (embedded === undefined && settings.databaseDriver === 'postgres') await examineServer(connection, log);
     if (lock !== undefined) await lockDatabase(connection, lock);
     if (lock === 'one') await untilConnected(() => endOthers(connection));
     await untilConnected(() => migrate(connection, log));
@@ -65,9 +51,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     if (error instanceof UnusableDatabase) throw error;
     const away = asUnavailable(error) instanceof StoreUnavailable;
     const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
-    if (refused !== undefined && (!away || fatalMessage(error) !== undefined))
-      throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
-    throw away ? new Error(`DATABASE_URL: ${outOfReach(settings.databaseUrl, error)}`, { cause: error }) : error;
+    if (refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
+    throw away ? new Error(`DATABASE_URL: ${outOfReach(settings.databaseUrl, reason(error))}`, { cause: error }) : error;
   }
   const outage = new OutageLog(log);
   const inTime = bounded(connection, outage);
@@ -98,20 +83,6 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
   if (driver === 'postgres') return openPostgres({ url });
   const { openNeon } = await import('./neon.ts');
   return openNeon(url);
-}
-
-/**
- * Throws where a pooler stands before the server that gives each transaction another connection of its own: PgBouncer
- * with `pool_mode = transaction`. The lock of a process on its database would be lost there, so that two processes work
- * on one, and with it LISTEN and the limits of a statement. Such a pooler does not pass the settings on with which we
- * connect, by which it is known.
- */
-async function refusePooler(connection: Connection): Promise<void> {
-  const [row] = await connection.query("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'");
-  if (row?.setting === String(STATEMENT_MAX_MS)) return;
-  throw new UnusableDatabase(
-    'DATABASE_URL: a pooler stands before the database, as PgBouncer, and keeps the settings of a connection back: name PostgreSQL itself',
-  );
 }
 
 /** The connections to a server that takes no writes are given up so often at most. */
@@ -207,17 +178,6 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
       throw known;
     }
   };
-}
-
-/** The server that does not answer, by host and port only, since the rest of the URL has a password. */
-function outOfReach(url: string | undefined, error: unknown): string {
-  const host = url !== undefined && URL.canParse(url) ? new URL(url).host : '';
-  const at = host === '' ? 'the database' : `the database at ${host}`;
-  const why = reason(error);
-  const remedy = /CERT|VERIFY|SIGNED/.test(why)
-    ? 'its certificate is not trusted: NODE_EXTRA_CA_CERTS names the file of a private authority, and the host of the URL has to be in the certificate'
-    : 'is PostgreSQL up there, and may this machine connect to it?';
-  return `${at} cannot be reached (${why}): ${remedy}`;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -103,7 +103,7 @@ function start(state: SessionState, now: number): Step {
   // since no media timeout runs for it.
   if (state.cutOff !== undefined) {
     const next = heldByUs(watch({ ...state, cutOff: undefined }, now), false);
-    return { ...next, events: [...cutOff(session_uuid, state.cutOff), ...next.events] };
+    return { ...next, events: [...cutOff(session_uuid, state.cutOff, true), ...next.events] };
   }
   if (!isInbound(state)) return { state, events: [], effects: [{ do: 'start' }] };
   return {

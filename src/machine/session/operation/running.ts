@@ -114,8 +114,11 @@ function asMember(membership: Membership | undefined): Pick<Running, 'member'> {
 /** Reads the column's text, which this platform wrote. */
 export const runningOf = (text: string): Running => (text === '' ? {} : JSON.parse(text));
 
-/** The ends of what a crash cut off, in the order of an ordinary end. */
-export function cutOff(sessionUuid: string, running: Running): Event[] {
+/**
+ * The ends of what a crash cut off, in the order of an ordinary end. `goesOn`: the call does, at another node. No final
+ * NOTIFY is waited for any more then, and nobody knows what became of a transfer.
+ */
+export function cutOff(sessionUuid: string, running: Running, goesOn = false): Event[] {
   const { playback, collect, sending = [], setting = [], untold = [], transfer, detection } = running;
   const failure = { status: 'failure', digits: '', terminator: '', reason: 'internal_error' } as const;
   return [
@@ -124,7 +127,7 @@ export function cutOff(sessionUuid: string, running: Running): Event[] {
     ...(collect === undefined ? [] : [digitsCollected(sessionUuid, { operationUuid: collect }, failure)]),
     ...(playback === undefined ? [] : [playbackFailed(sessionUuid, playback, 'media_unavailable')]),
     ...sending.map((each) => dtmfSent(sessionUuid, each, 'stopped')),
-    ...(transfer === undefined ? [] : [transferFailed(sessionUuid, transfer, 'session_ended')]),
+    ...(transfer === undefined ? [] : [transferFailed(sessionUuid, transfer, goesOn ? 'timeout' : 'session_ended')]),
     // The time of the crash is not known, and so neither is this length.
     ...(detection === 'listening' ? [detectionCompleted(sessionUuid, 'unknown', 0)] : []),
     ...(detection === 'greeting' ? [greetingEnded(sessionUuid, false)] : []),

@@ -1,0 +1,129 @@
+/** A PostgreSQL that somebody else has set up: what the platform sets itself, refuses with a reason, or warns of. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import postgres from 'postgres';
+import { systemClock } from '../../src/clock.ts';
+import { openDatabase } from '../../src/database/driver/open.ts';
+import { openStore } from '../../src/database/store.ts';
+import type { Log } from '../../src/log.ts';
+import { masterKey, openTestStore, type TestStore } from './open.ts';
+
+let database: TestStore;
+let admin: postgres.Sql;
+beforeAll(async () => {
+  database = await openTestStore();
+  const path = `${database.dataDir}/postgres-socket/.s.PGSQL.5432`;
+  admin = postgres({ path, user: 'sidetone', database: 'postgres', max: 1, onnotice: () => {} });
+});
+afterAll(async () => {
+  await admin.end();
+  await database.close();
+});
+
+/** A role with a database of its own. Returns the URL by which it works there. */
+async function tenant(name: string, role = '', options = ''): Promise<string> {
+  await admin.unsafe(`CREATE ROLE ${name} LOGIN ${role}`);
+  await admin.unsafe(`CREATE DATABASE ${name} OWNER ${name} ${options}`);
+  return `postgres://${name}@localhost/${name}?host=${database.dataDir}/postgres-socket`;
+}
+
+const settings = (databaseUrl: string) =>
+  ({ dataDir: database.dataDir, databaseUrl, databaseDriver: 'postgres', masterKey }) as const;
+
+/** A log that keeps its warnings. */
+function keepingLog(): { readonly log: Log; readonly warnings: string[] } {
+  const warnings: string[] = [];
+  const nothing = () => {};
+  return {
+    warnings,
+    log: {
+      error: nothing,
+      info: nothing,
+      debug: nothing,
+      warn: (fields, text) => warnings.push(`${text} ${JSON.stringify(fields)}`),
+    },
+  };
+}
+
+/** What a start says that opens the database at `url`: the error that ends it, and its warnings. */
+async function start(url: string): Promise<readonly string[]> {
+  const { log, warnings } = keepingLog();
+  const opened = openDatabase(settings(url), log);
+  const ended = await opened.then(
+    async (open) => void (await open.close()),
+    (error: unknown) => String(error),
+  );
+  return ended === undefined ? warnings : [...warnings, ended];
+}
+
+describe('what a role is set to', () => {
+  test('does not keep secrets from being opened, nor a row from being waited for or read as it is', async () => {
+    const url = await tenant('odd');
+    const odd = { bytea_output: "'escape'", lock_timeout: "'1ms'", default_transaction_isolation: "'serializable'" };
+    for (const [name, value] of Object.entries(odd)) await admin.unsafe(`ALTER ROLE odd SET ${name} = ${value}`);
+    const { log } = keepingLog();
+    const store = await openStore(settings(url), log, systemClock());
+    const { appUuid, webhookSecret } = await store.apps.create({ name: 'odd', webhookUrl: 'http://127.0.0.1/' });
+    expect(await store.credentials.signingSecrets(appUuid)).toEqual([webhookSecret]);
+    await store.close();
+    const open = await openDatabase(settings(url), log);
+    expect(
+      await open.query("SELECT current_setting('lock_timeout') AS longest, current_setting('transaction_isolation') AS level"),
+    ).toEqual([{ longest: '2147483647ms', level: 'read committed' }]);
+    await open.close();
+  });
+
+  test('is told where it keeps the platform from starting: it may only read, its schema is not there', async () => {
+    const url = await tenant('reader');
+    await admin.unsafe('ALTER ROLE reader SET default_transaction_read_only = on');
+    expect(await start(url)).toEqual([
+      expect.stringMatching(
+        /^Error: DATABASE_URL: the database refused: .* read-only transaction \(25006\): it is a standby, or default_/,
+      ),
+    ]);
+    await admin.unsafe("ALTER ROLE reader RESET default_transaction_read_only; ALTER ROLE reader SET search_path = 'nowhere'");
+    expect(await start(url)).toEqual([expect.stringMatching(/\(3F000\): its search_path names no schema that there is/)]);
+    expect(await start(`${url}&search_path=public&sslrootcert=/ca.pem`)).toEqual([
+      expect.stringMatching(
+        /parameter "sslrootcert" \(42704\): leave a parameter that PostgreSQL does not know out of DATABASE_URL/,
+      ),
+    ]);
+  });
+});
+
+describe('a start that works says', () => {
+  test('nothing of a database that is as it should be', async () => {
+    expect(await start(await tenant('plain'))).toEqual([]);
+  });
+
+  test('that the database cannot hold every letter', async () => {
+    const url = await tenant('latin', '', "ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
+    expect(await start(url)).toEqual([expect.stringMatching(/cannot hold every letter.*ENCODING 'UTF8'.*"encoding":"LATIN1"/)]);
+  });
+
+  test('that there may be too few connections', async () => {
+    expect(await start(await tenant('few', 'CONNECTION LIMIT 11'))).toEqual([
+      expect.stringMatching(/fewer connections than a process opens.*"connections":11,"expected":12/),
+    ]);
+  });
+});
+
+test('A server without TLS is told as such, where the URL asks for TLS.', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      socket.write('N');
+      socket.once('data', () => socket.resetAndDestroy());
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  expect(await start(`postgres://tenant@127.0.0.1:${port}/other?sslmode=require`)).toEqual([
+    expect.stringMatching(/\(ECONNRESET\): is PostgreSQL up there, with TLS as sslmode=require asks for/),
+  ]);
+  expect(await start(`postgres://tenant@127.0.0.1:${port}/other?sslmode=disabled`)).toEqual([
+    expect.stringMatching(/\(ECONNRESET\): its sslmode is none of disable/),
+  ]);
+  server.close();
+});
