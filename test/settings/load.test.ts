@@ -261,7 +261,7 @@ describe('settings', () => {
   ];
   test('tell how a password with special characters is written into a URL', () => {
     expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
-      'DATABASE_URL: expected one URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
+      'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
     );
     expect(load({ DATABASE_URL: 'postgres://user:pass%23word@h/d' }).databaseUrl).toBe('postgres://user:pass%23word@h/d');
   });
