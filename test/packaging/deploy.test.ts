@@ -225,7 +225,8 @@ describe('against a running platform', () => {
   test('every alert asks for metrics that the platform has, and says what has happened', async () => {
     const exposition = await (await fetch(`${platform.url}/metrics`)).text();
     const known = new Set([...exposition.matchAll(/^(sidetone_[a-z0-9_]+)/gm)].map(([, name]) => name ?? ''));
-    for (const [, name] of read('src/compose/cluster.ts').matchAll(/(?:gauge|counter)\(\s*'([a-z_]+)'/g)) known.add(`sidetone_${name}`);
+    for (const [, name] of read('src/compose/cluster.ts').matchAll(/(?:gauge|counter)\(\s*'([a-z_]+)'/g))
+      known.add(`sidetone_${name}`);
     const file: Yaml = Bun.YAML.parse(read('deploy/prometheus/sidetone.rules.yml'));
     const rules: Yaml[] = file.groups.flatMap((group: Yaml) => group.rules);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
