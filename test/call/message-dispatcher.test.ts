@@ -57,7 +57,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     openParts: async () => [],
   };
   const submissions: ((outcome: readonly Submitted[]) => void)[] = [];
-  const held: ('started' | 'rested')[] = [];
+  const held: ('started' | 'rested' | 'waits')[] = [];
   let listener: SmsListener | undefined;
   const gateway: SmsGateway = {
     partsOf: (segments) => segments,
@@ -77,6 +77,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     clock,
     ...OPEN,
     submits,
+    onWaiting: () => void held.push('waits'),
   });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
@@ -126,6 +127,7 @@ test('A node that leaves the submitting to another waits for what is with the ga
   expect(row()).toMatchObject({ stage: 'settled', status: 'sent' });
   expect(held).toEqual(['started', 'rested']);
   await dispatcher.send(request, CONTEXT);
+  expect(held.pop()).toBe('waits');
   dispatcher.look();
   await clock.advance(60_000);
   expect([submissions.length, row()?.stage]).toEqual([1, 'waiting']);
@@ -371,15 +373,67 @@ test('A message whose outcome could not be stored for a fault of ours is not sub
 test('A node that loses the submitting while it does not know what it has taken gives that back for the next', async () => {
   const clock = new VirtualClock();
   const answers: Answers = { claim: 'unheard', change: 'away' };
-  const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, true);
+  const { dispatcher, submissions, held, row } = queue(clock, answers, true, () => true, true);
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
   await settle();
   await dispatcher.rest();
   await clock.advance(30_000);
-  expect(row()?.stage).toBe('submitting');
+  expect([row()?.stage, held]).toEqual(['submitting', ['started', 'rested']]);
   answers.change = 'yes';
   await clock.advance(10_000);
   expect([row()?.stage, submissions.length]).toEqual(['waiting', 0]);
+  expect(held).toEqual(['started', 'rested', 'waits']);
+  await dispatcher.close();
+});
+
+test('A node that leaves the submitting while it claims a message submits that before it lets go of the carrier', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, held, row, store } = queue(clock, { claim: 'yes', change: 'yes' });
+  const { claim } = store;
+  const { promise: locked, resolve: unlock } = Promise.withResolvers<void>();
+  Object.assign(store, { claim: (...claimed: Parameters<typeof claim>) => locked.then(() => claim(...claimed)) });
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  const rested = dispatcher.rest();
+  unlock();
+  await settle();
+  expect([submissions.length, held]).toEqual([1, ['started']]);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await rested;
+  expect([row()?.status, held]).toEqual(['sent', ['started', 'rested']]);
+  await dispatcher.close();
+});
+
+test('A stop that comes while the start asks the database takes no carrier', async () => {
+  const { dispatcher, held, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  const { promise: asked, resolve: answer } = Promise.withResolvers<readonly string[]>();
+  Object.assign(store, { held: () => asked });
+  const started = dispatcher.start();
+  await dispatcher.close();
+  answer([]);
+  await started;
+  expect(held).toEqual([]);
+});
+
+test('A receipt that comes while the database is away for the id of its message counts, brought again or not', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, receipt, row } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  answers.change = 'away';
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  await settle();
+  const early = receipt('1')?.then(
+    () => 'taken',
+    () => 'to come again',
+  );
+  await clock.advance(10_000);
+  expect(await early).toBe('to come again');
+  answers.change = 'yes';
+  await clock.advance(60_000);
+  expect(row()?.status).toBe('delivered');
   await dispatcher.close();
 });
