@@ -97,6 +97,8 @@ test('each reader has every byte from its place on, once, however the file grows
         if (reader === undefined) throw new Error('no reader');
         expect(Buffer.from(reader.header).toString('hex', 0, 8)).toBe('52494646ffffffff');
         expect(Buffer.from(reader.header).toString('hex', 36)).toBe('64617461ffffffff');
+        // All of them have one look.
+        expect(clock.armed).toBe(1);
         readers.push({ ...reader, from: each.join === 'live' ? written.length & ~1 : 0, heard: [] });
       } else {
         const reader = readers[each.read];
