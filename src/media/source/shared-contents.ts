@@ -127,7 +127,8 @@ export class SharedContents {
     const bytesOf = (files: readonly SharedContent[]) => files.reduce((sum, each) => sum + each.length, 0);
     const own = bytesOf(unused.filter((each) => each.owner === owner));
     // Nothing goes in vain.
-    if (!this.#memory.mayHave(owner, length - own) || this.bytes - bytesOf(unused) + length > SOURCE_CACHE_MAX_BYTES) return false;
+    if (!this.#memory.mayHave(owner, length - own) || this.bytes - bytesOf(unused) + length > SOURCE_CACHE_MAX_BYTES)
+      return false;
     this.#dropUnused((each) => isOver() && each.owner === owner);
     this.#dropUnused(isFull);
     return !isFull() && this.#memory.of(owner).take(length);
