@@ -178,4 +178,19 @@ describe('an object in slices', () => {
     for (const fault of [new ObjectError('away', 'timeout'), new ObjectError('missing', 'x'), new Error('a bug')])
       expect(await read(0, end, [99], fault)).toMatchObject({ tries: [1], failure: fault });
   });
+
+  test('is asked for no more once it is closed, and what was asked ahead is given up, unheard', async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    const get: ObjectStore['get'] = async (_, from, to, options) => {
+      signals.push(options?.signal);
+      if (from > 0) throw new ObjectError('missing', 'x');
+      return new Uint8Array(to - from);
+    };
+    const slices = objectSlices({ get }, new VirtualClock(), 'a', 0, 10 * OBJECT_READ_MIN_BYTES);
+    expect((await slices.next())?.length).toBe(OBJECT_READ_MIN_BYTES);
+    await slices.close();
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true]);
+    for (let again = 0; again < 2; again++) await expect(slices.next()).rejects.toThrow('missing');
+    expect(signals).toHaveLength(2);
+  });
 });
