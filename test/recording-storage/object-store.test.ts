@@ -190,6 +190,8 @@ describe('an object in slices', () => {
     expect((await slices.next())?.length).toBe(OBJECT_READ_MIN_BYTES);
     await slices.close();
     expect(signals.map((signal) => signal?.aborted)).toEqual([true, true]);
+    // Nobody hears of it, until somebody asks.
+    await new Promise(setImmediate);
     for (let again = 0; again < 2; again++) await expect(slices.next()).rejects.toThrow('missing');
     expect(signals).toHaveLength(2);
   });
