@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import type { MessageStore } from '../../src/database/messages.ts';
+import type { MessageStore, PartFound } from '../../src/database/messages.ts';
 import { mayReach } from '../../src/destinations.ts';
+import { RECEIPTS_PENDING_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
@@ -174,6 +175,43 @@ test('A text that looks like a receipt counts only from the number that the mess
   expect(row()?.status).toBe('sent');
   await receipt('1', { isMarked: false });
   expect(row()?.status).toBe('delivered');
+  await dispatcher.close();
+});
+
+test('A receipt that is marked counts by its id alone, first for a message that waits for one: ids come round again', async () => {
+  const { dispatcher, receipt, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  const changed: string[] = [];
+  const part = (messageUuid: string, open: boolean, to = '15550100') => ({ messageUuid, part: 0, smscId: '1', to, open });
+  const change: MessageStore['change'] = async (messageUuid) => {
+    changed.push(messageUuid);
+    return undefined;
+  };
+  for (const found of [
+    [part('newer', false), part('waits', true)],
+    [part('newer', true, '15559999'), part('waits', true)],
+    [part('waits', false), part('older', false)],
+    [part('waits', true, '15559999'), part('older', true, '15559999')],
+  ]) {
+    Object.assign(store, { findParts: async () => found, change });
+    await receipt('1');
+  }
+  // One that names no recipient is for the newest.
+  await receipt('1', { recipient: '' });
+  expect(changed).toEqual(['waits', 'waits', 'waits', 'waits', 'waits']);
+  await dispatcher.close();
+});
+
+test('So many receipts at most are looked up at a time; one more has to come again', async () => {
+  const { dispatcher, receipt, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  const { promise, resolve } = Promise.withResolvers<readonly PartFound[]>();
+  Object.assign(store, { findParts: () => promise, change: async () => undefined });
+  const taken = Array.from({ length: RECEIPTS_PENDING_MAX }, () => receipt('1'));
+  await expect(receipt('1')).rejects.toThrow('too many receipts');
+  resolve([{ messageUuid: 'one', part: 0, smscId: '1', to: '15550100', open: true }]);
+  await Promise.all(taken);
+  await receipt('1');
   await dispatcher.close();
 });
 
