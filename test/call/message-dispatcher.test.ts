@@ -475,3 +475,29 @@ test('A receipt that comes while the database is away for the id of its message 
   expect(row()?.status).toBe('delivered');
   await dispatcher.close();
 });
+
+test('The receipts that a process before this one owed are made after the start, and those of another node each half minute', async () => {
+  const clock = new VirtualClock();
+  const { store } = queue(clock, { claim: 'yes', change: 'yes' });
+  const openParts: MessageStore['openParts'] = async (prefix) => [
+    { messageUuid: 'one', part: 0, smscId: `${prefix}1`, to: '+15550100', open: true },
+  ];
+  const resumed: string[][] = [];
+  const gateway: SmsGateway = {
+    ownReceipts: { idPrefix: 'ours-', resume: (parts) => void resumed.push(parts.map(({ smscId }) => smscId)) },
+    partsOf: (segments) => segments,
+    start() {},
+    ready: () => true,
+    window: 10,
+    submit: async () => [],
+    close: async () => {},
+  };
+  const dispatcher = new MessageDispatcher({ store: Object.assign(store, { openParts }), gateway, clock, ...OPEN });
+  await dispatcher.start();
+  await settle();
+  const first = resumed.length;
+  expect(resumed[0]).toEqual(['ours-1']);
+  await clock.advance(61_000);
+  expect(resumed.length).toBeGreaterThan(first);
+  await dispatcher.close();
+});
