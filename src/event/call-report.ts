@@ -1,8 +1,15 @@
 /** What SIP and RTP say of a phone call, in its events (extension). A field without a value is left out. */
 import { SIP_FACT_MAX_CHARS } from '../limits.ts';
 
-/** A text of the far end as events tell it: cut to SIP_FACT_MAX_CHARS, with spaces in place of control characters. */
-export const factText = (text: string): string => text.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_FACT_MAX_CHARS);
+/**
+ * A text of the far end as events tell it: cut to SIP_FACT_MAX_CHARS, with spaces in place of control characters, and
+ * U+FFFD where it was cut within a character.
+ */
+export const factText = (text: string): string =>
+  text
+    .replace(/[\x00-\x1f\x7f]/g, ' ')
+    .slice(0, SIP_FACT_MAX_CHARS)
+    .toWellFormed();
 
 /** Carried by `session.created` and `session.answered`. */
 export interface SipFacts {

@@ -13,7 +13,7 @@ import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { SmppConnection, SmppLost } from './smpp-connection.ts';
 import type { Pdu } from './smpp-pdu.ts';
 import { ESME_RINVBNDSTS, ESME_RINVDSTADR, ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
-import { DATA_CODING, ESM_UDHI, incomingIn, receiptIn } from './smpp-text.ts';
+import { DATA_CODING, ESM_UDHI, incomingIn, receiptIn, textOf } from './smpp-text.ts';
 
 type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
 
@@ -99,7 +99,7 @@ export class SmppGateway implements SmsGateway {
       else this.#failures = 0;
       if (isThrottled(status)) this.#pause();
       if (status !== 0) return refusalOf(status);
-      const given = typeof response.message_id === 'string' ? response.message_id : '';
+      const given = textOf(response.message_id);
       // An SMSC that names nothing sends no receipts either: the part still has to be told from one that was not
       // accepted.
       return { outcome: 'accepted', smscId: given === '' ? `unnamed ${submission.messageUuid} ${part}` : given };

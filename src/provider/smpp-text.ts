@@ -14,15 +14,15 @@ const NATIONAL_SHIFTS: ReadonlySet<number | undefined> = new Set([0x24, 0x25]);
 export function receiptIn(pdu: Pdu): Receipt | undefined {
   const text = lettersOf(pdu.short_message) || lettersOf(pdu.message_payload);
   const fields = {
-    receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
+    receiptedMessageId: textOf(pdu.receipted_message_id),
     messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
     esmClass: whole(pdu.esm_class),
     sourceAddress: textOf(pdu.source_addr),
   };
-  const receipt = receiptOf({ ...fields, text });
+  const receipt = receiptOf({ ...fields, text: textOf(text) });
   if (receipt !== undefined || pdu.data_coding !== DATA_CODING.ucs2) return receipt;
   // Some SMSCs give the receipt of a message in UCS-2 the data_coding of that message, and write it in ASCII.
-  return receiptOf({ ...fields, text: Buffer.from(text, 'utf16le').swap16().toString('latin1') });
+  return receiptOf({ ...fields, text: textOf(Buffer.from(text, 'utf16le').swap16().toString('latin1')) });
 }
 
 /** The text in a PDU that is no receipt of an end. Undefined: it has none, or it tells of a message of ours. */
@@ -80,5 +80,6 @@ function lettersOf(field: unknown): string {
   return message instanceof Uint8Array ? Buffer.from(message).toString('latin1') : '';
 }
 
-const textOf = (field: unknown): string => (typeof field === 'string' ? field : '');
+/** A field as text, with U+FFFD for NUL, which no text of the database may have. */
+export const textOf = (field: unknown): string => (typeof field === 'string' ? field.replaceAll('\0', '\ufffd') : '');
 const whole = (field: unknown): number => (typeof field === 'number' ? field : 0);

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import type { MessageStore } from '../../src/database/messages.ts';
+import type { MessageStore, PartFound } from '../../src/database/messages.ts';
 import { mayReach } from '../../src/destinations.ts';
+import { RECEIPTS_PENDING_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
@@ -57,7 +58,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     openParts: async () => [],
   };
   const submissions: ((outcome: readonly Submitted[]) => void)[] = [];
-  const held: ('started' | 'rested')[] = [];
+  const held: ('started' | 'rested' | 'waits')[] = [];
   let listener: SmsListener | undefined;
   const gateway: SmsGateway = {
     partsOf: (segments) => segments,
@@ -77,6 +78,7 @@ function queue(clock: VirtualClock, answers: Answers, isReady = true, submits = 
     clock,
     ...OPEN,
     submits,
+    onWaiting: () => void held.push('waits'),
   });
   const receipt = (smscId: string, more: Partial<Receipt> = {}) =>
     listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: '15550100', isMarked: true, ...more });
@@ -126,6 +128,7 @@ test('A node that leaves the submitting to another waits for what is with the ga
   expect(row()).toMatchObject({ stage: 'settled', status: 'sent' });
   expect(held).toEqual(['started', 'rested']);
   await dispatcher.send(request, CONTEXT);
+  expect(held.pop()).toBe('waits');
   dispatcher.look();
   await clock.advance(60_000);
   expect([submissions.length, row()?.stage]).toEqual([1, 'waiting']);
@@ -172,6 +175,43 @@ test('A text that looks like a receipt counts only from the number that the mess
   expect(row()?.status).toBe('sent');
   await receipt('1', { isMarked: false });
   expect(row()?.status).toBe('delivered');
+  await dispatcher.close();
+});
+
+test('A receipt that is marked counts by its id alone, first for a message that waits for one: ids come round again', async () => {
+  const { dispatcher, receipt, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  const changed: string[] = [];
+  const part = (messageUuid: string, open: boolean, to = '15550100') => ({ messageUuid, part: 0, smscId: '1', to, open });
+  const change: MessageStore['change'] = async (messageUuid) => {
+    changed.push(messageUuid);
+    return undefined;
+  };
+  for (const found of [
+    [part('newer', false), part('waits', true)],
+    [part('newer', true, '15559999'), part('waits', true)],
+    [part('waits', false), part('older', false)],
+    [part('waits', true, '15559999'), part('older', true, '15559999')],
+  ]) {
+    Object.assign(store, { findParts: async () => found, change });
+    await receipt('1');
+  }
+  // One that names no recipient is for the newest.
+  await receipt('1', { recipient: '' });
+  expect(changed).toEqual(['waits', 'waits', 'waits', 'waits', 'waits']);
+  await dispatcher.close();
+});
+
+test('So many receipts at most are looked up at a time; one more has to come again', async () => {
+  const { dispatcher, receipt, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  const { promise, resolve } = Promise.withResolvers<readonly PartFound[]>();
+  Object.assign(store, { findParts: () => promise, change: async () => undefined });
+  const taken = Array.from({ length: RECEIPTS_PENDING_MAX }, () => receipt('1'));
+  await expect(receipt('1')).rejects.toThrow('too many receipts');
+  resolve([{ messageUuid: 'one', part: 0, smscId: '1', to: '15550100', open: true }]);
+  await Promise.all(taken);
+  await receipt('1');
   await dispatcher.close();
 });
 
@@ -371,15 +411,93 @@ test('A message whose outcome could not be stored for a fault of ours is not sub
 test('A node that loses the submitting while it does not know what it has taken gives that back for the next', async () => {
   const clock = new VirtualClock();
   const answers: Answers = { claim: 'unheard', change: 'away' };
-  const { dispatcher, submissions, row } = queue(clock, answers, true, () => true, true);
+  const { dispatcher, submissions, held, row } = queue(clock, answers, true, () => true, true);
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Your code is 1234' }, CONTEXT);
   await settle();
   await dispatcher.rest();
   await clock.advance(30_000);
-  expect(row()?.stage).toBe('submitting');
+  expect([row()?.stage, held]).toEqual(['submitting', ['started', 'rested']]);
   answers.change = 'yes';
   await clock.advance(10_000);
   expect([row()?.stage, submissions.length]).toEqual(['waiting', 0]);
+  expect(held).toEqual(['started', 'rested', 'waits']);
+  await dispatcher.close();
+});
+
+test('A node that leaves the submitting while it claims a message submits that before it lets go of the carrier', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, held, row, store } = queue(clock, { claim: 'yes', change: 'yes' });
+  const { claim } = store;
+  const { promise: locked, resolve: unlock } = Promise.withResolvers<void>();
+  Object.assign(store, { claim: (...claimed: Parameters<typeof claim>) => locked.then(() => claim(...claimed)) });
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  const rested = dispatcher.rest();
+  unlock();
+  await settle();
+  expect([submissions.length, held]).toEqual([1, ['started']]);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await rested;
+  expect([row()?.status, held]).toEqual(['sent', ['started', 'rested']]);
+  await dispatcher.close();
+});
+
+test('A stop that comes while the start asks the database takes no carrier', async () => {
+  const { dispatcher, held, store } = queue(new VirtualClock(), { claim: 'yes', change: 'yes' });
+  const { promise: asked, resolve: answer } = Promise.withResolvers<readonly string[]>();
+  Object.assign(store, { held: () => asked });
+  const started = dispatcher.start();
+  await dispatcher.close();
+  answer([]);
+  await started;
+  expect(held).toEqual([]);
+});
+
+test('A receipt that comes while the database is away for the id of its message counts, brought again or not', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, receipt, row } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  answers.change = 'away';
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  await settle();
+  const early = receipt('1')?.then(
+    () => 'taken',
+    () => 'to come again',
+  );
+  await clock.advance(10_000);
+  expect(await early).toBe('to come again');
+  answers.change = 'yes';
+  await clock.advance(60_000);
+  expect(row()?.status).toBe('delivered');
+  await dispatcher.close();
+});
+
+test('The receipts that a process before this one owed are made after the start, and those of another node each half minute', async () => {
+  const clock = new VirtualClock();
+  const { store } = queue(clock, { claim: 'yes', change: 'yes' });
+  const openParts: MessageStore['openParts'] = async (prefix) => [
+    { messageUuid: 'one', part: 0, smscId: `${prefix}1`, to: '+15550100', open: true },
+  ];
+  const resumed: string[][] = [];
+  const gateway: SmsGateway = {
+    ownReceipts: { idPrefix: 'ours-', resume: (parts) => void resumed.push(parts.map(({ smscId }) => smscId)) },
+    partsOf: (segments) => segments,
+    start() {},
+    ready: () => true,
+    window: 10,
+    submit: async () => [],
+    close: async () => {},
+  };
+  const dispatcher = new MessageDispatcher({ store: Object.assign(store, { openParts }), gateway, clock, ...OPEN });
+  await dispatcher.start();
+  await settle();
+  const first = resumed.length;
+  expect(resumed[0]).toEqual(['ours-1']);
+  await clock.advance(61_000);
+  expect(resumed.length).toBeGreaterThan(first);
   await dispatcher.close();
 });

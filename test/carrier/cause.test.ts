@@ -39,6 +39,12 @@ describe('hangup_cause', () => {
     }
   });
 
+  test('has the reason of the far end beside it, on one line and cut between characters', () => {
+    const reason = (text: string) => legEnd({ why: 'bye', q850: 16, reason: text }, 'inbound').sip;
+    expect(reason('Gone\0\thome')).toEqual({ q850: 16, reason: 'Gone  home' });
+    expect(reason(`${'x'.repeat(511)}😀`)?.reason).toBe(`${'x'.repeat(511)}\ufffd`);
+  });
+
   test('of what nobody did is the network’s or the system’s', () => {
     expect(legEnd({ why: 'bye', q850: 38 }, 'inbound')).toMatchObject({
       cause: 'carrier_unreachable',

@@ -32,21 +32,26 @@ test('a hold of the far end that is over by the answer is not told', () => {
 test('the answer is told before the hold that came with it', () => {
   const { holds, told } = observed();
   holds.far(true);
-  const before: string[] = [];
-  holds.answered(() => before.push(...told()));
-  expect(before).toEqual([]);
+  const before: string[][] = [];
+  holds.answered(() => before.push(told()));
+  expect(before).toEqual([[]]);
   expect(told()).toEqual(['leg.held']);
+  expect(holds.isAny).toBeTrue();
 });
 
 test('a call that goes on from another node tells whether it is held, as the other may have told otherwise', () => {
   const { holds, told } = observed();
+  expect(holds.isAny).toBeFalse();
   holds.resumed();
   expect(told()).toEqual(['leg.resumed']);
+  holds.far(true);
+  expect([holds.isAnswered, ...told()]).toEqual([true, 'leg.held']);
 });
 
 test('our hold waits for the far end, and one that is taken back meanwhile is told all the same', () => {
   const { holds, told } = observed();
   holds.answered(() => {});
+  holds.order(true);
   holds.order(true);
   expect([holds.isOwn, holds.isAny, ...told()]).toEqual([true, true]);
   holds.order(false);
@@ -54,4 +59,7 @@ test('our hold waits for the far end, and one that is taken back meanwhile is to
   expect(holds.settle()).toBeTrue();
   expect(holds.settle()).toBeFalse();
   expect(holds.isAny).toBeFalse();
+  holds.order(true);
+  holds.settle();
+  expect(holds.isAny).toBeTrue();
 });

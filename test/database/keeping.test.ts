@@ -294,13 +294,15 @@ describe('marks in memory', () => {
 
 describe('retention', () => {
   test('forgets ended Sessions and keys after 24 h, settled events after 30 days, and nothing that lives', async () => {
-    const { journal, sessions, outbox, events } = first.store;
+    const { journal, sessions, outbox, events, calls } = first.store;
     const live = sessionRow();
     const gone = ended(sessionRow());
     const sent = eventOf(live.appUuid, live.sessionUuid, 1);
     const unsent = eventOf(live.appUuid, live.sessionUuid, 2);
     await journal.commit({ session: live, events: [sent, unsent] });
     await journal.commit({ session: gone, events: [] });
+    const entries = [{ at: 1, kind: 'media', what: 'started' } as const];
+    await calls.write([live, gone].map(({ sessionUuid }) => ({ sessionUuid, since: 1, entries })));
     await outbox.lease('test', 60_000);
     const page = (await outbox.read({ xid: '0', eventId: 0 }, 100)).events;
     const one = page.find((each) => each.webhookId === sent.webhookId);
@@ -312,6 +314,8 @@ describe('retention', () => {
     await later(25 * HOUR_MS, async () => {
       expect(await sessions.get(gone.appUuid, gone.sessionUuid)).toBeUndefined();
       expect(await first.store.forget()).toMatchObject({ sessions: 1, events: 0 });
+      expect(await calls.timeline(gone.sessionUuid)).toEqual([]);
+      expect(await calls.timeline(live.sessionUuid)).toEqual(entries);
     });
     await later(31 * 24 * HOUR_MS, async () => {
       expect((await first.store.forget()).events).toBe(1);
@@ -392,10 +396,14 @@ test('a process that ended is forgotten after 30 days, and nothing that it sends
   const { nodes } = first.store;
   const nodeId = newUuid();
   const stopped = await openSecondStore(first, undefined, nodeId);
+  await stopped.nodes.beat('{}');
+  const beats = () => sql`SELECT 1 FROM node_beats WHERE node_id = ${nodeId}`;
   expect(await nodes.bury(nodeId, undefined)).toBe(true);
+  expect(await beats()).toHaveLength(1);
   await later(29 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBe(0));
   await later(31 * 24 * HOUR_MS, async () => expect((await first.store.forget()).nodes).toBeGreaterThan(0));
   expect(await nodes.get(nodeId)).toBeUndefined();
+  expect(await beats()).toHaveLength(0);
   expect((await nodes.get(nodes.nodeId))?.deadAt).toBeUndefined();
   await expect(stopped.journal.commit({ session: sessionRow({ nodeId }), events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
   await stopped.close();

@@ -1,6 +1,7 @@
 /** SIP messages find their way into the timeline of their Session, without what must not be kept. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { detached } from '../../src/bounds/detached.ts';
 import { factText } from '../../src/event/call-report.ts';
 import type { Entry, SipEntry } from '../../src/history/entry.ts';
 import { SipTrace, type SipTraceOptions } from '../../src/history/sip-trace.ts';
@@ -50,10 +51,10 @@ describe('the SIP of a call', () => {
   });
 
   test('is found by a Call-ID of any octets and any length, as its Session was told of it', () => {
-    for (const callId of ['\u00fcn\u00ef', 'esc\u001bx', `long${'x'.repeat(2_000)}`]) {
+    for (const callId of ['\u00fcn\u00ef', 'esc\u001bx', `long${'x'.repeat(2_000)}`, `${'x'.repeat(511)}😀`]) {
       const { trace, tell, lines } = world();
       tell('in', invite(callId, 'far'));
-      trace.bind(factText(callId), 'one', 'callee');
+      trace.bind(detached(factText(callId)), 'one', 'callee');
       tell('out', message('SIP/2.0 200 OK', callId, 'far', '1 INVITE'));
       expect(lines('one')).toEqual(['in INVITE sip:b@c SIP/2.0', 'out SIP/2.0 200 OK']);
     }

@@ -45,6 +45,10 @@ describe('a delivery receipt', () => {
     expect(states).toEqual([none, none, 'delivered', 'expired', 'deleted', 'undeliverable', none, 'unknown', 'rejected', none]);
   });
 
+  test('names its recipient by digits alone', () => {
+    expect(receiptOf(fields(TEXT, { sourceAddress: '+972 50-000-0001' }))?.recipient).toBe('972500000001');
+  });
+
   test('without an id, or without a state, is none; an error of many letters is no code', () => {
     expect(receiptOf(fields('sub:001 stat:DELIVRD'))).toBeUndefined();
     expect(receiptOf(fields('id:1 sub:001'))).toBeUndefined();
@@ -85,6 +89,10 @@ describe('a delivery receipt', () => {
     expect(idCandidates('abcdef')).toContain(response);
     expect(idCandidates('2F')).toContain(normalId('47'));
     expect(idCandidates('a_b-c')).toEqual(['a_b-c']);
+    // The largest of 64 bits has 20 digits, or 16 in hexadecimal; what is longer is no number.
+    expect(idCandidates('18446744073709551615')).toContain('ffffffffffffffff');
+    expect(idCandidates('ffffffffffffffff')).toContain('18446744073709551615');
+    for (const id of ['9'.repeat(21), 'f'.repeat(17)]) expect(idCandidates(id)).toEqual([id]);
   });
 
   test('whatever the text, reading it ends', () => {

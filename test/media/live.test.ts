@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
+import { silentLog } from '../../src/log.ts';
+import { DecoderThread } from '../../src/media/decode/decoder.ts';
 import { IcyStripper } from '../../src/media/format/icy.ts';
 import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
@@ -109,6 +111,26 @@ describe('a live stream', () => {
     expect(connections).toBe(4);
     const heard = second.peer.heard.filter((packet) => !quiet(packet));
     expect(heard.length).toBeGreaterThanOrEqual(29);
+  });
+
+  test('that is connected to again and again leaves nothing behind of each pause', async () => {
+    const url = await station((socket) => {
+      socket.write('HTTP/1.0 200 OK\r\n\r\n');
+      socket.end(new Uint8Array([...endless(), ...samples(700, 0.2)]));
+    });
+    const stream = new OpenStream({ outbound, held: new HeldBytes(), url, reconnectMs: [0, 0, 0] });
+    expect(await stream.admit()).toBeUndefined();
+    const added = spyOn(stream.signal, 'addEventListener');
+    const removed = spyOn(stream.signal, 'removeEventListener');
+    const decoders = new DecoderThread(silentLog);
+    const pcm = stream.source({ loop: 1, rateHz: HZ, decoders }).pcm(0);
+    const heard = (async () => {
+      for await (const _ of pcm);
+    })();
+    await expect(heard).rejects.toThrow('source_disconnected');
+    decoders.close();
+    expect(added).toHaveBeenCalledTimes(3);
+    expect(removed).toHaveBeenCalledTimes(3);
   });
 
   test('that becomes a playlist of playlists without an end, or drips, has failed after some time and requests', async () => {

@@ -205,6 +205,14 @@ describe('A text from a telephone', () => {
     expect(await told()).toEqual([]);
   });
 
+  test('with NUL where its sender or its number stands is not asked for again', async () => {
+    // The codec reads seven bits of each octet of an address.
+    const nul = { length: 2, copy: (to: Buffer, at: number) => Buffer.of(0x41, 0x80).copy(to, at) };
+    expect(await write('Anybody?', { destination_addr: nul })).toBe(ESME_RINVDSTADR);
+    expect(await write('Hello', { source_addr_ton: 5, source_addr: nul })).toBe(0);
+    expect(await told()).toEqual([expect.objectContaining({ from: 'A\ufffd', text: 'Hello' })]);
+  });
+
   test('in Turkish, by a national language shift table, is read', async () => {
     const header = Buffer.of(3, 0x24, 1, 1);
     expect(await write('', { esm_class: 0x40, short_message: Buffer.concat([header, Buffer.of(0x1b, 0x53, 0x61)]) })).toBe(0);

@@ -9,6 +9,7 @@ import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
+import { refusalOf } from '../../src/provider/smpp-status.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
 
@@ -424,4 +425,20 @@ describe('an SMSC that floods', () => {
     await new Promise((resolve) => server.close(resolve));
     expect(most).toBeLessThanOrEqual(2 * SMPP_TURN_MAX_PDUS);
   });
+});
+
+test('A status of the SMSC is the code that the API tells, or says that the message may go later', () => {
+  const codes: Readonly<Record<string, readonly number[]>> = {
+    message_too_long: [0x01],
+    invalid_sender: [0x0a, 0x48],
+    invalid_recipient: [0x0b, 0x50],
+    submit_failed: [0x45],
+    rejected: [0x66, 0x02, 0x400],
+  };
+  for (const [code, statuses] of Object.entries(codes))
+    for (const status of statuses) {
+      const told = `(command_status 0x${status.toString(16).padStart(8, '0')})`;
+      expect(refusalOf(status)).toEqual({ outcome: 'refused', code, message: expect.stringContaining(told) });
+    }
+  for (const status of [0x04, 0x08, 0x14, 0x58, 0x64]) expect(refusalOf(status)).toEqual({ outcome: 'later' });
 });

@@ -118,6 +118,15 @@ describe('short messages over SMPP', () => {
     expect(await events(uuid)).toEqual(['sending', 'sent', 'delivered']);
   });
 
+  test('whose id has NUL in it is delivered by the receipt of that id', async () => {
+    // The codec reads seven bits of each octet of an id.
+    smsc.idOf = (number) => `${number}\x80`;
+    const uuid = await send('hello');
+    await until(uuid, 'sent');
+    expect(await smsc.receipt(TO, `${smsc.lastNumber}\0`)).toBe(0);
+    await until(uuid, 'delivered');
+  });
+
   test('of 400 GSM characters is three segments of 153, 153 and 94', async () => {
     const uuid = await send('x'.repeat(400));
     await until(uuid, 'sent');

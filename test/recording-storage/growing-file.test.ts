@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GROWING_FILE_POLL_MS } from '../../src/limits.ts';
+import fc from 'fast-check';
+import { GROWING_FILE_POLL_MS, GROWING_FILE_WAIT_MS } from '../../src/limits.ts';
 import { GrowingFiles } from '../../src/recording-storage/growing/growing-file.ts';
 import { GrowingWav } from '../support/growing-wav.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -15,6 +16,20 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(folder, { recursive: true });
 });
+
+/** Moves the clock on, look by look, until the promise has settled. */
+async function looked<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const settled = promise.finally(() => {
+    isSettled = true;
+  });
+  settled.catch(() => {});
+  while (!isSettled) {
+    await clock.advance(GROWING_FILE_POLL_MS);
+    await new Promise(setImmediate);
+  }
+  return settled;
+}
 
 test('the first reader of a file is told of, and the last; who listens live hears nothing of what was recorded before', async () => {
   const clock = new VirtualClock();
@@ -57,4 +72,68 @@ test('the first reader of a file is told of, and the last; who listens live hear
   second?.close();
   expect(told).toEqual([true, false, true, false]);
   wav.finish();
+});
+
+test('each reader has every byte from its place on, once, however the file grows and whoever reads beside it', async () => {
+  const step = fc.oneof(
+    fc.record({ append: fc.nat(3_000) }),
+    fc.record({ join: fc.constantFrom('pull', 'live') }),
+    fc.record({ read: fc.nat(3) }),
+  );
+  let number = 0;
+  const law = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+    const clock = new VirtualClock();
+    const wav = new GrowingWav(join(folder, `${number++}.wav`)).begin();
+    const files = new GrowingFiles(clock);
+    let written = Buffer.alloc(0);
+    const readers: { from: number; heard: Uint8Array[]; next(): Promise<Uint8Array | undefined>; close(): void }[] = [];
+    for (const each of steps) {
+      if ('append' in each) {
+        const samples = Buffer.alloc(each.append, written.length % 251);
+        wav.append(samples);
+        written = Buffer.concat([written, samples]);
+      } else if ('join' in each) {
+        const reader = await files.follow(wav, each.join);
+        if (reader === undefined) throw new Error('no reader');
+        expect(Buffer.from(reader.header).toString('hex', 0, 8)).toBe('52494646ffffffff');
+        expect(Buffer.from(reader.header).toString('hex', 36)).toBe('64617461ffffffff');
+        // All of them have one look.
+        expect(clock.armed).toBe(1);
+        readers.push({ ...reader, from: each.join === 'live' ? written.length & ~1 : 0, heard: [] });
+      } else {
+        const reader = readers[each.read];
+        if (reader === undefined) continue;
+        const next = reader.next();
+        const isThere = Buffer.concat(reader.heard).length + reader.from < written.length;
+        if (isThere) reader.heard.push((await looked(clock, next)) ?? Buffer.alloc(0));
+        else {
+          readers.splice(each.read, 1);
+          reader.close();
+          expect(await next).toBeUndefined();
+        }
+      }
+    }
+    wav.finish();
+    for (const { from, heard, next, close } of readers) {
+      const more = () => looked(clock, next());
+      for (let bytes = await more(); bytes !== undefined; bytes = await more()) heard.push(bytes);
+      expect(Buffer.compare(Buffer.concat(heard), written.subarray(from))).toBe(0);
+      close();
+    }
+    expect(files.size).toBe(0);
+    await clock.advance(GROWING_FILE_POLL_MS);
+    expect(clock.armed).toBe(0);
+  });
+  await fc.assert(law, { numRuns: 60 });
+});
+
+test('a file that never begins is waited for, not for ever; one that is over without audio is none', async () => {
+  const clock = new VirtualClock();
+  const files = new GrowingFiles(clock);
+  const began = clock.now();
+  const never = { path: join(folder, 'none.wav'), over: () => false };
+  await expect(looked(clock, files.follow(never, 'pull'))).rejects.toThrow('has not begun');
+  expect(clock.now() - began).toBeGreaterThanOrEqual(GROWING_FILE_WAIT_MS);
+  expect(await files.follow({ path: join(folder, 'none.wav'), over: () => true }, 'pull')).toBeUndefined();
+  expect([files.size, clock.armed]).toEqual([0, 0]);
 });

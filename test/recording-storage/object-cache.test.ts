@@ -100,7 +100,7 @@ describe('a recording that is uploaded', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const dataDir = await place.folder();
         const limits = { cacheMaxFiles: 3, cacheFetchMaxBytes: 3 * KB };
-        const { cache, kept } = await cacheOver(dataDir, limits);
+        const { cache, kept, here } = await cacheOver(dataDir, limits);
         const sizes = new Map<number, number>();
         const names = Array.from({ length: 6 }, nextUuid);
         for (const [what, which, quarters] of steps) {
@@ -118,6 +118,10 @@ describe('a recording that is uploaded', () => {
           expect(files.length).toBeLessThanOrEqual(3);
           expect(total.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(4 * KB);
         }
+        // Whatever came before, there is room for one more.
+        const last = nextUuid();
+        await cache.hold(last, objectOf(3 * KB).source);
+        expect(await here([last])).toEqual([last]);
       }),
       { numRuns: 25 },
     );

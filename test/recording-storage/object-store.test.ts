@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { systemClock } from '../../src/clock.ts';
-import { connectionFault, faultOf } from '../../src/recording-storage/s3/object-error.ts';
+import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX } from '../../src/limits.ts';
+import { connectionFault, faultOf, ObjectError } from '../../src/recording-storage/s3/object-error.ts';
+import { objectSlices } from '../../src/recording-storage/s3/object-slices.ts';
 import { hashed, ObjectStore } from '../../src/recording-storage/s3/object-store.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket } from './bucket.ts';
 
 let bucket: Bucket;
@@ -102,5 +106,93 @@ describe('a request', () => {
     const place = (endpoint: string) => new ObjectStore({ ...bucket.settings('p'), endpoint }, systemClock()).place;
     expect(place('http://store/s3/v1/')).toBe('http://store/s3/v1/calls/p/');
     expect(place('http://store')).toBe('http://store/calls/p/');
+  });
+});
+
+describe('an object in slices', () => {
+  /** Reads `start` to `end` to the end, or until it fails; a request fails as often as `faults` says, in turn. */
+  async function read(start: number, end: number, faults: readonly number[], fault: Error = new ObjectError('away', 'x')) {
+    const clock = new VirtualClock();
+    const asked: (readonly [from: number, to: number])[] = [];
+    const tries = new Map<number, number>();
+    const get = async (_: string, from: number, to: number) => {
+      if (!tries.has(from)) asked.push([from, to]);
+      const made = tries.get(from) ?? 0;
+      tries.set(from, made + 1);
+      if (made < (faults[asked.length - 1] ?? 0)) throw fault;
+      return new Uint8Array(to - from).fill(asked.length);
+    };
+    const slices = objectSlices({ get }, clock, 'a', start, end);
+    const lengths: number[] = [];
+    let failure: unknown;
+    for (let isOver = false; !isOver; ) {
+      let isSettled = false;
+      const next = slices
+        .next()
+        .then((slice) => {
+          isOver = slice === undefined;
+          if (slice !== undefined) lengths.push(slice.length);
+        })
+        .catch((error: unknown) => {
+          [isOver, failure] = [true, error];
+        })
+        .finally(() => {
+          isSettled = true;
+        });
+      await settle();
+      while (!isSettled) await clock.advance(1_000);
+      await next;
+      // One is under way while the last is taken.
+      expect(asked.length).toBeLessThanOrEqual(lengths.length + 1);
+      if (!isOver && asked.at(-1)?.[1] !== end) expect(asked.length).toBe(lengths.length + 1);
+    }
+    await slices.close();
+    expect(clock.armed).toBe(0);
+    return { asked, lengths, tries: [...tries.values()], failure };
+  }
+
+  test('is asked for once in each byte, in slices that grow, and again where the store is away for a moment', async () => {
+    const law = fc.asyncProperty(
+      fc.nat(10_000),
+      fc.nat(20 * OBJECT_READ_MIN_BYTES),
+      fc.array(fc.nat(OBJECT_TRIES_MAX - 1), { maxLength: 4 }),
+      async (start, bytes, faults) => {
+        const { asked, lengths, failure } = await read(start, start + bytes, faults);
+        expect(failure).toBeUndefined();
+        let at = start;
+        let most = OBJECT_READ_MIN_BYTES;
+        for (const [from, to] of asked) {
+          expect([from, to]).toEqual([at, Math.min(start + bytes, at + most)]);
+          [at, most] = [to, Math.min(OBJECT_READ_MAX_BYTES, 2 * most)];
+        }
+        expect(at).toBe(start + bytes);
+        expect(lengths).toEqual(asked.map(([from, to]) => to - from));
+      },
+    );
+    await fc.assert(law, { numRuns: 30 });
+  });
+
+  test('fails where the store stays away, or will not have it: that is asked for once', async () => {
+    const end = OBJECT_READ_MIN_BYTES;
+    expect(await read(0, end, [99])).toMatchObject({ tries: [OBJECT_TRIES_MAX], failure: { fault: 'away' } });
+    for (const fault of [new ObjectError('away', 'timeout'), new ObjectError('missing', 'x'), new Error('a bug')])
+      expect(await read(0, end, [99], fault)).toMatchObject({ tries: [1], failure: fault });
+  });
+
+  test('is asked for no more once it is closed, and what was asked ahead is given up, unheard', async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    const get: ObjectStore['get'] = async (_, from, to, options) => {
+      signals.push(options?.signal);
+      if (from > 0) throw new ObjectError('missing', 'x');
+      return new Uint8Array(to - from);
+    };
+    const slices = objectSlices({ get }, new VirtualClock(), 'a', 0, 10 * OBJECT_READ_MIN_BYTES);
+    expect((await slices.next())?.length).toBe(OBJECT_READ_MIN_BYTES);
+    await slices.close();
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true]);
+    // Nobody hears of it, until somebody asks.
+    await new Promise(setImmediate);
+    for (let again = 0; again < 2; again++) await expect(slices.next()).rejects.toThrow('missing');
+    expect(signals).toHaveLength(2);
   });
 });

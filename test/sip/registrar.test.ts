@@ -107,6 +107,10 @@ describe('a REGISTER', () => {
     long.headers.set('user-agent', `a\tb${'x'.repeat(300)}`);
     const outcome = register(long, [], SOURCE, NOW);
     expect(outcome.status === 200 && outcome.bound[0]?.userAgent).toBe(`a b${'x'.repeat(125)}`);
+    // Half a surrogate pair cannot be stored.
+    long.headers.set('user-agent', `${'x'.repeat(127)}😀`);
+    const cut = register(long, [], SOURCE, NOW);
+    expect(cut.status === 200 && cut.bound[0]?.userAgent).toBe(`${'x'.repeat(127)}\ufffd`);
   });
 
   test('tells what is bound with what is left of its time, rounded up, and what the device calls itself', () => {

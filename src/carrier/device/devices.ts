@@ -308,12 +308,7 @@ const pairOf = (host: string, device: Device | undefined): string => `${sourceOf
 /** The user part of To or From, unescaped. */
 function userOf(request: SipRequest, name: 'from' | 'to'): string {
   const address = parseNameAddress(request.headers.get(name) ?? '');
-  const user = address === undefined ? '' : (parseUri(address.uri)?.user ?? '');
-  try {
-    return decodeURIComponent(user);
-  } catch {
-    return user;
-  }
+  return address === undefined ? '' : (parseUri(address.uri)?.user ?? '');
 }
 
 function unavailable(transaction: ServerTransaction): void {

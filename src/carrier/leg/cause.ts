@@ -3,8 +3,8 @@
  */
 import type { LegEnd } from '../../call/ports/leg.ts';
 import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts';
-import { SIP_FACT_MAX_CHARS } from '../../limits.ts';
 import type { CallEnd } from '../../sip/call/call-event.ts';
+import { told } from './sip-facts.ts';
 
 /** The ITU-T Q.850 causes that say more than the SIP status. */
 const CAUSE_OF_Q850: ReadonlyMap<number, HangupCause> = new Map([
@@ -64,9 +64,7 @@ const ended = (cause: HangupCause, by: HangupBy, description: string): LegEnd =>
 /** The end of a leg of that direction, with what the far end said of it. */
 export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd {
   const { status, q850, reason } = { status: undefined, q850: undefined, reason: undefined, ...end };
-  const said = Object.entries({ status, q850, reason: reason?.slice(0, SIP_FACT_MAX_CHARS) }).filter(
-    ([, value]) => value !== undefined,
-  );
+  const said = Object.entries({ status, q850, reason: reason && told(reason) }).filter(([, value]) => value !== undefined);
   return { ...endOf(end, direction), ...(said.length === 0 ? {} : { sip: Object.fromEntries(said) }) };
 }
 

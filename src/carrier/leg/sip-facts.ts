@@ -38,7 +38,7 @@ export function sipFacts(
 }
 
 /** A text of the message, which is kept for as long as the call, and not the message with it. */
-const told = (text: string): string => detached(factText(text));
+export const told = (text: string): string => detached(factText(text));
 
 function listed(headers: Headers, name: string): string | undefined {
   const values = headers.fields(name);

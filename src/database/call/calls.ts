@@ -131,8 +131,7 @@ export function callStore(database: Database, keepsEnded: boolean): CallStore {
         const rows = parts.slice(at, at + HISTORY_BATCH_MAX_PARTS).map(({ sessionUuid, since, entries }) => ({
           session_uuid: sessionUuid,
           since,
-          // PostgreSQL takes no NUL in a text.
-          entries: JSON.stringify(entries).replaceAll('\\u0000', '\\ufffd'),
+          entries: JSON.stringify(entries),
         }));
         await database.query(WRITE, [JSON.stringify(rows)]);
       }

@@ -4,6 +4,7 @@
  * number of times; audio that a stall made late is left out (pump), unless the server named the length: then it is a
  * file that is not missing a moment.
  */
+import { unlessAborted } from '../../bounds/unless-aborted.ts';
 import {
   LIVE_AHEAD_MS,
   LIVE_HEALTHY_MS,
@@ -281,16 +282,9 @@ class LiveSource implements PcmSource {
 }
 
 /** Resolves after `ms`, or at once when the signal is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await unlessAborted(promise, signal).catch(() => {});
+  clearTimeout(timer);
 }

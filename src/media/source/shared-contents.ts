@@ -123,9 +123,13 @@ export class SharedContents {
   #takes({ owner, length }: FileTerms): boolean {
     const isOver = () => !this.#memory.mayHave(owner, length);
     const isFull = () => this.bytes + length > SOURCE_CACHE_MAX_BYTES || this.#entries.size >= SOURCE_CACHE_MAX_ENTRIES;
-    this.#dropUnused((unused) => isOver() && unused.owner === owner);
-    const unused = [...this.#entries.values()].reduce((sum, each) => sum + (each.users === 0 ? each.length : 0), 0);
-    if (isOver() || this.bytes - unused + length > SOURCE_CACHE_MAX_BYTES) return false; // Nothing goes in vain.
+    const unused = [...this.#entries.values()].filter(({ users }) => users === 0);
+    const bytesOf = (files: readonly SharedContent[]) => files.reduce((sum, each) => sum + each.length, 0);
+    const own = bytesOf(unused.filter((each) => each.owner === owner));
+    // Nothing goes in vain.
+    if (!this.#memory.mayHave(owner, length - own) || this.bytes - bytesOf(unused) + length > SOURCE_CACHE_MAX_BYTES)
+      return false;
+    this.#dropUnused((each) => isOver() && each.owner === owner);
     this.#dropUnused(isFull);
     return !isFull() && this.#memory.of(owner).take(length);
   }

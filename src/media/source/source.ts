@@ -305,7 +305,6 @@ export class Source implements AudioSource {
     const { kind, lead, head, ended } = found;
     if (kind === 'playlist') {
       const text = await readText(ended ? { next: async () => undefined, close: () => download.close() } : download, head);
-      this.release();
       return { text, url: download.response.url };
     }
     this.#kind = kind;

@@ -14,7 +14,7 @@ type InTurn = <T>(signal: AbortSignal, job: () => Promise<T>) => Promise<T>;
 
 /** Bytes `start` to `end` of an object: at most two slices in memory. */
 export function objectSlices(
-  store: ObjectStore,
+  store: Pick<ObjectStore, 'get'>,
   clock: Clock,
   name: string,
   start: number,

@@ -9,6 +9,7 @@ import {
 } from '../../../src/limits.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
 import { SourceLost } from '../../../src/media/source/audio-source.ts';
+import { Download } from '../../../src/media/source/download.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import type { AudioOutbound } from '../../../src/media/source/opening.ts';
 import { recognise } from '../../../src/media/source/recognise.ts';
@@ -295,6 +296,24 @@ describe('the memory that applications share', () => {
   });
 });
 
+test('Files that nobody plays stay where their application has no room for the next one without them either', async () => {
+  const contents = new SharedContents();
+  const body = { read: async () => undefined, close() {} };
+  const headers = new Headers({ etag: '"1"' });
+  const whole: AudioOutbound = { get: async ({ url }) => ({ status: 200, headers, framing: 'length', url, body }) };
+  const share = async (name: string, mib: number) => {
+    const url = `http://x/${name}`;
+    const download = await Download.open({ outbound: whole, url, signal: AbortSignal.timeout(5_000) }, {});
+    const beginning = { kind: 'wav', lead: 0, parts: [new Uint8Array(mib * 1024 * 1024)], ended: true } as const;
+    return contents.share(url, 'app', download, beginning, SOURCE_SHARED_MAX_BYTES);
+  };
+  for (const name of ['a', 'b']) await share(name, 16);
+  await share('c', 4);
+  (await share('unused', 8))?.leave();
+  expect([await share('d', 16), contents.get('http://x/unused')?.isWhole]).toEqual([undefined, true]);
+  expect([(await share('e', 12))?.isWhole, contents.get('http://x/unused')]).toEqual([true, undefined]);
+});
+
 test('A file is shared from its first audio on, and so is the rest of it after a break', async () => {
   const tags = Buffer.concat([Buffer.from([0x49, 0x44, 0x33, 4, 0, 0, 0, 2, 0, 0]), Buffer.alloc(32 * 1024)]); // 256 * 128 bytes
   const sound = Buffer.concat(Array.from({ length: 100 }, () => MP3));
@@ -303,6 +322,7 @@ test('A file is shared from its first audio on, and so is the rest of it after a
   const first = await opened(server.url, contents);
   expect([first.content?.lead, first.content?.length]).toEqual([tags.length, sound.length]);
   const later = await opened(server.url, contents);
+  expect([first.kind, later.kind]).toEqual(['mpeg', 'mpeg']);
   const heard = [first, later].map(collect);
   await turn();
   server.go({ breaks: true });
