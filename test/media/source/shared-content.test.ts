@@ -301,10 +301,11 @@ test('Files that nobody plays stay where their application has no room for the n
   const body = { read: async () => undefined, close() {} };
   const headers = new Headers({ etag: '"1"' });
   const whole: AudioOutbound = { get: async ({ url }) => ({ status: 200, headers, framing: 'length', url, body }) };
+  const sound = new Uint8Array(16 * 1024 * 1024);
   const share = async (name: string, mib: number) => {
     const url = `http://x/${name}`;
     const download = await Download.open({ outbound: whole, url, signal: AbortSignal.timeout(5_000) }, {});
-    const beginning = { kind: 'wav', lead: 0, parts: [new Uint8Array(mib * 1024 * 1024)], ended: true } as const;
+    const beginning = { kind: 'wav', lead: 0, parts: [sound.subarray(0, mib * 1024 * 1024)], ended: true } as const;
     return contents.share(url, 'app', download, beginning, SOURCE_SHARED_MAX_BYTES);
   };
   for (const name of ['a', 'b']) await share(name, 16);
