@@ -101,6 +101,18 @@ describe('a start that works says', () => {
     expect(await start(url)).toEqual([expect.stringMatching(/cannot hold every letter.*ENCODING 'UTF8'.*"encoding":"LATIN1"/)]);
   });
 
+  test('nothing of a machine that was too busy for a statement at first', async () => {
+    const url = await tenant('busy');
+    const own = postgres({ path: `${database.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'busy', database: 'busy', max: 1 });
+    await own.unsafe(`CREATE SEQUENCE asked;
+      CREATE FUNCTION late() RETURNS boolean LANGUAGE plpgsql AS
+        $$ BEGIN IF nextval('public.asked') = 1 THEN PERFORM pg_sleep(60); END IF; RETURN true; END $$;
+      CREATE VIEW public.pg_settings AS SELECT * FROM pg_catalog.pg_settings WHERE late();
+      ALTER ROLE busy SET search_path = public, pg_catalog`);
+    await own.end();
+    expect(await start(url)).toEqual([]);
+  });
+
   test('that there may be too few connections', async () => {
     expect(await start(await tenant('few', 'CONNECTION LIMIT 11'))).toEqual([
       expect.stringMatching(/fewer connections than a process opens.*"connections":11,"expected":12/),

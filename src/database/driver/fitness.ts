@@ -54,9 +54,11 @@ function hasUnknownSslMode(url: string): boolean {
 
 /** The server that cannot be reached for `why`, by host and port only, since the rest of the URL has a password. */
 export function outOfReach(url: string | undefined, why: string): string {
-  const host = url !== undefined && URL.canParse(url) ? new URL(url).host : '';
+  if (url === undefined)
+    return `the embedded PostgreSQL does not answer (${why}): is this machine too busy, or its disk too slow?`;
+  const host = URL.canParse(url) ? new URL(url).host : '';
   const at = host === '' ? 'the database' : `the database at ${host}`;
-  return `${at} cannot be reached (${why}): ${remedyOf(url ?? '', why)}`;
+  return `DATABASE_URL: ${at} cannot be reached (${why}): ${remedyOf(url, why)}`;
 }
 
 function remedyOf(url: string, why: string): string {

@@ -40,7 +40,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   };
   try {
     await untilConnected(() => connection.query('SELECT 1'));
-    if (embedded === undefined && settings.databaseDriver === 'postgres') await examineServer(connection, log);
+    if (embedded === undefined && settings.databaseDriver === 'postgres')
+      await untilConnected(() => examineServer(connection, log));
     if (lock !== undefined) await lockDatabase(connection, lock);
     if (lock === 'one') await untilConnected(() => endOthers(connection));
     await untilConnected(() => migrate(connection, log));
@@ -52,7 +53,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     const away = asUnavailable(error) instanceof StoreUnavailable;
     const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
     if (refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
-    throw away ? new Error(`DATABASE_URL: ${outOfReach(settings.databaseUrl, reason(error))}`, { cause: error }) : error;
+    throw away ? new Error(outOfReach(settings.databaseUrl, reason(error)), { cause: error }) : error;
   }
   const outage = new OutageLog(log);
   const inTime = bounded(connection, outage);
@@ -88,13 +89,16 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
 /** The connections to a server that takes no writes are given up so often at most. */
 const STANDBY_LEAVE_SPACING_MS = 2_000;
 
-/** A connection that was not made in time, or that the server or the system closed while it was made. */
-const BUSY = new Set(['CONNECT_TIMEOUT', 'CONNECTION_CLOSED']);
+/**
+ * A connection that was not made in time, or that the server or the system closed while it was made; the SQLSTATE of a
+ * statement that took longer than it may.
+ */
+const BUSY = new Set(['CONNECT_TIMEOUT', 'CONNECTION_CLOSED', '57014']);
 
 /**
- * Does work that opens a connection, and does it again when the machine was too busy for it. The program is loaded
- * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has; and a socket
- * whose backlog is full is closed at once.
+ * Does work of a start that may be done twice, and does it again when the machine was too busy for it. The program is
+ * loaded meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has; and a
+ * socket whose backlog is full is closed at once.
  */
 async function untilConnected<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
