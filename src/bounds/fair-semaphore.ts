@@ -31,8 +31,20 @@ export class FairSemaphore {
       return await job();
     } finally {
       this.#places.give(appUuid);
-      this.#waiting.take((each) => this.#places.take(each))?.();
+      this.#callWaiting();
     }
+  }
+
+  /**
+   * Calls those that have a place now. One that ends may make room for two: the application whose turn it is takes the
+   * place, and the one that ended has so few left that it may take one of the reserve.
+   */
+  #callWaiting(): void {
+    for (let go = this.#next(); go !== undefined; go = this.#next()) go();
+  }
+
+  #next(): (() => void) | undefined {
+    return this.#waiting.take((each) => this.#places.take(each));
   }
 
   async #turn(appUuid: string, signal: AbortSignal): Promise<boolean> {

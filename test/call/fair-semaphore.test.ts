@@ -20,6 +20,26 @@ describe('turns that applications share', () => {
     expect([waiting.take(), waiting.take(), waiting.take(), waiting.size]).toEqual([3, 21, undefined, 0]);
   });
 
+  test('call two where one that ends makes room for two: its own has none left, and may take of the reserve', async () => {
+    const semaphore = new FairSemaphore(LIMITS);
+    const running: string[] = [];
+    const jobs = ['c', 'a', 'a', 'd', 'a', 'c'].map((app) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const job = semaphore.run(app, new AbortController().signal, () => {
+        running.push(app);
+        return promise;
+      });
+      return { end: resolve, job };
+    });
+    await settled();
+    expect(running).toEqual(['c', 'a', 'a', 'd']);
+    jobs[0]?.end();
+    await settled();
+    expect(running).toEqual(['c', 'a', 'a', 'd', 'a', 'c']);
+    for (const { end } of jobs) end();
+    await Promise.all(jobs.map(({ job }) => job));
+  });
+
   test('are within their limits in any order, and everything that waits is run, refused or aborted', async () => {
     const act = fc.oneof(
       { weight: 4, arbitrary: fc.record({ act: fc.constant('run' as const), app: fc.constantFrom('a', 'b', 'c', 'd') }) },
