@@ -7,7 +7,7 @@
 import type { Clock } from '../../clock.ts';
 import type { SessionRow } from '../../database/journal/journal.ts';
 import { warnUnlessAway } from '../../database/journal/journal.ts';
-import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_BATCH_MAX } from '../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { runningOf } from '../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../machine/session/session.ts';
@@ -53,31 +53,42 @@ export class Takeover {
     this.#options = options;
   }
 
-  /** Takes over the calls of a node, batch by batch, until it has none left. */
+  /** Takes over the calls of a node until it has none left. Those whose far ends are silent hold up no others. */
   async take(nodeId: string): Promise<void> {
     if (this.#busy.has(nodeId)) return;
     this.#busy.add(nodeId);
     const taken = this.#options.hold();
+    const going = new Set<Promise<void>>();
     try {
-      while (await this.#takeSome(nodeId));
+      while (await this.#takeSome(nodeId, going)) while (going.size > TAKEOVERS_MAX / 2) await Promise.race(going);
     } catch (error) {
-      warnUnlessAway(this.#options.log, error, { node_id: nodeId }, 'the calls of a lost node could not be taken over');
+      this.#warn(error, nodeId);
     } finally {
+      await Promise.all(going);
       taken();
       this.#busy.delete(nodeId);
     }
   }
 
-  /** Takes over some of the calls. Resolves with false when there are none left. */
-  async #takeSome(nodeId: string): Promise<boolean> {
+  /** Takes some of the calls, as many as may be under way beside `going`. Resolves with false when none is left. */
+  async #takeSome(nodeId: string, going: Set<Promise<void>>): Promise<boolean> {
     const { takeCalls, trunks, tell, log } = this.#options;
-    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX, trunks());
+    const rows = await takeCalls(nodeId, TAKEOVERS_MAX - going.size, trunks());
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));
     const lead = this.#options.lead(nodeId) ?? 0;
-    await Promise.all(rows.map((row) => this.#goOn(row, lead)));
+    for (const row of rows) {
+      const one = this.#goOn(row, lead)
+        .catch((error: unknown) => this.#warn(error, nodeId))
+        .finally(() => going.delete(one));
+      going.add(one);
+    }
     return true;
+  }
+
+  #warn(error: unknown, nodeId: string): void {
+    warnUnlessAway(this.#options.log, error, { node_id: nodeId }, 'the calls of a lost node could not be taken over');
   }
 
   /** `lead`: how far the clock by which the row was written is ahead of this one, in milliseconds. */

@@ -1,0 +1,90 @@
+/** Calls of a lost node that go on here, where far ends are silent and where going on with one fails. */
+import { expect, test } from 'bun:test';
+import type { LegSnapshot } from '../../src/call/ports/leg.ts';
+import { Takeover } from '../../src/call/session/takeover.ts';
+import { sleep } from '../../src/clock.ts';
+import type { SessionRow } from '../../src/database/journal/journal.ts';
+import { MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** The row of an answered call, whose far end is known by the Call-ID. */
+const rowOf = (sessionUuid: string): SessionRow => ({
+  ...{ sessionUuid, appUuid: 'app', nodeId: 'lost', epoch: 1, type: 'phone_in', state: 'answered' },
+  ...{ callerId: '+1', did: '+2', answered: true, clientState: '', roomId: '', trunk: 'carrier', summary: '' },
+  ...{ createdAt: 1, answeredAt: 2, endedAt: undefined },
+  running: JSON.stringify({
+    call: JSON.stringify({ leg: { call: { dialog: { callId: sessionUuid } }, origin: { version: 1 } }, maxDurationMs: 60_000 }),
+  }),
+});
+
+/** Takes over so many calls, whose far ends refuse at once but for the silent ones. */
+function takeOver(calls: number, isSilent: (at: number) => boolean, orphan: (sessionUuid: string) => void) {
+  const clock = new VirtualClock();
+  const left = Array.from({ length: calls }, (_, at) => `${at}`);
+  let underWay = 0;
+  let most = 0;
+  let queries = 0;
+  const resume = async ({ call }: LegSnapshot) => {
+    most = Math.max(most, ++underWay);
+    await (isSilent(Number(call.dialog.callId)) ? sleep(clock, MOVE_PREPARED_MS) : Promise.resolve());
+    underWay--;
+    return { failed: 'the far end refused with 481', asked: true };
+  };
+  const takeover = new Takeover({
+    dialer: { resume },
+    clock,
+    log: silentLog,
+    orphanTimeoutMs: 120_000,
+    lead: () => 0,
+    takeCalls: async (_, atMost) => {
+      queries++;
+      return left.splice(0, atMost).map(rowOf);
+    },
+    trunks: () => ['carrier'],
+    hold: () => () => {},
+    tell: () => {},
+    goOn: async () => {},
+    orphan: ({ sessionUuid }) => orphan(sessionUuid),
+  });
+  return { clock, taken: takeover.take('lost'), most: () => most, queries: () => queries };
+}
+
+test('Far ends that are silent hold up no other call, and no more are asked at a time than may be.', async () => {
+  const judged: string[] = [];
+  const { clock, taken, most, queries } = takeOver(
+    400,
+    (at) => at % 40 === 0,
+    (each) => judged.push(each),
+  );
+  await settled();
+  expect(judged.length).toBe(390);
+  await clock.advance(MOVE_PREPARED_MS);
+  await taken;
+  expect(new Set(judged).size).toBe(400);
+  expect(most()).toBe(TAKEOVERS_MAX);
+  expect(queries()).toBeLessThan(20);
+});
+
+test('One call that cannot be gone on with leaves the others alone, and the end waits for all of them.', async () => {
+  const judged: string[] = [];
+  const { clock, taken } = takeOver(
+    120,
+    (at) => at === 7,
+    (each) => {
+      if (each === '3') throw new Error('it is lost');
+      judged.push(each);
+    },
+  );
+  let isOver = false;
+  void taken.then(() => {
+    isOver = true;
+  });
+  await settled();
+  expect([judged.length, isOver]).toEqual([118, false]);
+  await clock.advance(MOVE_PREPARED_MS);
+  await taken;
+  expect(judged.length).toBe(119);
+});
