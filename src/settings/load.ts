@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Config, SipListen } from '../config.ts';
 import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX, RECORDINGS_OF_APP_DEFAULT, RECORDINGS_UNDER_WAY_MAX } from '../limits.ts';
+import { databaseDriver, databaseUrl } from './database-url.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { type KeepSecret, keptSecret } from './secret-file.ts';
 import {
@@ -57,7 +58,7 @@ function configOf(env: Environment, keep: KeepSecret): Config {
     http: { host: httpHost, port: httpPort },
     publicUrl: publicUrl(env),
     dataDir,
-    databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseUrl: databaseUrl(env),
     databaseDriver: databaseDriver(env),
     sip: {
       listen,
@@ -200,13 +201,6 @@ function publicUrl(env: Environment): string | undefined {
   if (parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '' || parsed.username !== '' || parsed.password !== '')
     throw new SettingError('PUBLIC_URL', 'an origin without path, query or user, as https://voice.example.com');
   return parsed.origin;
-}
-
-function databaseDriver(env: Environment): 'postgres' | 'neon' {
-  const driver = word(env, 'DATABASE_DRIVER', 'postgres', ['postgres', 'neon']);
-  if (driver === 'neon' && text(env, 'DATABASE_URL') === undefined)
-    throw new SettingError('DATABASE_URL', 'a postgres:// URL, because DATABASE_DRIVER is neon');
-  return driver;
 }
 
 function sipTls(env: Environment, wanted: boolean): { certFile: string; keyFile: string } | undefined {

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { databaseServers } from '../../src/settings/database-url.ts';
 import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
 
 const dirs: string[] = [];
@@ -209,6 +210,10 @@ describe('settings', () => {
     ['PUBLIC_URL', 'https://voice.example.com/path'],
     ['DATABASE_URL', 'mysql://h/d'],
     ['DATABASE_URL', 'postgres://user:50%off@h/d'],
+    ['DATABASE_URL', 'postgres://u@a:5432,/d'],
+    ['DATABASE_URL', 'postgres://u@a:5432,b:x/d'],
+    ['DATABASE_URL', 'postgres://u@a,[::1]:5432/d'],
+    ['DATABASE_URL', `postgres://${Array.from({ length: 17 }, (_, at) => `h${at}`).join(',')}/d`],
     ['NATS_URL', 'nats://user:50%off@h:4222'],
     ['NATS_URL', 'nats://a:4222,b:4222'],
     ['NATS_URL', 'nats://a,b'],
@@ -290,6 +295,19 @@ describe('settings', () => {
       );
     for (const url of ['https://u:p@pay.example.com', 'https://pay.example.com/?a=1', 'https://pay.example.com/#a'])
       expect(() => provider(url)).toThrow('NEDARIM_URL: expected a URL without userinfo, query and fragment');
+  });
+
+  test('take several servers of a database, of which one is the primary, and none beside one that Neon has', () => {
+    const several = 'postgres://user:p,w@10.0.0.1:5432,db2/d?sslmode=verify-full';
+    expect(load({ DATABASE_URL: several }).databaseUrl).toBe(several);
+    const before = 'postgres://user:p,w@';
+    expect(databaseServers(several)).toEqual([
+      `${before}10.0.0.1:5432/d?sslmode=verify-full`,
+      `${before}db2/d?sslmode=verify-full`,
+    ]);
+    for (const one of ['postgres://h/d', 'postgres://u:a,b@h/d?x=1,2', 'postgres://u@[::1]:5432/d?host=/a,b'])
+      expect(databaseServers(one)).toEqual([one]);
+    expect(() => load({ DATABASE_URL: several, DATABASE_DRIVER: 'neon' })).toThrow(/^DATABASE_URL: expected one server/);
   });
 
   test('take one server of NATS or several, and a comma within a password', () => {

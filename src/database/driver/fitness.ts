@@ -1,6 +1,7 @@
 /** What a PostgreSQL of the operator's own is asked at the start: whether the platform can work on it. */
 import { DATABASE_CONNECTIONS_MAX, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { databaseServers } from '../../settings/database-url.ts';
 import { type Connection, UnusableDatabase } from './database.ts';
 
 /** Beside the pool, one connection listens and one holds the lock. */
@@ -44,20 +45,21 @@ const SSL_MODES = ['disable', 'false', 'allow', 'prefer', 'require', 'verify-ca'
 const UNKNOWN_SSL_MODE =
   'its sslmode is none of disable, prefer, require and verify-full, and is taken for verify-full, as in ?sslmode=verify-full';
 
-const sslModeOf = (url: string): string | undefined =>
-  (URL.canParse(url) ? new URL(url).searchParams.get('sslmode') : undefined) || undefined;
+const serversOf = (url: string): readonly URL[] => databaseServers(url).flatMap((each) => URL.parse(each) ?? []);
+
+const sslModeOf = (url: string): string | undefined => serversOf(url)[0]?.searchParams.get('sslmode') || undefined;
 
 function hasUnknownSslMode(url: string): boolean {
   const mode = sslModeOf(url);
   return mode !== undefined && !SSL_MODES.includes(mode);
 }
 
-/** The server that cannot be reached for `why`, by host and port only, since the rest of the URL has a password. */
+/** The servers that cannot be reached for `why`, by host and port only, since the rest of the URL has a password. */
 export function outOfReach(url: string | undefined, why: string): string {
   if (url === undefined)
     return `the embedded PostgreSQL does not answer (${why}): is this machine too busy, or its disk too slow?`;
-  const host = URL.canParse(url) ? new URL(url).host : '';
-  const at = host === '' ? 'the database' : `the database at ${host}`;
+  const hosts = serversOf(url).map(({ host }) => host);
+  const at = hosts.length === 0 ? 'the database' : `the database at ${hosts.join(' or ')}`;
   return `DATABASE_URL: ${at} cannot be reached (${why}): ${remedyOf(url, why)}`;
 }
 
@@ -65,6 +67,8 @@ function remedyOf(url: string, why: string): string {
   if (hasUnknownSslMode(url)) return UNKNOWN_SSL_MODE;
   if (/CERT|VERIFY|SIGNED/.test(why))
     return 'its certificate is not trusted: NODE_EXTRA_CA_CERTS names the file of a private authority, and the host of the URL has to be in the certificate';
+  if (serversOf(url).length > 1)
+    return 'is PostgreSQL up there, one of them as the primary, and may this machine connect to it? Name one alone to be told what it answers';
   const mode = sslModeOf(url);
   const isEncrypted = mode !== undefined && !['disable', 'false', 'prefer'].includes(mode);
   // A server without TLS answers an SSLRequest with no, and the driver begins TLS all the same.

@@ -3,8 +3,10 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { newUuid } from '../../id.ts';
 import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, GIVEN_UP_MS, STATEMENT_MAX_MS } from '../../limits.ts';
+import { databaseServers } from '../../settings/database-url.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
 import { GivenUp, RenewedClient } from './given-up.ts';
+import { withoutHoles } from './holes.ts';
 
 /** A lock whose connection was lost is taken again after this. */
 const RELOCK_MS = 1_000;
@@ -32,7 +34,7 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
       const client = connect(target, max, { onclose: closed });
       // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
       drizzle(client);
-      return client;
+      return withoutHoles(client);
     }, hangs);
     clients.push(renewed);
     return renewed;
@@ -113,9 +115,11 @@ function connect(target: PostgresTarget, max: number, more: object = {}): postgr
     },
     ...more,
   };
-  return 'url' in target
-    ? postgres(...address(target.url, options))
-    : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
+  const client =
+    'url' in target
+      ? postgres(...address(target.url, options))
+      : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
+  return withoutHoles(client);
 }
 
 /** A connection that lives as long as the process and holds one advisory lock. */
@@ -172,18 +176,30 @@ function firstFree(ordered: readonly RenewedClient[], pool: RenewedClient): Rene
   };
 }
 
-const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PGSQL.${port}`;
+const socketPath = (dir: string, port: number): string => `${dir}/.s.PGSQL.${port}`;
 
 /**
+ * Of several servers the driver tries one after the other for each connection, until one is the primary.
+ *
  * libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host
  * for a name. A setting of a connection that is ours (`application_name`, by which a process knows its own, and the
  * limits) is not taken from the URL, which postgres.js would prefer.
  */
-function address<O extends { readonly connection: object }>(url: string, options: O): [string, O & { path?: string }] {
-  const parsed = new URL(url);
+function address<O extends { readonly connection: object }>(url: string, options: O): [string, O & Where] {
+  const servers = databaseServers(url).map((each) => new URL(each));
+  const [parsed = new URL(url)] = servers;
   for (const name of Object.keys(options.connection)) parsed.searchParams.delete(name);
+  if (servers.length > 1) {
+    const host = servers.map((each) => `${each.hostname}:${portOf(each)}`).join(',');
+    return [parsed.href, { ...options, host, target_session_attrs: 'primary' }];
+  }
   const dir = parsed.searchParams.get('host');
   if (dir?.startsWith('/') !== true) return [parsed.href, options];
   parsed.searchParams.delete('host');
-  return [parsed.href, { ...options, path: socketPath(dir, parsed.port === '' ? 5432 : parsed.port) }];
+  return [parsed.href, { ...options, path: socketPath(dir, portOf(parsed)) }];
 }
+
+/** The options of the driver that say where it connects to. */
+type Where = Pick<postgres.Options<Record<string, never>>, 'host' | 'path' | 'target_session_attrs'>;
+
+const portOf = ({ port }: URL): number => (port === '' ? 5432 : Number(port));
