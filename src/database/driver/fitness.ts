@@ -68,7 +68,7 @@ function remedyOf(url: string, why: string): string {
   if (/CERT|VERIFY|SIGNED/.test(why))
     return 'its certificate is not trusted: NODE_EXTRA_CA_CERTS names the file of a private authority, and the host of the URL has to be in the certificate';
   if (serversOf(url).length > 1)
-    return 'is PostgreSQL up there, one of them as the primary, and may this machine connect to it? Name one alone to be told what it answers';
+    return 'is PostgreSQL up there, one of them as the primary, and may this machine connect to it? That is the answer of the last one';
   const mode = sslModeOf(url);
   const isEncrypted = mode !== undefined && !['disable', 'false', 'prefer'].includes(mode);
   // A server without TLS answers an SSLRequest with no, and the driver begins TLS all the same.

@@ -51,10 +51,9 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     else await close();
     if (error instanceof UnusableDatabase) throw error;
     const away = asUnavailable(error) instanceof StoreUnavailable;
-    const refused = settings.databaseUrl === undefined || isTakenBack(error) ? undefined : sqlState(error);
+    const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
     if (refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
-    const why = isTakenBack(error) ? 'no answer in time' : reason(error);
-    throw away ? new Error(outOfReach(settings.databaseUrl, why), { cause: error }) : error;
+    throw away ? new Error(outOfReach(settings.databaseUrl, reason(error)), { cause: error }) : error;
   }
   const outage = new OutageLog(log);
   const inTime = bounded(connection, outage);
@@ -106,7 +105,7 @@ async function untilConnected<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (tries >= START_CONNECT_TRIES || !BUSY.has(reason(error)) || isTakenBack(error)) throw error;
+      if (tries >= START_CONNECT_TRIES || !BUSY.has(reason(error))) throw error;
       await new Promise((resolve) => setTimeout(resolve, START_CONNECT_PAUSE_MS * tries));
     }
   }
@@ -186,13 +185,6 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/**
- * Whether a statement was taken back before it was sent (given-up.ts). Of several servers the driver tries one after
- * the other for as long as a statement waits, and does not tell what they said.
- */
-const isTakenBack = (error: unknown): boolean =>
-  reason(error) === '57014' && Reflect.get(Object(error), 'severity') === undefined;
 
 const reason = (error: unknown): string =>
   error instanceof Error

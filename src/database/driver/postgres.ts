@@ -6,7 +6,6 @@ import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, GIVEN_UP_MS, STATEMENT_MAX_M
 import { databaseServers } from '../../settings/database-url.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
 import { GivenUp, RenewedClient } from './given-up.ts';
-import { withoutHoles } from './holes.ts';
 
 /** A lock whose connection was lost is taken again after this. */
 const RELOCK_MS = 1_000;
@@ -34,7 +33,7 @@ export function openPostgres(target: PostgresTarget, closed: () => void = () => 
       const client = connect(target, max, { onclose: closed });
       // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
       drizzle(client);
-      return withoutHoles(client);
+      return client;
     }, hangs);
     clients.push(renewed);
     return renewed;
@@ -115,11 +114,9 @@ function connect(target: PostgresTarget, max: number, more: object = {}): postgr
     },
     ...more,
   };
-  const client =
-    'url' in target
-      ? postgres(...address(target.url, options))
-      : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
-  return withoutHoles(client);
+  return 'url' in target
+    ? postgres(...address(target.url, options))
+    : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
 }
 
 /** A connection that lives as long as the process and holds one advisory lock. */
