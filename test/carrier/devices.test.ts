@@ -75,6 +75,27 @@ describe('a device', () => {
     ]);
   });
 
+  test('is told from a name of nobody by no secret that can be guessed', async () => {
+    const { carrier } = await open();
+    const guesser = await peerOf(carrier, '127.0.0.64');
+    const uri = 'sip:+15550002@127.0.0.1';
+    const told: string[] = [];
+    for (const username of ['alice', 'nobody']) {
+      const parts = { id: username, from: `<sip:${username}@x>;tag=g`, to: `<sip:${username}@x>` };
+      guesser.send(guesser.request('REGISTER', parts));
+      const nonce = /nonce="([^"]*)"/.exec(await guesser.until(/^SIP\/2.0 401/))?.[1];
+      // An answer of nobody that is right would be stale at the second time.
+      for (const cseq of [2, 3]) {
+        const response = hexHash('MD5', `:${nonce}:${hexHash('MD5', `REGISTER:${uri}`)}`);
+        const answer = `username="${username}", realm="sidetone", nonce="${nonce}", uri="${uri}", response="${response}"`;
+        guesser.send(guesser.request('REGISTER', { ...parts, cseq, fields: `Authorization: Digest ${answer}\r\n` }));
+        told.push((await guesser.until(/^SIP\/2.0 401/)).includes('stale=true') ? 'stale' : 'wrong');
+      }
+    }
+    expect(told).toEqual(['wrong', 'wrong', 'wrong', 'wrong']);
+    expect(carrier.carrier.refusals().map(({ count }) => count)).toEqual([2, 2]);
+  });
+
   test('that guesses is not answered any more, and hurts no other', async () => {
     const { carrier } = await open();
     const guesser = await peerOf(carrier, '127.0.0.67');

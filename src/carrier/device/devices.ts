@@ -36,9 +36,6 @@ import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
 import { LastPlaces } from './last-places.ts';
 
-/** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
-const NOBODY: DigestSecrets = { md5: '', sha256: '' };
-
 const WRONG: Why = {
   reason: 'The password of the device is wrong',
   remedy: 'Set the same password at the device and with PUT /operator/v1/apps/{app_uuid}/devices/{username}',
@@ -97,6 +94,11 @@ interface DevicesOptions {
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
+  /**
+   * What an answer of an unknown user is checked against, so that it takes as long as that of a known one. It is random:
+   * one that could be guessed would tell by a right answer that there is no such user.
+   */
+  readonly #nobody: DigestSecrets;
   /** Challenges to devices, and those to names that no device has: these take none from a device at their address. */
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   readonly #challengesOfNobody = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
@@ -111,7 +113,9 @@ export class Devices {
 
   constructor(options: DevicesOptions) {
     this.#options = options;
-    this.#digest = new DigestServer(DEVICE_REALM, hexHash, (text) => options.code(text), systemEntropy().token);
+    const { token } = systemEntropy();
+    this.#digest = new DigestServer(DEVICE_REALM, hexHash, (text) => options.code(text), token);
+    this.#nobody = { md5: token(), sha256: token() };
   }
 
   /** The device that an INVITE is from, which `screen` has let pass. */
@@ -276,7 +280,7 @@ export class Devices {
       refusals.record(request, source, 401, GUESSING, now, device?.username);
       return 'ignore';
     }
-    const verdict = this.#digest.check(request, username, device?.secrets ?? NOBODY, source.host, now);
+    const verdict = this.#digest.check(request, username, device?.secrets ?? this.#nobody, source.host, now);
     if (verdict === 'right' && device !== undefined) return 'accept';
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);
