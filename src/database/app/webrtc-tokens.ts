@@ -1,10 +1,11 @@
 /** Tokens with which browsers call in, kept as hashes. */
 import { randomBytes } from 'node:crypto';
-import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
+import { and, eq, gt, inArray, lte } from 'drizzle-orm';
 import { sha256 } from '../../hash.ts';
 import { newUuid } from '../../id.ts';
 import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../../limits.ts';
-import type { Database } from '../driver/database.ts';
+import type { Database, Row } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
 import { apps, webrtcTokens } from '../schema.ts';
 
 interface TokenTerms {
@@ -38,19 +39,29 @@ export interface WebrtcTokenStore {
 
 const EXPIRED_AT_ONCE = 100;
 
+/** Anybody may ask, with any secret: those who ask at once ask together, and keep no others from the database. */
+const FOUND = `SELECT encode(hash, 'hex') AS hash, token_id, app_uuid, caller_id, did, client_state, expires_at FROM webrtc_tokens
+  WHERE hash IN (SELECT decode(json_array_elements_text($1::text::json), 'hex')) AND expires_at > $2::bigint`;
+
+const foundToken = (row: Row): FoundToken => ({
+  tokenId: String(row.token_id),
+  appUuid: String(row.app_uuid),
+  callerId: String(row.caller_id),
+  did: String(row.did),
+  clientState: String(row.client_state),
+});
+
 export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
   const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
-  const found = async (token: string, condition: SQL): Promise<FoundToken | undefined> => {
-    const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
-    const [row] = await database.run((on) =>
-      on
-        .select({ tokenId, appUuid, callerId, did, clientState })
-        .from(webrtcTokens)
-        .where(and(eq(webrtcTokens.hash, sha256(token)), condition))
-        .limit(1),
-    );
-    return row;
-  };
+  /** The rows of secrets that are good, or were WEBRTC_TOKEN_KEPT_MS ago. */
+  const rowOf = coalesce({
+    async load(secrets: readonly string[]) {
+      const hashes = secrets.map((secret) => Buffer.from(sha256(secret)).toString('hex'));
+      const rows = await database.query(FOUND, [JSON.stringify(hashes), Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS]);
+      const byHash = new Map(rows.map((row) => [row.hash, row]));
+      return hashes.map((hash) => byHash.get(hash));
+    },
+  });
   return {
     create: (appUuid, { ttlSec, callerId, did, clientState }) =>
       database.run((on) =>
@@ -94,7 +105,14 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
       return gone.length > 0;
     },
 
-    find: (token) => found(token, isGood()),
-    findBegun: (token) => found(token, gt(webrtcTokens.expiresAt, Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS)),
+    async find(token) {
+      const row = await rowOf(token);
+      return row === undefined || Number(row.expires_at) <= now() ? undefined : foundToken(row);
+    },
+
+    async findBegun(token) {
+      const row = await rowOf(token);
+      return row && foundToken(row);
+    },
   };
 }
