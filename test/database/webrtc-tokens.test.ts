@@ -1,6 +1,7 @@
 /** Tokens of browsers, which anybody may guess at. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import postgres from 'postgres';
+import { newUuid } from '../../src/id.ts';
 import { WEBRTC_TOKEN_KEPT_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { openTestStore, type TestStore } from './open.ts';
@@ -33,7 +34,21 @@ test('those that are asked for together are each told apart, and from guesses', 
   expect(await webrtcTokens.findBegun(secret)).toBeUndefined();
 });
 
-test('guesses that wait for the database keep no application from it', async () => {
+test('those that are revoked together are, each by its own application only and once', async () => {
+  const { apps, webrtcTokens } = opened.store;
+  const [one, other] = await Promise.all([apps.create({ name: 'one' }), apps.create({ name: 'other' })]);
+  const made = await webrtcTokens.create(one.appUuid, terms);
+  const { token, tokenId } = made === 'too_many' ? { token: '', tokenId: '' } : made;
+  const revoke = (appUuid: string) => webrtcTokens.revoke(appUuid, tokenId);
+  const asked = [revoke(other.appUuid), webrtcTokens.revoke(one.appUuid, newUuid()), revoke(one.appUuid), revoke(one.appUuid)];
+  expect(await Promise.all(asked)).toEqual([false, false, true, false]);
+  expect(await webrtcTokens.find(token)).toBeUndefined();
+});
+
+test.each([
+  ['guesses', 'find'],
+  ['revocations of tokens that are not there', 'revoke'],
+] as const)('%s that wait for the database keep no other application from it', async (_, what) => {
   const { apps, credentials, webrtcTokens } = opened.store;
   const { appUuid } = await apps.create({ name: 'patient' });
   const sql = postgres({
@@ -42,7 +57,7 @@ test('guesses that wait for the database keep no application from it', async () 
     database: 'postgres',
     max: 1,
   });
-  const guess = (at: number) => webrtcTokens.find(`wt_${at}`);
+  const guess = (at: number) => (what === 'find' ? webrtcTokens.find(`wt_${at}`) : webrtcTokens.revoke(appUuid, newUuid()));
   const guesses = await sql.begin(async (within) => {
     await within`LOCK TABLE webrtc_tokens IN ACCESS EXCLUSIVE MODE`;
     const waiting = Promise.allSettled(Array.from({ length: 100 }, (_, at) => guess(at)));
@@ -50,6 +65,6 @@ test('guesses that wait for the database keep no application from it', async () 
     expect(await Promise.race([credentials.keyIds(appUuid), first])).toHaveLength(1);
     return { waiting };
   });
-  expect((await guesses.waiting).every((each) => each.status === 'fulfilled' && each.value === undefined)).toBe(true);
+  expect((await guesses.waiting).every((each) => each.status === 'fulfilled' && (each.value ?? false) === false)).toBe(true);
   await sql.end();
 });

@@ -15,6 +15,12 @@ interface TokenTerms {
   readonly clientState: string;
 }
 
+/** A token as its application names it. */
+interface OwnToken {
+  readonly appUuid: string;
+  readonly tokenId: string;
+}
+
 interface FoundToken {
   readonly tokenId: string;
   readonly appUuid: string;
@@ -43,6 +49,13 @@ const EXPIRED_AT_ONCE = 100;
 const FOUND = `SELECT encode(hash, 'hex') AS hash, token_id, app_uuid, caller_id, did, client_state, expires_at FROM webrtc_tokens
   WHERE hash IN (SELECT decode(json_array_elements_text($1::text::json), 'hex')) AND expires_at > $2::bigint`;
 
+/**
+ * An application may name tokens that it does not have as often as it likes. A token is not deleted: a call that was
+ * begun with it is still hung up with it.
+ */
+const REVOKED = `UPDATE webrtc_tokens SET expires_at = $2::bigint FROM json_array_elements($1::text::json) AS asked
+  WHERE token_id = (asked->>'tokenId')::uuid AND app_uuid = asked->>'appUuid' AND expires_at > $2::bigint RETURNING token_id`;
+
 const foundToken = (row: Row): FoundToken => ({
   tokenId: String(row.token_id),
   appUuid: String(row.app_uuid),
@@ -60,6 +73,14 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
       const rows = await database.query(FOUND, [JSON.stringify(hashes), Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS]);
       const byHash = new Map(rows.map((row) => [row.hash, row]));
       return hashes.map((hash) => byHash.get(hash));
+    },
+  });
+  const revoked = coalesce({
+    distinct: ({ tokenId }: OwnToken) => tokenId,
+    async load(tokens) {
+      const rows = await database.query(REVOKED, [JSON.stringify(tokens), Math.floor(now())]);
+      const gone = new Set(rows.map((row) => row.token_id));
+      return tokens.map(({ tokenId }) => gone.has(tokenId));
     },
   });
   return {
@@ -93,17 +114,7 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
         }),
       ),
 
-    async revoke(appUuid, tokenId) {
-      // It is not deleted: a call that was begun with it is still hung up with it.
-      const gone = await database.run((on) =>
-        on
-          .update(webrtcTokens)
-          .set({ expiresAt: Math.floor(now()) })
-          .where(and(eq(webrtcTokens.appUuid, appUuid), eq(webrtcTokens.tokenId, tokenId), isGood()))
-          .returning({ tokenId: webrtcTokens.tokenId }),
-      );
-      return gone.length > 0;
-    },
+    revoke: (appUuid, tokenId) => revoked({ appUuid, tokenId }),
 
     async find(token) {
       const row = await rowOf(token);
