@@ -95,8 +95,8 @@ export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
   /**
-   * What an answer of an unknown user is checked against, so that it takes as long as that of a known one. It is random:
-   * one that could be guessed would tell by a right answer that there is no such user.
+   * The secret of unknown users. Their answers are checked against it, so that one takes as long as that of a known
+   * user. It is random: with one that could be guessed a right answer would tell that there is no such user.
    */
   readonly #nobody: DigestSecrets;
   /** Challenges to devices, and those to names that no device has: these take none from a device at their address. */
