@@ -199,6 +199,9 @@ export const SDP_PAYLOADS_MAX = 64;
 // A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
 export const SIP_LEG_SIGNALS_MAX = 64;
 export const SIP_LEG_CLOSE_MS = 2_000;
+/** Keys of a call that are taken by INFO at once, and a second: as many as the media plane tells of those in the audio. */
+export const INFO_KEYS_AT_ONCE = 256;
+export const INFO_KEYS_PER_SEC = 25;
 /** A key by INFO that gives no duration, and the longest one believed. */
 export const DTMF_DURATION_DEFAULT_MS = 100;
 export const DTMF_DURATION_MAX_MS = 60_000;
