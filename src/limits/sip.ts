@@ -199,7 +199,7 @@ export const SDP_PAYLOADS_MAX = 64;
 // A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
 export const SIP_LEG_SIGNALS_MAX = 64;
 export const SIP_LEG_CLOSE_MS = 2_000;
-/** Keys of a call that are taken by INFO at once, and a second: as many as the media plane tells of those in the audio. */
+/** Keys of a call that are taken by INFO at once, and a second, as the media plane does with those in the audio. */
 export const INFO_KEYS_AT_ONCE = 256;
 export const INFO_KEYS_PER_SEC = 25;
 /** A key by INFO that gives no duration, and the longest one believed. */

@@ -33,7 +33,9 @@ function key(text: string, duration: string | undefined): { readonly digit: stri
   return { digit, durationMs };
 }
 
-/** The keys of one call by INFO. Each is an event that is stored, so of a flood no more are taken than can be pressed. */
+/**
+ * The keys of one call by INFO. Each is an event that is stored, so of a flood no more are taken than anybody presses.
+ */
 export class InfoKeys {
   #left = INFO_KEYS_AT_ONCE;
   #at = -Infinity;
