@@ -242,8 +242,13 @@ export const DEVICE_PATHS_MAX = 8;
 export const DEVICE_PATH_MAX_CHARS = 1_024;
 /** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
 export const DEVICE_ADDRESSES_MAX = 100_000;
-/** Registrations that are worked on or wait, many to a transaction. A further one is answered 503. */
+/**
+ * Registrations that are worked on or wait, many to a transaction. A further one is answered 503. One application may
+ * have all of these places; then some more are left for those that have few.
+ */
 export const DEVICE_REGISTERS_MAX = 2_000;
+export const DEVICE_REGISTERS_RESERVE = 500;
+export const DEVICE_REGISTERS_RESERVED_OF_APP = 50;
 /**
  * Challenges for devices, a second: for each device at a source and for all devices; as many for unknown names at a
  * source and at all of them. Beyond it a request is ignored.

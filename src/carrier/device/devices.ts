@@ -5,6 +5,7 @@
  *   REGISTER, INVITE of a device user → challenge (stateless) → again with an answer → accepted
  */
 
+import { Shares } from '../../bounds/shares.ts';
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
@@ -15,6 +16,8 @@ import {
   DEVICE_PATH_MAX_CHARS,
   DEVICE_PATHS_MAX,
   DEVICE_REGISTERS_MAX,
+  DEVICE_REGISTERS_RESERVE,
+  DEVICE_REGISTERS_RESERVED_OF_APP,
   SIP_REFUSED_SOURCES_MAX,
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
@@ -107,7 +110,13 @@ export class Devices {
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
   readonly #known = new KnownAddresses();
   readonly #places = new LastPlaces();
-  #registering = 0;
+  /** The registrations of each application that are worked on or wait. */
+  readonly #registering = new Shares({
+    all: DEVICE_REGISTERS_MAX,
+    ofApp: DEVICE_REGISTERS_MAX,
+    reserve: DEVICE_REGISTERS_RESERVE,
+    reservedOfApp: DEVICE_REGISTERS_RESERVED_OF_APP,
+  });
   /** The last registration of each user that is worked on. */
   readonly #turns = new Map<string, Promise<void>>();
 
@@ -168,12 +177,12 @@ export class Devices {
       transaction.send(response);
       return true;
     }
-    if (this.#registering >= DEVICE_REGISTERS_MAX) {
+    if (!this.#registering.take(device.appUuid)) {
       respond(() => unavailable(transaction));
       return true;
     }
     this.#inTurn(
-      username,
+      device,
       () => this.#bind(transaction, device, respond),
       () => respond(() => unavailable(transaction)),
     );
@@ -187,24 +196,24 @@ export class Devices {
   lost(from: Pick<Peer, 'transport' | 'host' | 'port'>): void {
     for (const username of this.#known.usersAt(from)) {
       const device = this.#options.directory.find(username);
-      if (device === undefined || this.#registering >= DEVICE_REGISTERS_MAX / 2) continue;
+      if (device === undefined || this.#registering.size >= DEVICE_REGISTERS_MAX / 2) continue;
+      this.#registering.add(device.appUuid);
       this.#inTurn(
-        username,
+        device,
         () => this.#unbind(device, from),
         () => {},
       );
     }
   }
 
-  /** Works on a registration of a user, or on the end of one. */
-  #inTurn(username: string, work: () => Promise<void>, failed: () => void): void {
-    this.#registering++;
+  /** Works on a registration of a user, or on the end of one, which has a place. */
+  #inTurn({ username, appUuid }: Device, work: () => Promise<void>, failed: () => void): void {
     // One after the other for a user: they would wait for each other in the database, and hold its connections.
     const turn = (this.#turns.get(username) ?? Promise.resolve())
       .then(work)
       .catch(failed)
       .finally(() => {
-        this.#registering--;
+        this.#registering.give(appUuid);
         if (this.#turns.get(username) === turn) this.#turns.delete(username);
       });
     this.#turns.set(username, turn);
