@@ -83,8 +83,9 @@ export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
  */
 export const SIP_TLS_HANDSHAKES_PER_STRANGER = 20;
 export const SIP_TLS_HANDSHAKES_OF_STRANGERS = 200;
-/** Stream connections that we have opened. */
+/** Stream connections that we have opened, and those to one IPv4 address or IPv6 /64: a device has us open some. */
 export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
+export const SIP_OUTBOUND_CONNECTIONS_PER_HOST = 64;
 /**
  * The first message or keepalive of an inbound connection must be whole by then; each further one too, where its
  * address is neither a trunk's nor a registered device's.
