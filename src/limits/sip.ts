@@ -83,8 +83,9 @@ export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
  */
 export const SIP_TLS_HANDSHAKES_PER_STRANGER = 20;
 export const SIP_TLS_HANDSHAKES_OF_STRANGERS = 200;
-/** Stream connections that we have opened. */
+/** Stream connections that we have opened, and those to one IPv4 address or IPv6 /64: a device has us open some. */
 export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
+export const SIP_OUTBOUND_CONNECTIONS_PER_HOST = 64;
 /**
  * The first message or keepalive of an inbound connection must be whole by then; each further one too, where its
  * address is neither a trunk's nor a registered device's.
@@ -199,6 +200,9 @@ export const SDP_PAYLOADS_MAX = 64;
 // A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
 export const SIP_LEG_SIGNALS_MAX = 64;
 export const SIP_LEG_CLOSE_MS = 2_000;
+/** Keys of a call that are taken by INFO at once, and a second, as the media plane does with those in the audio. */
+export const INFO_KEYS_AT_ONCE = 256;
+export const INFO_KEYS_PER_SEC = 25;
 /** A key by INFO that gives no duration, and the longest one believed. */
 export const DTMF_DURATION_DEFAULT_MS = 100;
 export const DTMF_DURATION_MAX_MS = 60_000;
@@ -239,8 +243,13 @@ export const DEVICE_PATHS_MAX = 8;
 export const DEVICE_PATH_MAX_CHARS = 1_024;
 /** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
 export const DEVICE_ADDRESSES_MAX = 100_000;
-/** Registrations that are worked on or wait, many to a transaction. A further one is answered 503. */
+/**
+ * Registrations that are worked on or wait, many to a transaction. A further one is answered 503. One application may
+ * have all of these places; then some more are left for those that have few.
+ */
 export const DEVICE_REGISTERS_MAX = 2_000;
+export const DEVICE_REGISTERS_RESERVE = 500;
+export const DEVICE_REGISTERS_RESERVED_OF_APP = 50;
 /**
  * Challenges for devices, a second: for each device at a source and for all devices; as many for unknown names at a
  * source and at all of them. Beyond it a request is ignored.

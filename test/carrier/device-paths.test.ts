@@ -206,7 +206,7 @@ describe('a call to two phones behind a proxy', () => {
   });
 });
 
-describe('a Path that lies', () => {
+describe('a Path or Record-Route that lies', () => {
   test('makes nobody be sent anything but the device itself', async () => {
     const { carrier, proxy } = await open();
     const liar = await proxy();
@@ -223,6 +223,12 @@ describe('a Path that lies', () => {
       liar.respond(invite, '486 Busy Here');
       expect(await endOf(signals)).toMatchObject({ cause: 'busy' });
       await liar.until(/^ACK/);
+      const { leg } = await carrier.dial({ to: 'sip:alice' });
+      const fields = `Contact: <sip:alice@${place}>\r\nRecord-Route: <sip:${place};lr>\r\n`;
+      liar.respond(await liar.until(/^INVITE/), '200 OK', { body: sdp(), fields });
+      expect(routesIn(await liar.until(/^ACK/))).toBe(`<sip:${place};lr>`);
+      leg.hangup();
+      liar.respond(await liar.until(/^BYE/), '200 OK');
       await asUser(liar, 'REGISTER', 'alice', { contact: '*', fields: 'Expires: 0\r\n' });
     }
     expect(hits).toBe(0);

@@ -11,12 +11,13 @@ export function answerTo(
   uri: string,
   username: string,
   password = `${username}'s secret`,
+  nonceCount = 1,
 ): string {
   const headers = new Headers();
   for (const [, value] of challenge.matchAll(/^WWW-Authenticate: ([^\r]*)/gim)) headers.add('www-authenticate', value ?? '');
   const [found] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
   if (found === undefined) throw new Error(`no challenge in ${challenge}`);
-  return `Authorization: ${authorization(hexHash, found, { username, password }, { method, uri, nonceCount: 1, cnonce: 'c', body: NO_BODY })}\r\n`;
+  return `Authorization: ${authorization(hexHash, found, { username, password }, { method, uri, nonceCount, cnonce: 'c', body: NO_BODY })}\r\n`;
 }
 
 let calls = 0;

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
-import { DEVICE_PING_MS } from '../../src/limits.ts';
+import { DEVICE_PING_MS, DEVICE_REGISTERS_MAX } from '../../src/limits.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
 import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -23,6 +23,8 @@ class Directory implements DeviceDirectory {
   readonly contacts = new Map<string, Binding[]>();
   readonly size = 2;
   away = false;
+  /** What a change of bob's contacts waits for. */
+  held = Promise.resolve();
   find(username: string) {
     const appUuid = { alice: 'app', bob: 'other' }[username];
     return appUuid === undefined
@@ -34,6 +36,7 @@ class Directory implements DeviceDirectory {
     return this.contacts.get(username) ?? [];
   }
   async change({ username }: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) {
+    if (username === 'bob') await this.held;
     const outcome = decide((await this.bindings(username)).map((each) => ({ ...each, holder: 'here' })));
     if (outcome.status === 200) this.contacts.set(username, [...outcome.bound]);
     return outcome;
@@ -73,6 +76,27 @@ describe('a device', () => {
       ['127.0.0.66', 401, 'No device has that user name'],
       ['127.0.0.66', 401, 'The password of the device is wrong'],
     ]);
+  });
+
+  test('is told from a name of nobody by no secret that can be guessed', async () => {
+    const { carrier } = await open();
+    const guesser = await peerOf(carrier, '127.0.0.64');
+    const uri = 'sip:+15550002@127.0.0.1';
+    const told: string[] = [];
+    for (const username of ['alice', 'nobody']) {
+      const parts = { id: username, from: `<sip:${username}@x>;tag=g`, to: `<sip:${username}@x>` };
+      guesser.send(guesser.request('REGISTER', parts));
+      const nonce = /nonce="([^"]*)"/.exec(await guesser.until(/^SIP\/2.0 401/))?.[1];
+      // An answer of nobody that is right would be stale at the second time.
+      for (const cseq of [2, 3]) {
+        const response = hexHash('MD5', `:${nonce}:${hexHash('MD5', `REGISTER:${uri}`)}`);
+        const answer = `username="${username}", realm="sidetone", nonce="${nonce}", uri="${uri}", response="${response}"`;
+        guesser.send(guesser.request('REGISTER', { ...parts, cseq, fields: `Authorization: Digest ${answer}\r\n` }));
+        told.push((await guesser.until(/^SIP\/2.0 401/)).includes('stale=true') ? 'stale' : 'wrong');
+      }
+    }
+    expect(told).toEqual(['wrong', 'wrong', 'wrong', 'wrong']);
+    expect(carrier.carrier.refusals().map(({ count }) => count)).toEqual([2, 2]);
   });
 
   test('that guesses is not answered any more, and hurts no other', async () => {
@@ -220,6 +244,27 @@ describe('a device', () => {
       expect(response).toMatch(/^SIP\/2.0 423/);
     }
     expect(carrier.carrier.bans().total).toBe(0);
+  });
+
+  test('registers while the device of another application floods its registrations', async () => {
+    const { carrier, directory } = await open();
+    const flood = await peerOf(carrier, '127.0.0.69', 'tcp');
+    const names = { from: '<sip:bob@x>;tag=b', to: '<sip:bob@x>', contact: '<sip:bob@127.0.0.69>' };
+    // A stranger may send a few messages only.
+    expect((await asUser(flood, 'REGISTER', 'bob', names)).response).toMatch(/^SIP\/2.0 200/);
+    const free = Promise.withResolvers<void>();
+    directory.held = free.promise;
+    flood.send(flood.request('REGISTER', { id: 'first', ...names }));
+    const challenge = await flood.until(/^SIP\/2.0 401/);
+    for (let count = 1; count <= DEVICE_REGISTERS_MAX + 1; count++) {
+      const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'bob', undefined, count);
+      flood.send(flood.request('REGISTER', { id: `flood${count}`, cseq: 2, ...names, fields }));
+    }
+    expect(await flood.until(/^SIP\/2.0 [2-6]/)).toMatch(/^SIP\/2.0 503/);
+    const alice = await peerOf(carrier, '127.0.0.7');
+    expect((await asUser(alice, 'REGISTER', 'alice')).response).toMatch(/^SIP\/2.0 200/);
+    free.resolve();
+    expect(await flood.until(/^SIP\/2.0 [2-6]/)).toMatch(/^SIP\/2.0 200/);
   });
 
   test('is told to try again later while the database is away', async () => {

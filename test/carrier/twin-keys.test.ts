@@ -1,6 +1,7 @@
 /** Keys that come by INFO and in the audio. */
 import { expect, test } from 'bun:test';
 import { TwinKeys } from '../../src/carrier/leg/twin-keys.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -111,3 +112,32 @@ test('a leg tells no press of a key that came by INFO before, and that a key is 
   peer.close();
   await carrier.close();
 }, 30_000);
+
+test('of a flood of keys by INFO a leg tells 256 at once and 25 a second, and answers each', async () => {
+  const clock = new VirtualClock();
+  const carrier = await TestCarrier.open([], { clock });
+  const peer = await RawPeer.tcp(carrier.port('tcp'));
+  carrier.trunks.push(trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.1/32'] }));
+  carrier.carrier.trunksChanged();
+  carrier.onIncoming = ({ call }) => call.leg.answer();
+  peer.send(peer.request('INVITE', { id: 'flood', body: sdp() }));
+  const to = field(await peer.until(/^SIP\/2.0 200/), 'To');
+  peer.send(peer.request('ACK', { id: 'flood', to }));
+  const signals = carrier.incoming[0]?.signals;
+  await signals?.until('leg.answered');
+  const told = () => signals?.all.filter(({ type }) => type === 'leg.digit').length;
+  let cseq = 1;
+  const flood = async (keys: number) => {
+    for (let key = 0; key < keys; key++)
+      peer.send(peer.request('INFO', { id: 'flood', to, cseq: ++cseq, type: 'application/dtmf', body: '1' }));
+    for (let key = 0; key < keys; key++) await peer.until(/^SIP\/2.0 200/);
+    return told();
+  };
+  expect(await flood(300)).toBe(256);
+  await clock.advance(2_000);
+  expect(await flood(100)).toBe(256 + 50);
+  carrier.incoming[0]?.call.leg.hangup();
+  peer.respond(await peer.until(/^BYE /), '200 OK');
+  await carrier.close();
+  peer.close();
+});

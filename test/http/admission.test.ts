@@ -251,6 +251,28 @@ describe('idempotency', () => {
     expect((await call('POST', `/v1/sessions/${newUuid()}/answer`, {}, { 'idempotency-key': 'k' })).status).toBe(404);
     expect((await call('POST', `/v1/sessions/${uuid}/answer`, {}, key)).status).toBe(202);
   });
+  test('keeps a hundred refusals of an application at once and ten a second, and judges further ones again', async () => {
+    const crowd = await platform.testStore.store.apps.create({ name: 'crowd' });
+    const keys = Array.from({ length: 130 }, () => newUuid());
+    const ask = (key: string) =>
+      platform.call(crowd, 'POST', '/v1/sessions:dial', { ...dial, to: 'x' }, { 'idempotency-key': key });
+    const replays = async (of: readonly string[]) => {
+      const replies = await Promise.all(of.map(ask));
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([422]));
+      return replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length;
+    };
+    const now = Date.now();
+    platform.now = () => now;
+    try {
+      expect(await replays(keys)).toBe(0);
+      expect(await replays(keys)).toBe(100);
+      platform.now = () => now + 1_000;
+      expect(await replays(keys)).toBe(100);
+      expect(await replays(keys)).toBe(110);
+    } finally {
+      platform.now = Date.now;
+    }
+  });
   test('stays in flight after a 503 that may have been stored all the same, so that no retry has a second effect', async () => {
     const key = { 'idempotency-key': newUuid() };
     const done = platform.sessions.commands.length;

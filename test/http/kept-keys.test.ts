@@ -45,15 +45,15 @@ function requestOf(more: Partial<RequestContext> = {}): RequestContext {
 }
 
 /** What the store is asked where a request whose key is marked ends so. */
-async function ending(outcome: Outcome, more: Partial<RouteFacts> = {}): Promise<string> {
+async function ending(outcome: Outcome, more: Partial<RouteFacts> = {}, mayKeep = () => true): Promise<string> {
   const { store, calls } = noted();
   const context = requestOf({ route: bareRoute({ ...facts, ...more }, () => () => outcome) });
   expect(await mark(store, context)).toBeUndefined();
   expect(context.keyed?.key).toBe('k');
-  await keep(store, context, outcome);
+  await keep(store, context, outcome, mayKeep);
   // Whatever comes after the answer does nothing to the key.
   const before = calls.length;
-  await keep(store, context, outcome);
+  await keep(store, context, outcome, mayKeep);
   expect(calls.length).toBe(before);
   return calls.join(', ');
 }
@@ -76,11 +76,18 @@ test('What passes gives the key back, and what is in doubt leaves it marked', as
   expect(await ending({ ...problems.unavailable('away', 1), isInDoubt: true })).toBe('');
 });
 
+test('A refusal beyond what may be kept gives the key back, and an answer is kept all the same', async () => {
+  const none = () => false;
+  expect(await ending(problems.callerId(), {}, none)).toBe('release k');
+  expect(await ending({ ...problems.callerId(), status: 422 }, {}, none)).toBe('release k');
+  expect(await ending({ status: 202, body: {} }, {}, none)).toBe('finish k 202 {}');
+});
+
 test('A response that is whole already, as a replay is, leaves the key alone', async () => {
   const { store, calls } = noted();
   const context = requestOf();
   await mark(store, context);
-  await keep(store, context, new Response('{}'));
+  await keep(store, context, new Response('{}'), () => true);
   expect(calls).toEqual([]);
 });
 

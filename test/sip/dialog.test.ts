@@ -193,9 +193,7 @@ test('A device is reached on its flow: over its connection, or where its datagra
   expect(hop(udp, 'sip:b@203.0.113.1:5070')).toMatchObject({ transport: 'udp', port: 5070, fallback: udp });
   const tcp = seen('tcp', flow);
   expect(hop(tcp, 'sip:b@203.0.113.1:5070')).toMatchObject({ port: 5060, flow: 7, fallback: { port: 5070, flow: 0 } });
-  // A proxy of the device is reached as every proxy is.
-  expect(hop(tcp, 'sip:b@198.51.100.2', '<sip:198.51.100.9;lr>')).toMatchObject({ host: '198.51.100.9' });
-  expect(hop(seen('udp', { staysOnFlow: false }), 'sip:b@198.51.100.2')).toMatchObject({ host: '198.51.100.2' });
+  expect(hop(tcp, 'sip:b@198.51.100.2', '<sip:198.51.100.9;lr>')).toEqual(tcp);
 });
 
 test('A request of a call may come from its far end, from the next hop towards it, or from the addresses of its trunk', () => {
@@ -225,11 +223,16 @@ test('Our domain in a dialog is the host that the far end called, with its port'
   expect([domain('<tel:+15550100>;tag=l'), domain('<mailto:a@x>'), domain('"open')]).toEqual(['', '', '']);
 });
 
-test('The proxy before a device that writes a private address into Record-Route is where its messages come from', () => {
-  const routes = ['<sip:10.0.0.5:5060;lr>'];
+test('The proxy before a device is where its messages come from, whatever host its Record-Route names', () => {
   const seen: Peer = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 };
-  expect(nextHop(dialog({ ...seen, profile: { staysOnFlow: true } }, 'sip:b@192.168.1.10', routes)).host).toBe(seen.host);
-  expect(nextHop(dialog(seen, 'sip:b@192.168.1.10', routes)).host).toBe('10.0.0.5');
-  const inside: Peer = { ...seen, host: '10.0.0.9', profile: { staysOnFlow: true } };
-  expect(nextHop(dialog(inside, 'sip:b@192.168.1.10', routes)).host).toBe('10.0.0.5');
+  for (const host of ['10.0.0.5', '203.0.113.9', 'edge.example']) {
+    const routes = [`<sip:${host}:5070;lr>`];
+    for (const staysOnFlow of [true, false])
+      expect(nextHop(dialog({ ...seen, profile: { staysOnFlow } }, 'sip:b@192.168.1.10', routes)).host).toBe(seen.host);
+    expect(nextHop(dialog(seen, 'sip:b@192.168.1.10', routes)).host).toBe(host);
+  }
+  const device: Peer = { ...seen, profile: { staysOnFlow: true } };
+  const { host, port, fallback } = nextHop(dialog(device, 'sip:b@192.168.1.10', ['<sip:203.0.113.1:5070;lr>']));
+  expect([host, port, fallback]).toEqual([seen.host, 5070, device]);
+  expect(nextHop(dialog({ ...seen, profile: { staysOnFlow: false } }, 'sip:b@203.0.113.9')).host).toBe(seen.host);
 });

@@ -81,3 +81,9 @@ export const buckets = {
 } as const satisfies Record<string, Bucket>;
 
 export type BucketName = keyof typeof buckets;
+
+/**
+ * Refusals of an application that are kept under an `Idempotency-Key`. Beyond it a request is judged again, and never
+ * refused for it.
+ */
+export const KEPT_REFUSALS = application(100, 10);

@@ -5,6 +5,7 @@
  *   REGISTER, INVITE of a device user → challenge (stateless) → again with an answer → accepted
  */
 
+import { Shares } from '../../bounds/shares.ts';
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
@@ -15,6 +16,8 @@ import {
   DEVICE_PATH_MAX_CHARS,
   DEVICE_PATHS_MAX,
   DEVICE_REGISTERS_MAX,
+  DEVICE_REGISTERS_RESERVE,
+  DEVICE_REGISTERS_RESERVED_OF_APP,
   SIP_REFUSED_SOURCES_MAX,
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
@@ -35,9 +38,6 @@ import { contactPeerOf, peerOf } from './device-trunk.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
 import { LastPlaces } from './last-places.ts';
-
-/** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
-const NOBODY: DigestSecrets = { md5: '', sha256: '' };
 
 const WRONG: Why = {
   reason: 'The password of the device is wrong',
@@ -97,6 +97,11 @@ interface DevicesOptions {
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
+  /**
+   * The secret of unknown users. Their answers are checked against it, so that one takes as long as that of a known
+   * user. It is random: with one that could be guessed a right answer would tell that there is no such user.
+   */
+  readonly #nobody: DigestSecrets;
   /** Challenges to devices, and those to names that no device has: these take none from a device at their address. */
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   readonly #challengesOfNobody = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
@@ -105,13 +110,21 @@ export class Devices {
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
   readonly #known = new KnownAddresses();
   readonly #places = new LastPlaces();
-  #registering = 0;
+  /** The registrations of each application that are worked on or wait. */
+  readonly #registering = new Shares({
+    all: DEVICE_REGISTERS_MAX,
+    ofApp: DEVICE_REGISTERS_MAX,
+    reserve: DEVICE_REGISTERS_RESERVE,
+    reservedOfApp: DEVICE_REGISTERS_RESERVED_OF_APP,
+  });
   /** The last registration of each user that is worked on. */
   readonly #turns = new Map<string, Promise<void>>();
 
   constructor(options: DevicesOptions) {
     this.#options = options;
-    this.#digest = new DigestServer(DEVICE_REALM, hexHash, (text) => options.code(text), systemEntropy().token);
+    const { token } = systemEntropy();
+    this.#digest = new DigestServer(DEVICE_REALM, hexHash, (text) => options.code(text), token);
+    this.#nobody = { md5: token(), sha256: token() };
   }
 
   /** The device that an INVITE is from, which `screen` has let pass. */
@@ -164,12 +177,12 @@ export class Devices {
       transaction.send(response);
       return true;
     }
-    if (this.#registering >= DEVICE_REGISTERS_MAX) {
+    if (!this.#registering.take(device.appUuid)) {
       respond(() => unavailable(transaction));
       return true;
     }
     this.#inTurn(
-      username,
+      device,
       () => this.#bind(transaction, device, respond),
       () => respond(() => unavailable(transaction)),
     );
@@ -183,24 +196,24 @@ export class Devices {
   lost(from: Pick<Peer, 'transport' | 'host' | 'port'>): void {
     for (const username of this.#known.usersAt(from)) {
       const device = this.#options.directory.find(username);
-      if (device === undefined || this.#registering >= DEVICE_REGISTERS_MAX / 2) continue;
+      if (device === undefined || this.#registering.size >= DEVICE_REGISTERS_MAX / 2) continue;
+      this.#registering.add(device.appUuid);
       this.#inTurn(
-        username,
+        device,
         () => this.#unbind(device, from),
         () => {},
       );
     }
   }
 
-  /** Works on a registration of a user, or on the end of one. */
-  #inTurn(username: string, work: () => Promise<void>, failed: () => void): void {
-    this.#registering++;
+  /** Works on a registration of a user, or on the end of one, which has a place. */
+  #inTurn({ username, appUuid }: Device, work: () => Promise<void>, failed: () => void): void {
     // One after the other for a user: they would wait for each other in the database, and hold its connections.
     const turn = (this.#turns.get(username) ?? Promise.resolve())
       .then(work)
       .catch(failed)
       .finally(() => {
-        this.#registering--;
+        this.#registering.give(appUuid);
         if (this.#turns.get(username) === turn) this.#turns.delete(username);
       });
     this.#turns.set(username, turn);
@@ -276,7 +289,7 @@ export class Devices {
       refusals.record(request, source, 401, GUESSING, now, device?.username);
       return 'ignore';
     }
-    const verdict = this.#digest.check(request, username, device?.secrets ?? NOBODY, source.host, now);
+    const verdict = this.#digest.check(request, username, device?.secrets ?? this.#nobody, source.host, now);
     if (verdict === 'right' && device !== undefined) return 'accept';
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);

@@ -2,7 +2,7 @@
  * Reads a key from the body of INFO: `application/dtmf-relay` (Signal=, Duration=) or `application/dtmf` (the key
  * alone).
  */
-import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../../limits.ts';
+import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS, INFO_KEYS_AT_ONCE, INFO_KEYS_PER_SEC } from '../../limits.ts';
 
 const decoder = new TextDecoder();
 const KEY = /^[0-9*#A-D]$/;
@@ -31,4 +31,21 @@ function key(text: string, duration: string | undefined): { readonly digit: stri
   if (!KEY.test(digit)) return undefined;
   const durationMs = duration === undefined ? DTMF_DURATION_DEFAULT_MS : Math.min(Number(duration), DTMF_DURATION_MAX_MS);
   return { digit, durationMs };
+}
+
+/**
+ * The keys of one call by INFO. Each is an event that is stored, so of a flood no more are taken than anybody presses.
+ */
+export class InfoKeys {
+  #left = INFO_KEYS_AT_ONCE;
+  #at = -Infinity;
+
+  /** Takes one, where there may be one more at `now`, in milliseconds. */
+  take(now: number): boolean {
+    this.#left = Math.min(INFO_KEYS_AT_ONCE, this.#left + ((now - this.#at) * INFO_KEYS_PER_SEC) / 1000);
+    this.#at = now;
+    if (this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
 }

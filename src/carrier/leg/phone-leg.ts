@@ -23,7 +23,7 @@ import type { Headers } from '../../sip/message/message.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
 import { Holds } from './holds.ts';
-import { digitOfInfo } from './info-digit.ts';
+import { digitOfInfo, InfoKeys } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
 import { SignsOfLife } from './signs-of-life.ts';
 import { sipFacts } from './sip-facts.ts';
@@ -81,6 +81,7 @@ export abstract class PhoneLeg implements Leg {
   readonly #holds = new Holds((signal) => this.signal(signal));
   readonly #tones = new ToneListening((on) => this.#rtp?.detectTones(on));
   readonly #twins = new TwinKeys();
+  readonly #infoKeys = new InfoKeys();
   readonly #life = new SignsOfLife();
   readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
   #rang = false;
@@ -213,7 +214,8 @@ export abstract class PhoneLeg implements Leg {
         return;
       case 'info': {
         const key = digitOfInfo(event.contentType, event.body);
-        if (key !== undefined && !this.#twins.isToldByAudio(key.digit, this.options.driver.now))
+        const { now } = this.options.driver;
+        if (key !== undefined && this.#infoKeys.take(now) && !this.#twins.isToldByAudio(key.digit, now))
           this.signal({ type: 'leg.digit', ...key });
         return;
       }

@@ -13,18 +13,21 @@ import {
   type TlsOptions,
   Server as TlsServer,
 } from 'node:tls';
+import { Shares } from '../../bounds/shares.ts';
 import type { Clock } from '../../clock.ts';
 import {
   SIP_CONNECT_TIMEOUT_MS,
   SIP_CONNECTION_TURN_MESSAGES,
   SIP_INBOUND_CONNECTIONS_MAX,
   SIP_OUTBOUND_CONNECTIONS_MAX,
+  SIP_OUTBOUND_CONNECTIONS_PER_HOST,
   SIP_TLS_HANDSHAKES_OF_STRANGERS,
   SIP_TLS_HANDSHAKES_PER_STRANGER,
   SIP_TURN_MESSAGES,
 } from '../../limits.ts';
 import type { SendFailure } from '../../sip/flow.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
+import { sourceOf } from '../../sip/source.ts';
 import type { TlsMaterial } from './certificate.ts';
 import { Connection, type ConnectionKind, type StreamTransport } from './connection.ts';
 import { InboundConnections } from './inbound-connections.ts';
@@ -92,7 +95,12 @@ export class Streams {
   /** Connections whose messages wait for a turn of the event loop, in order. */
   readonly #backlog = new Set<Connection>();
   #tls: StreamOptions['tls'];
-  #outbound = 0;
+  readonly #outbound = new Shares({
+    all: SIP_OUTBOUND_CONNECTIONS_MAX,
+    ofApp: SIP_OUTBOUND_CONNECTIONS_PER_HOST,
+    reserve: 0,
+    reservedOfApp: 0,
+  });
   #flows = 0;
 
   /** Flow numbers start above those of the datagram sockets. */
@@ -202,12 +210,13 @@ export class Streams {
 
   #open(target: StreamTarget): Connection | undefined {
     const { transport, host, port } = target;
-    if (this.#outbound >= SIP_OUTBOUND_CONNECTIONS_MAX) return undefined;
+    if (!this.#outbound.take(sourceOf(host))) return undefined;
     try {
       const socket = transport === 'tls' ? connectTls(this.#tlsOptions(target)) : createConnection({ host, port });
       return this.#add(socket, 'outbound', target);
     } catch {
       // A certificate or key that is none.
+      this.#outbound.give(sourceOf(host));
       return undefined;
     }
   }
@@ -242,13 +251,12 @@ export class Streams {
         this.#byFlow.delete(gone.flow);
         this.#backlog.delete(gone);
         if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
-        if (gone.kind === 'outbound') this.#outbound--;
+        if (gone.kind === 'outbound') this.#outbound.give(sourceOf(host));
         else this.#inbound.closed(host, gone.kind === 'known');
         if (gone.isKept || gone.kind === 'outbound') this.#options.onLost(gone);
       },
     });
-    if (kind === 'outbound') this.#outbound++;
-    else this.#inbound.opened(host, kind === 'known');
+    if (kind !== 'outbound') this.#inbound.opened(host, kind === 'known');
     this.#byFlow.set(connection.flow, connection);
     this.#byRemote.set(key, connection);
     return connection;

@@ -1,10 +1,11 @@
 /** Tokens with which browsers call in, kept as hashes. */
 import { randomBytes } from 'node:crypto';
-import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
+import { and, eq, gt, inArray, lte } from 'drizzle-orm';
 import { sha256 } from '../../hash.ts';
 import { newUuid } from '../../id.ts';
 import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../../limits.ts';
-import type { Database } from '../driver/database.ts';
+import type { Database, Row } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
 import { apps, webrtcTokens } from '../schema.ts';
 
 interface TokenTerms {
@@ -12,6 +13,12 @@ interface TokenTerms {
   readonly callerId: string;
   readonly did: string;
   readonly clientState: string;
+}
+
+/** A token as its application names it. */
+interface OwnToken {
+  readonly appUuid: string;
+  readonly tokenId: string;
 }
 
 interface FoundToken {
@@ -38,19 +45,44 @@ export interface WebrtcTokenStore {
 
 const EXPIRED_AT_ONCE = 100;
 
+/** Anybody may ask, with any secret: those who ask at once ask together, and keep no others from the database. */
+const FOUND = `SELECT encode(hash, 'hex') AS hash, token_id, app_uuid, caller_id, did, client_state, expires_at FROM webrtc_tokens
+  WHERE hash IN (SELECT decode(json_array_elements_text($1::text::json), 'hex')) AND expires_at > $2::bigint`;
+
+/**
+ * An application may name tokens that it does not have as often as it likes. A token is not deleted: a call that was
+ * begun with it is still hung up with it.
+ */
+const REVOKED = `UPDATE webrtc_tokens SET expires_at = $2::bigint FROM json_array_elements($1::text::json) AS asked
+  WHERE token_id = (asked->>'tokenId')::uuid AND app_uuid = asked->>'appUuid' AND expires_at > $2::bigint RETURNING token_id`;
+
+const foundToken = (row: Row): FoundToken => ({
+  tokenId: String(row.token_id),
+  appUuid: String(row.app_uuid),
+  callerId: String(row.caller_id),
+  did: String(row.did),
+  clientState: String(row.client_state),
+});
+
 export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
   const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
-  const found = async (token: string, condition: SQL): Promise<FoundToken | undefined> => {
-    const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
-    const [row] = await database.run((on) =>
-      on
-        .select({ tokenId, appUuid, callerId, did, clientState })
-        .from(webrtcTokens)
-        .where(and(eq(webrtcTokens.hash, sha256(token)), condition))
-        .limit(1),
-    );
-    return row;
-  };
+  /** The rows of secrets that are good, or were WEBRTC_TOKEN_KEPT_MS ago. */
+  const rowOf = coalesce({
+    async load(secrets: readonly string[]) {
+      const hashes = secrets.map((secret) => Buffer.from(sha256(secret)).toString('hex'));
+      const rows = await database.query(FOUND, [JSON.stringify(hashes), Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS]);
+      const byHash = new Map(rows.map((row) => [row.hash, row]));
+      return hashes.map((hash) => byHash.get(hash));
+    },
+  });
+  const revoked = coalesce({
+    distinct: ({ tokenId }: OwnToken) => tokenId,
+    async load(tokens) {
+      const rows = await database.query(REVOKED, [JSON.stringify(tokens), Math.floor(now())]);
+      const gone = new Set(rows.map((row) => row.token_id));
+      return tokens.map(({ tokenId }) => gone.has(tokenId));
+    },
+  });
   return {
     create: (appUuid, { ttlSec, callerId, did, clientState }) =>
       database.run((on) =>
@@ -82,19 +114,16 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
         }),
       ),
 
-    async revoke(appUuid, tokenId) {
-      // It is not deleted: a call that was begun with it is still hung up with it.
-      const gone = await database.run((on) =>
-        on
-          .update(webrtcTokens)
-          .set({ expiresAt: Math.floor(now()) })
-          .where(and(eq(webrtcTokens.appUuid, appUuid), eq(webrtcTokens.tokenId, tokenId), isGood()))
-          .returning({ tokenId: webrtcTokens.tokenId }),
-      );
-      return gone.length > 0;
+    revoke: (appUuid, tokenId) => revoked({ appUuid, tokenId }),
+
+    async find(token) {
+      const row = await rowOf(token);
+      return row === undefined || Number(row.expires_at) <= now() ? undefined : foundToken(row);
     },
 
-    find: (token) => found(token, isGood()),
-    findBegun: (token) => found(token, gt(webrtcTokens.expiresAt, Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS)),
+    async findBegun(token) {
+      const row = await rowOf(token);
+      return row && foundToken(row);
+    },
   };
 }

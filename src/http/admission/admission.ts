@@ -5,6 +5,7 @@
  */
 
 import type { Peers } from '../../call/ports/peers.ts';
+import { KEPT_REFUSALS } from '../../call/rate/buckets.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
@@ -42,7 +43,9 @@ type Step = (context: RequestContext) => Outcome | undefined | Promise<Outcome |
 
 /** Takes a routed request through admission and work to its response. Never rejects. */
 export function admission(options: AdmissionOptions): (context: RequestContext) => Promise<Response> {
-  const { idempotency, log } = options;
+  const { idempotency, log, tokens, clock } = options;
+  const mayKeep = (appUuid: string) =>
+    typeof tokens.take([{ name: `kept_refusals ${appUuid}`, bucket: KEPT_REFUSALS }], clock.now()) !== 'number';
   const order: readonly Step[] = [
     size, // 413
     authentication(options), // 400, 401
@@ -54,7 +57,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     (context) => mark(idempotency, context), // replay, 409, 422
     ...(options.peers === undefined ? [] : [elsewhere(options.peers)]), // served by the node that has it
     ownership, // 404
-    rateLimit(options.tokens, () => options.clock.now(), options.peers), // 429
+    rateLimit(tokens, () => clock.now(), options.peers), // 429
     draining(options.draining), // 503
     connected(options.turn), // nothing where nobody can be answered
     state(new ListTurns()), // 409, then the work
@@ -65,7 +68,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
       const outcome = await inOrder(order, context);
       if (isProblem(outcome)) context.refund?.();
       else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
-      if (context.keyed !== undefined) await keep(idempotency, context, outcome);
+      if (context.keyed !== undefined) await keep(idempotency, context, outcome, mayKeep);
       if (outcome instanceof Response) return traced(outcome, context.traceparent);
       return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
     } catch (error) {

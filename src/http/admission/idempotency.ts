@@ -42,15 +42,23 @@ async function begin(store: IdempotencyStore, context: RequestContext, keyed: Ke
   return undefined;
 }
 
-/** Keeps the answer under the key after the work, or gives the key back. */
-export async function keep(store: IdempotencyStore, context: RequestContext, outcome: Outcome): Promise<void> {
+/**
+ * Keeps the answer under the key after the work, or gives the key back. No rate limit counts what is refused, so
+ * `mayKeep` is asked before that is stored: a row for each would fill the database.
+ */
+export async function keep(
+  store: IdempotencyStore,
+  context: RequestContext,
+  outcome: Outcome,
+  mayKeep: (appUuid: string) => boolean,
+): Promise<void> {
   const { keyed } = context;
   if (keyed === undefined || outcome instanceof Response) return;
   context.keyed = undefined;
   if (!isProblem(outcome)) {
     if (context.route.answerStoredBy === 'journal') store.stored(keyed);
     else await store.finish(keyed, outcome.status, bodyText(outcome));
-  } else if (outcome.isPassing !== true && (outcome.status === 403 || outcome.status === 422))
+  } else if (outcome.isPassing !== true && (outcome.status === 403 || outcome.status === 422) && mayKeep(keyed.appUuid))
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
   else if (outcome.isInDoubt !== true) await store.release(keyed);
 }

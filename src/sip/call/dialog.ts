@@ -151,11 +151,12 @@ export function nextHop(dialog: Dialog): Peer {
   const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
   const peer = peerOfUri(routed ?? dialog.target, dialog.peer);
   if (peer === undefined) return dialog.peer;
-  const isDevice = dialog.peer.profile?.staysOnFlow !== undefined;
   if (routed === undefined && isOnFlow(dialog.peer, peer)) return withContact(dialog.peer, peer);
-  // A far end behind NAT that writes its private address into Contact is where its packets come from, not there. So is
-  // the proxy before a device, by its Record-Route.
-  if ((routed === undefined || isDevice) && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
+  // A device may write any address there, of a victim or of this platform. Like its Path it is believed for the port.
+  const isDevice = dialog.peer.profile?.staysOnFlow !== undefined;
+  if (isDevice && peer.host !== dialog.peer.host) return dialog.peer;
+  // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
+  if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
   // Descriptions may hold keys of the audio.
   if (dialog.peer.profile?.staysOnTls === true && dialog.peer.transport === 'tls' && peer.transport !== 'tls') return dialog.peer;
   const isSame = peer.host === dialog.peer.host && peer.port === dialog.peer.port;

@@ -1,0 +1,70 @@
+/** Tokens of browsers, which anybody may guess at. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import postgres from 'postgres';
+import { newUuid } from '../../src/id.ts';
+import { WEBRTC_TOKEN_KEPT_MS } from '../../src/limits.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { openTestStore, type TestStore } from './open.ts';
+
+const clock = new VirtualClock(Date.now());
+let opened: TestStore;
+beforeAll(async () => {
+  opened = await openTestStore(clock);
+});
+afterAll(() => opened.close());
+
+const terms = { ttlSec: 60, callerId: '+15550001', did: '+15550002', clientState: 'state' };
+
+test('those that are asked for together are each told apart, and from guesses', async () => {
+  const { apps, webrtcTokens } = opened.store;
+  const [one, other] = await Promise.all([apps.create({ name: 'one' }), apps.create({ name: 'other' })]);
+  const made = await Promise.all([one, other].map(({ appUuid }) => webrtcTokens.create(appUuid, terms)));
+  const secrets = made.map((each) => (each === 'too_many' ? '' : each.token));
+  const found = await Promise.all([...secrets, 'wt_guess'].map((secret) => webrtcTokens.find(secret)));
+  const told = { callerId: '+15550001', did: '+15550002', clientState: 'state' };
+  expect(found).toEqual([
+    { ...told, appUuid: one.appUuid, tokenId: expect.any(String) },
+    { ...told, appUuid: other.appUuid, tokenId: expect.any(String) },
+    undefined,
+  ]);
+  await clock.advance(60_000);
+  const [secret = ''] = secrets;
+  expect([await webrtcTokens.find(secret), (await webrtcTokens.findBegun(secret))?.appUuid]).toEqual([undefined, one.appUuid]);
+  await clock.advance(WEBRTC_TOKEN_KEPT_MS);
+  expect(await webrtcTokens.findBegun(secret)).toBeUndefined();
+});
+
+test('those that are revoked together are, each by its own application only and once', async () => {
+  const { apps, webrtcTokens } = opened.store;
+  const [one, other] = await Promise.all([apps.create({ name: 'one' }), apps.create({ name: 'other' })]);
+  const made = await webrtcTokens.create(one.appUuid, terms);
+  const { token, tokenId } = made === 'too_many' ? { token: '', tokenId: '' } : made;
+  const revoke = (appUuid: string) => webrtcTokens.revoke(appUuid, tokenId);
+  const asked = [revoke(other.appUuid), webrtcTokens.revoke(one.appUuid, newUuid()), revoke(one.appUuid), revoke(one.appUuid)];
+  expect(await Promise.all(asked)).toEqual([false, false, true, false]);
+  expect(await webrtcTokens.find(token)).toBeUndefined();
+});
+
+test.each([
+  ['guesses', 'find'],
+  ['revocations of tokens that are not there', 'revoke'],
+] as const)('%s that wait for the database keep no other application from it', async (_, what) => {
+  const { apps, credentials, webrtcTokens } = opened.store;
+  const { appUuid } = await apps.create({ name: 'patient' });
+  const sql = postgres({
+    path: `${opened.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  const guess = (at: number) => (what === 'find' ? webrtcTokens.find(`wt_${at}`) : webrtcTokens.revoke(appUuid, newUuid()));
+  const guesses = await sql.begin(async (within) => {
+    await within`LOCK TABLE webrtc_tokens IN ACCESS EXCLUSIVE MODE`;
+    const waiting = Promise.allSettled(Array.from({ length: 100 }, (_, at) => guess(at)));
+    const first = guess(100).catch(() => 'given up');
+    expect(await Promise.race([credentials.keyIds(appUuid), first])).toHaveLength(1);
+    return { waiting };
+  });
+  expect((await guesses.waiting).every((each) => each.status === 'fulfilled' && (each.value ?? false) === false)).toBe(true);
+  await sql.end();
+});
