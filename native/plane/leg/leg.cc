@@ -237,7 +237,10 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     const int64_t arrival = arrival_us(datagram, now);
     source_.now().arrival(packet.timestamp, arrival * codec_clock_scale(agreed_.codec) / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
-    if (playout_ && pipe_ && packet.marker) playout_->jitter().begin_anew();
+    if (playout_ && packet.marker) {
+      if (pipe_) playout_->jitter().begin_anew();
+      else playout_->jitter().begin_spurt();
+    }
     if (playout_) playout_->insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
   }
 }

@@ -392,38 +392,6 @@ TEST("a leg counts what came and what did not, and knows delay, round trip and h
   CHECK(counters.mos_milli >= 1000 && counters.mos_milli + 500 < clean);
 }
 
-TEST("what a relay on the way keeps back while the call is on hold is not lost") {
-  Bench bench;
-  CHECK(bench.open());
-  const auto say = [&](int from, int until) {
-    for (int i = from; i < until; i++) {
-      bench.peer.send(bench.rtp, packet(0, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 160, 0x55));
-      bench.run(1);
-    }
-  };
-  const auto agree = [&](bool receive, bool holding) {
-    Negotiated agreed = bench.agreed();
-    agreed.receive = receive;
-    agreed.holding = holding;
-    bench.plane->negotiate(1, agreed, bench.now);
-  };
-  agree(true, false);
-  say(0, 10);
-  agree(false, true);
-  agree(true, false);
-  say(60, 70);  // the far end numbered the packets that did not come, too
-  agree(true, true);
-  say(80, 85);  // its packets come already while we still hold it
-  agree(true, false);
-  say(95, 100);
-  Counters counters;
-  CHECK(bench.plane->counters(1, counters));
-  CHECK(counters.received == 30 && counters.lost == 0);
-  say(101, 105);
-  CHECK(bench.plane->counters(1, counters));
-  CHECK(counters.received == 34 && counters.lost == 1);
-}
-
 TEST("a stall of 200 ms is caught up at once; a stall beyond half a second is jumped over") {
   Bench bench;
   CHECK(bench.open());
