@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sidetone {
 namespace {
@@ -146,8 +147,10 @@ bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t cou
   if (count == 0 || count > ring_units / 2) return false;
   if (!started_) start(timestamp, arrival_us);
   int64_t ahead = static_cast<int32_t>(timestamp - next_);
-  const bool jumped =
-      ahead + static_cast<int64_t>(count) > ring_units || ahead < -static_cast<int64_t>(10 * ring_units);
+  const bool after_pause = std::exchange(spurt_, false) && missed_ > loss_most_frames;
+  const bool jumped = ahead + static_cast<int64_t>(count) > ring_units ||
+                      ahead < -static_cast<int64_t>(10 * ring_units) ||
+                      (after_pause && ahead + static_cast<int64_t>(count) <= 0);
   if (jumped) {
     start(timestamp, arrival_us);
     ahead = 0;

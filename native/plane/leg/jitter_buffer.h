@@ -51,6 +51,9 @@ class JitterBuffer {
   /** The next packet begins a stretch whose timestamps bear no relation to those before: what is known of transit times
    * and what was not heard yet is given up. The target stays. */
   void begin_anew() { started_ = false; }
+  /** The next packet has the marker: it begins a talk spurt. After a pause it is heard at once, however early its
+   * timestamp is: some far ends (FreeSWITCH with `vad`) leave the silence out of their timestamps. */
+  void begin_spurt() { spurt_ = true; }
 
   /** Prefetches where the next frame lies, and where the next packet comes to lie. */
   void fetch_audio() const {
@@ -101,6 +104,7 @@ class JitterBuffer {
 
   bool started_ = false;
   bool playing_ = false;
+  bool spurt_ = false;
   uint32_t next_ = 0;
   uint32_t end_ = 0;
   uint32_t origin_ = 0;

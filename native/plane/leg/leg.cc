@@ -95,6 +95,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
   if (!negotiated_ || parameters.event_clock_hz != agreed_.event_clock_hz) event_.clock(parameters.event_clock_hz);
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.awaits_audio() && (!negotiated_ || !agreed_.awaits_audio());
+  if (!agreed_.hears()) source_.now().excuse_gap();
   agreed_ = parameters;
   latch_.expect(parameters.rtp, std::exchange(agreed_.learn_from, {}), parameters.held || !parameters.receive);
   if (codec_changed || !parameters.send) relay_.reset();
@@ -211,6 +212,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;
+  if (!agreed_.hears()) source_.now().excuse_gap();
   const Reception::Verdict verdict =
       event ? source_.now().sequence(packet.sequence) : source_.now().sequence(packet.sequence, packet.timestamp);
   if (verdict == Reception::Verdict::rejected) return;
@@ -235,7 +237,10 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     const int64_t arrival = arrival_us(datagram, now);
     source_.now().arrival(packet.timestamp, arrival * codec_clock_scale(agreed_.codec) / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
-    if (playout_ && pipe_ && packet.marker) playout_->jitter().begin_anew();
+    if (playout_ && packet.marker) {
+      if (pipe_) playout_->jitter().begin_anew();
+      else playout_->jitter().begin_spurt();
+    }
     if (playout_) playout_->insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
   }
 }

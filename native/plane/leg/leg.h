@@ -49,6 +49,8 @@ struct Negotiated {
   bool ringing = false;  // the call is not answered yet: nobody misses its audio
   bool holding = false;  // we hold the far end, which may hold us as well: it neither hears its room nor is heard there
 
+  /** Whether the far end is heard: neither do we hold it, nor does it send nothing. */
+  bool hears() const { return receive && !holding; }
   /** Whether a silence of the far end is to be told. */
   bool awaits_audio() const { return receive && !ringing; }
 };

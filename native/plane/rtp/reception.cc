@@ -1,5 +1,7 @@
 #include "plane/rtp/reception.h"
 
+#include <utility>
+
 namespace sidetone {
 
 void Reception::start(uint32_t ssrc, uint16_t sequence) {
@@ -36,6 +38,7 @@ Reception::Verdict Reception::earlier(uint16_t behind) {
 Reception::Verdict Reception::sequence(uint16_t sequence, std::optional<uint32_t> timestamp) {
   const uint16_t ahead = static_cast<uint16_t>(sequence - highest_);
   if (ahead != 0 && ahead < dropout_max) {
+    if (std::exchange(gap_excused_, false) && ahead > 1) restart(sequence);
     if (sequence < highest_) cycles_ += 0x10000;
     highest_ = sequence;
     if (timestamp) highest_timestamp_ = timestamp;

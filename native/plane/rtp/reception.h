@@ -20,6 +20,9 @@ class Reception {
    * has been, with a timestamp that has not, is such a jump too: the source set its numbers back. The timestamp is left
    * out for telephone events, as theirs stands still. */
   Verdict sequence(uint16_t sequence, std::optional<uint32_t> timestamp = std::nullopt);
+  /** What is missing before the next packet is no loss: while a call is on hold, the far end or a relay on the way may
+   * number packets and not send them. */
+  void excuse_gap() { gap_excused_ = true; }
   /** Folds one audio packet's arrival (in timestamp units) into the jitter estimate. Not for telephone events, whose
    * timestamp stands still. */
   void arrival(uint32_t timestamp, int64_t arrival_units);
@@ -61,6 +64,7 @@ class Reception {
   uint32_t expected_prior_ = 0;
   uint32_t received_prior_ = 0;
   uint64_t seen_ = 0;  // bit n: `highest_ - n` has come
+  bool gap_excused_ = false;
   bool have_transit_ = false;
   int64_t transit_ = 0;
   int64_t jitter_q4_ = 0;
