@@ -9,6 +9,8 @@ export const SIP_T4_MS = 5_000;
  * ends it long before.
  */
 export const SIP_PROCEEDING_MAX_MS = 700_000;
+/** RFC 3261 §13.3.1.1: a call that is not answered is told so as often, or a proxy cancels it after three minutes. */
+export const SIP_PROVISIONAL_REPEAT_MS = 60_000;
 /** A longer request goes over TCP where the trunk has it (RFC 3261 §18.1.1: the path's MTU is not known). */
 export const SIP_UDP_REQUEST_MAX_BYTES = 1_300;
 /** Start line and header fields of one message; past it a datagram is dropped and a stream closed. */

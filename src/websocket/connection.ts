@@ -72,7 +72,9 @@ export class WebSocketConnection {
   readonly #held: Part[] = [];
   /** There is no room for what is held. */
   #full = false;
-  /** The newest ping that is to be answered when the far end has read what we sent before. */
+  /** An answer to a ping is on its way. */
+  #isAnswering = false;
+  /** The newest ping that is to be answered when the answer before is gone. */
   #ping: Uint8Array | undefined;
   #missed = 0;
   #bytesRead = 0;
@@ -195,12 +197,12 @@ export class WebSocketConnection {
   }
 
   /**
-   * Reads, or does not: not without room for what is held, and not from a far end that has not read the answer to its
-   * ping.
+   * Reads, or does not: not without room for what is held, and not from a far end that leaves the answer to its ping
+   * unread.
    */
   #flow(): void {
     if (this.#phase !== 'open') return;
-    if (this.#full || this.#ping !== undefined) this.#webSocket?.pause();
+    if (this.#full || this.#isAnswering) this.#webSocket?.pause();
     else this.#webSocket?.resume();
   }
 
@@ -209,21 +211,23 @@ export class WebSocketConnection {
     if (this.#full) this.#deliver();
   }
 
-  /** Answers a ping, or, while the far end has bytes of ours to read, the newest of its pings once it has read them. */
+  /** Answers a ping, or, while the answer to one is on its way, the newest of those that come meanwhile. */
   #pinged(payload: Uint8Array): void {
     if (this.#phase !== 'open') return;
-    const wasWaiting = this.#ping !== undefined;
-    this.#ping = payload;
-    if (!wasWaiting) this.#pong();
+    if (this.#isAnswering) this.#ping = payload;
+    else this.#pong(payload);
   }
 
-  #pong(): void {
-    const webSocket = this.#webSocket;
-    if (this.#phase !== 'open' || this.#ping === undefined || webSocket === undefined) return;
-    if (webSocket.bufferedAmount === 0) {
-      webSocket.pong(this.#ping);
+  /** The callback tells when the answer is gone. `drain` is told only of a socket that is behind by 64 KiB or more. */
+  #pong(payload: Uint8Array): void {
+    this.#isAnswering = true;
+    this.#webSocket?.pong(payload, undefined, () => {
+      const next = this.#ping;
       this.#ping = undefined;
-    } else this.#socket?.once('drain', () => this.#pong());
+      this.#isAnswering = false;
+      if (next !== undefined) this.#pinged(next);
+      this.#flow();
+    });
     this.#flow();
   }
 

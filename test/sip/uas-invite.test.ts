@@ -140,6 +140,39 @@ describe('a call that comes in', () => {
     expect([may({ ...SUPPORTED, body: '' }), may({ ...REQUIRED, body: '' })]).toEqual([true, true]);
   });
 
+  test('is told each minute that it is not answered yet, or a proxy gives it up after three (RFC 3261 §13.3.1.1)', () => {
+    const { provisional, accept, ask, said, run } = called();
+    provisional(180);
+    run(59_000);
+    expect(said(180)).toHaveLength(1);
+    run(2_000);
+    expect(said(180)).toHaveLength(2);
+    provisional(183, bytes('v=0 early'));
+    run(200_000);
+    expect([said(180).length, said(183).length]).toEqual([2, 4]);
+    expect(new Set(said(183).map(({ data }) => data)).size).toBe(1);
+    accept();
+    ask('ACK', 1);
+    run(200_000);
+    expect([said(183).length, said(200).length]).toEqual([4, 1]);
+  });
+
+  test('is told so by a reliable response of its own where it wants such, and by no other while one waits for its PRACK', () => {
+    const { provisional, prack, said, rseq, run } = called(REQUIRED);
+    provisional(183, bytes('v=0 early'));
+    prack(2, `${rseq(183)} 1 INVITE`);
+    run(61_000);
+    const [first, second] = [...new Set(said(183).map(({ data }) => data))];
+    expect(Number(fieldOf(second ?? '', 'RSeq'))).toBe(Number(fieldOf(first ?? '', 'RSeq')) + 1);
+    expect([bodyOf(first ?? ''), bodyOf(second ?? '')]).toEqual(['v=0 early', '']);
+
+    const late = called({ ...SUPPORTED, body: '' });
+    late.provisional(183, SDP);
+    late.provisional(180);
+    late.run(2_000);
+    expect(late.said(183).length).toBeGreaterThan(2);
+  });
+
   test('that its caller hangs up before the ACK is not answered again', () => {
     const { accept, ask, said, run, bob, call } = called();
     accept();
@@ -160,7 +193,7 @@ describe('a reliable provisional response', () => {
     expect(said(180).map(({ at }) => at - START)).toEqual([0, 500, 1_500, 3_500, 7_500]);
     expect(new Set(said(180).map(({ data }) => data)).size).toBe(1);
     expect(prack(2, `${rseq(180)} 1 INVITE`)).toEqual(['200']);
-    run(100_000);
+    run(50_000);
     expect(said(180)).toHaveLength(5);
   });
 

@@ -284,6 +284,35 @@ describe('a connection to a WebSocket server', () => {
     await until('closed local_closed');
   });
 
+  test('answers the ping of a server that is behind by little once it reads, and goes on to hear it', async () => {
+    const far = Promise.withResolvers<net.Socket>();
+    const url = await byHand((socket) => {
+      socket.pause();
+      far.resolve(socket);
+    });
+    const near = Promise.withResolvers<net.Socket>();
+    const connect: ConnectionOptions['connect'] = async (request) => {
+      const socket = await connector(['127.0.0.0/8'])(request);
+      near.resolve(socket);
+      return socket;
+    };
+    const { connection, until } = open(url, { connect });
+    await until('open');
+    const [server, own] = [await far.promise, await near.promise];
+    // Less than a socket keeps before it tells `drain`.
+    while (own.writableLength === 0) {
+      connection.send(new Uint8Array(4_000));
+      await new Promise(setImmediate);
+    }
+    server.write(Buffer.of(0x89, 1, 7, 0x82, 1, 1));
+    await until('binary 1');
+    server.resume();
+    server.write(Buffer.of(0x82, 2, 1, 1));
+    await until('binary 2');
+    connection.close();
+    await until('closed local_closed');
+  });
+
   test('hears one event of a server in a turn of the event loop, however tiny its frames are', async () => {
     const frames = Buffer.concat(new Array(2_000).fill(Buffer.of(0x8a, 0, 0x82, 0, 0x82, 1, 7, 0x81, 0)));
     let turn = 0;

@@ -140,15 +140,8 @@ export class OpenStream extends Playable {
       },
       close: () => download.close(),
     };
-    const { held } = this.#options;
-    let reserved = 0;
-    const reserve = (bytes: number): boolean => {
-      const isFree = held.take(bytes);
-      if (isFree) reserved += bytes;
-      return isFree;
-    };
     try {
-      const found = await recognise(body.next, reserve, status).finally(() => held.give(reserved));
+      const found = await recognise(body.next, this.#options.held, status);
       if (found.kind !== 'playlist') return { ...found, kind: found.kind, framing, body };
       const text = await readText(found.ended ? { ...body, next: async () => undefined } : body, found.head);
       return await this.#follow(
@@ -164,7 +157,7 @@ export class OpenStream extends Playable {
   }
 
   async #follow(list: PlaylistText, target: DownloadTarget, within: readonly string[], attempt: Attempt): Promise<Connection> {
-    if (list.type === 'media') return await segments(target, list);
+    if (list.type === 'media') return await segments(target, list, this.#options.held);
     if (list.type === 'unsupported') throw new Refusal('unsupported', false, 200);
     if (list.type === 'too many entries' || within.length >= PLAYLIST_DEPTH_MAX) throw new Refusal('rejected', false, 200);
     const chain = [...within, target.url];
@@ -185,10 +178,10 @@ export class OpenStream extends Playable {
 }
 
 /** The segments of an HLS stream as one connection. Rejects with `Refusal`. */
-async function segments(target: DownloadTarget, media: HlsMedia): Promise<Connection> {
-  const body = new HlsBody(target, media);
+async function segments(target: DownloadTarget, media: HlsMedia, held: MemoryShare): Promise<Connection> {
+  const body = new HlsBody(target, media, held);
   try {
-    const found = await recognise(() => body.next());
+    const found = await recognise(() => body.next(), held);
     if (found.kind === 'playlist') throw new Refusal('unsupported', false, 200);
     return { ...found, kind: found.kind, framing: media.ended ? 'length' : 'chunked', body };
   } catch (error) {

@@ -6,16 +6,22 @@
  * and fragmented ones are refused. At a discontinuity the content is looked at anew: an advertisement may be of another
  * kind than the programme around it.
  */
+import { type Clock, sleep, systemClock } from '../../clock.ts';
 import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, HLS_TINY_BYTES, HLS_TINY_PAUSE_MS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { Download, type DownloadTarget } from './download.ts';
+import type { MemoryShare } from './held-bytes.ts';
 import { Refusal } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
 
+const system = systemClock();
+
 export class HlsBody {
   readonly #target: DownloadTarget;
+  readonly #held: MemoryShare;
+  readonly #clock: Clock;
   #media: HlsMedia;
   /** Number of the next segment. */
   #next: bigint;
@@ -28,15 +34,18 @@ export class HlsBody {
   /** The next bytes may be of another kind than those before. */
   #mayDiffer = false;
   #kind: AudioKind | undefined;
-  /** When a playlist last named a segment that is new. */
-  #newAt = performance.now();
   #closed = false;
 
-  /** Begins a body. `target` is that of the media playlist `media`; its limit counts for each segment. */
-  constructor(target: DownloadTarget, media: HlsMedia) {
+  /**
+   * Begins a body. `target` is that of the media playlist `media`; its limit counts for each segment. `held` has the
+   * memory for what comes before the sound of a segment.
+   */
+  constructor(target: DownloadTarget, media: HlsMedia, held: MemoryShare) {
     this.#target = target;
     this.#media = media;
-    this.#next = media.sequence + BigInt(media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
+    this.#held = held;
+    this.#clock = target.clock ?? system;
+    this.#next = firstOf(media);
   }
 
   /** The kind of the bytes that came last. Undefined: that with which the body began. */
@@ -59,7 +68,7 @@ export class HlsBody {
           return chunk;
         }
         if (this.#bytes === 0) throw new Refusal('invalid_response', false, 200);
-        if (this.#bytes < HLS_TINY_BYTES) await new Promise((resolve) => setTimeout(resolve, HLS_TINY_PAUSE_MS));
+        if (this.#bytes < HLS_TINY_BYTES) await sleep(this.#clock, HLS_TINY_PAUSE_MS);
       } catch (error) {
         this.#failed(error);
       }
@@ -90,7 +99,7 @@ export class HlsBody {
       if (given) return await this.#chunk();
       given = true;
       return first;
-    });
+    }, this.#held);
     if (kind === 'playlist') throw new Refusal('unsupported', false, 200);
     this.#kind = kind;
     this.#mayDiffer = false;
@@ -99,6 +108,7 @@ export class HlsBody {
 
   /** Opens the next segment; false at the end. One that cannot be opened is left out. */
   async #advance(): Promise<boolean> {
+    let waitsFrom = this.#clock.now();
     for (;;) {
       const { segments, sequence, ended } = this.#media;
       // What has left the playlist is gone, and with it what it said of the segments to come.
@@ -109,16 +119,19 @@ export class HlsBody {
       const segment = segments[Number(this.#next - sequence)];
       if (segment === undefined) {
         if (ended) return false;
-        await this.#reload();
+        await this.#reload(waitsFrom);
         continue;
       }
       this.#next++;
+      waitsFrom = this.#clock.now();
       this.#mayDiffer ||= segment.discontinuity;
       if (segment.url === undefined) continue;
       this.#bytes = 0;
       this.#left = segment.part?.bytes ?? Infinity;
       try {
-        this.#segment = await Download.open({ ...this.#target, url: segment.url, part: segment.part }, {});
+        const opened = await Download.open({ ...this.#target, url: segment.url, part: segment.part }, {});
+        this.#segment = opened;
+        if (this.#closed) opened.close(); // It was closed meanwhile.
         return true;
       } catch (error) {
         this.#failed(error);
@@ -126,19 +139,21 @@ export class HlsBody {
     }
   }
 
-  /** §6.3.4: a playlist that has not changed is asked for again after half of its target duration. */
-  async #reload(): Promise<void> {
-    const { targetSec, segments, sequence } = this.#media;
-    if (performance.now() - this.#newAt > 3_000 * targetSec + SOURCE_STALL_MS) throw new Refusal('timeout', true, 200);
-    await new Promise((resolve) => setTimeout(resolve, 500 * targetSec));
+  /** §6.3.4: a playlist in which a segment is waited for is asked for again after half of its target duration. */
+  async #reload(waitsFrom: number): Promise<void> {
+    const { targetSec } = this.#media;
+    if (this.#clock.now() - waitsFrom > 3_000 * targetSec + SOURCE_STALL_MS) throw new Refusal('timeout', true, 200);
+    await sleep(this.#clock, 500 * targetSec);
     if (this.#closed) throw new Refusal('unreachable', true, 200);
     try {
-      const text = await readText(await Download.open(this.#target, {}));
-      const media = parsePlaylist(text, this.#target.url);
+      const download = await Download.open(this.#target, {});
+      const media = parsePlaylist(await readText(download), download.response.url);
       if (media.type !== 'media') throw new Refusal('invalid_response', false, 200);
-      const end = media.sequence + BigInt(media.segments.length);
-      if (end > sequence + BigInt(segments.length) || media.ended) this.#newAt = performance.now();
-      if (end < this.#next - 1n) this.#next = media.sequence; // It began anew.
+      // It began anew where it is behind by more than it has. One that is not as far behind is an older copy.
+      if (media.sequence + 2n * BigInt(media.segments.length) < this.#next) {
+        this.#next = firstOf(media);
+        this.#mayDiffer = true;
+      }
       this.#media = media;
     } catch (error) {
       this.#failed(error);
@@ -149,4 +164,9 @@ export class HlsBody {
     const isOther = this.#mayDiffer && error instanceof Refusal && error.detail.reason === 'unsupported';
     if (this.#closed || isOther || ++this.#failures > HLS_FAILURES_MAX) throw error;
   }
+}
+
+/** The number of the segment with which a stream begins. */
+function firstOf({ sequence, segments, ended }: HlsMedia): bigint {
+  return sequence + BigInt(ended ? 0 : Math.max(0, segments.length - HLS_LIVE_SEGMENTS));
 }

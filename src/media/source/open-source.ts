@@ -59,7 +59,7 @@ async function openPlaylistText(
   if (list.type === 'unsupported') throw new Refusal('unsupported', false, 200);
   if (list.type === 'media') {
     const target: DownloadTarget = { outbound: terms.outbound, url: found.url, signal };
-    return await HlsSource.open(target, list);
+    return await HlsSource.open(target, list, terms.held);
   }
   if (list.type === 'too many entries' || within.length >= PLAYLIST_DEPTH_MAX) throw new Refusal('rejected', false, 200);
   const chain = [...within, found.url];

@@ -2,6 +2,7 @@
 import { SOURCE_HEAD_FREE_BYTES, SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
 import { decodesAac } from '../decode/aac-decoder.ts';
 import { type SourceKind, sniff } from '../format/sniff.ts';
+import type { MemoryShare } from './held-bytes.ts';
 import { Refusal } from './opening.ts';
 
 interface Recognised {
@@ -17,14 +18,15 @@ interface Recognised {
 /** Bytes while the end of the head is not known: kept in one piece, dropped from its beginning. */
 class Head {
   lead = 0;
-  readonly #reserve: (bytes: number) => boolean;
+  readonly #held: MemoryShare;
+  #reserved = 0;
   #bytes = new Uint8Array(4_096);
   #length = 0;
   /** Bytes to drop that have not come yet. */
   #skip = 0;
 
-  constructor(reserve: (bytes: number) => boolean) {
-    this.#reserve = reserve;
+  constructor(held: MemoryShare) {
+    this.#held = held;
   }
 
   get bytes(): Uint8Array<ArrayBuffer> {
@@ -45,8 +47,7 @@ class Head {
     const rest = chunk.subarray(skipped);
     if (this.#length + rest.length > this.#bytes.length) {
       const room = 2 * (this.#length + rest.length);
-      if (room > SOURCE_HEAD_FREE_BYTES && !this.#reserve(room - this.#bytes.length))
-        throw new Refusal('preparation_failed', true);
+      if (room > SOURCE_HEAD_FREE_BYTES) this.#reserve(room - this.#bytes.length);
       const longer = new Uint8Array(room);
       longer.set(this.bytes);
       this.#bytes = longer;
@@ -63,6 +64,16 @@ class Head {
     this.#skip += bytes - here;
     this.lead += bytes;
   }
+
+  /** Gives the memory back that was reserved. */
+  release(): void {
+    this.#held.give(this.#reserved);
+  }
+
+  #reserve(bytes: number): void {
+    if (!this.#held.take(bytes)) throw new Refusal('preparation_failed', true);
+    this.#reserved += bytes;
+  }
 }
 
 /** Bytes looked through at once: those of a server at hand come by the half megabyte, of which the first few tell. */
@@ -73,15 +84,23 @@ const NONE = new Uint8Array(0);
 const isDecoded = (kind: SourceKind | 'more'): boolean => (kind !== 'aac' && kind !== 'mpegts-aac') || decodesAac();
 
 /**
- * Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. `reserve` is asked for
- * the memory of a head that grows large; false refuses the source. `status` is that of the answer that is read.
+ * Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play, or where a head that
+ * grows large finds no memory in `held`, which gives it meanwhile. `status` is that of the answer that is read.
  */
 export async function recognise(
   next: () => Promise<Uint8Array | undefined>,
-  reserve: (bytes: number) => boolean = () => true,
+  held: MemoryShare,
   status = 200,
 ): Promise<Recognised> {
-  const head = new Head(reserve);
+  const head = new Head(held);
+  try {
+    return await found(head, next, status);
+  } finally {
+    head.release();
+  }
+}
+
+async function found(head: Head, next: () => Promise<Uint8Array | undefined>, status: number): Promise<Recognised> {
   let rest: Uint8Array = NONE;
   let lookAt = 0;
   for (;;) {

@@ -293,14 +293,7 @@ export class Source implements AudioSource {
   async #recognise(sharedMaxBytes: number): Promise<PlaylistFound | undefined> {
     const download = this.#download;
     if (download === undefined) throw new SourceLost('released');
-    let reserved = 0;
-    const reserve = (bytes: number): boolean => {
-      const isFree = this.#held.take(bytes);
-      if (isFree) reserved += bytes;
-      return isFree;
-    };
-    const { status } = download.response;
-    const found = await recognise(() => download.next(), reserve, status).finally(() => this.#held.give(reserved));
+    const found = await recognise(() => download.next(), this.#held, download.response.status);
     if (this.#download !== download) throw new SourceLost('read from elsewhere');
     const { kind, lead, head, ended } = found;
     if (kind === 'playlist') {

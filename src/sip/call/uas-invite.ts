@@ -5,7 +5,7 @@
  *       |  18x, each reliable one until its PRACK
  *       \--refuse, CANCEL--> refused
  */
-import { SIP_RELIABLE_QUEUE_MAX, SIP_T1_MS } from '../../limits.ts';
+import { SIP_PROVISIONAL_REPEAT_MS, SIP_RELIABLE_QUEUE_MAX, SIP_T1_MS } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import { ALLOWED, hasTag, supportedBy } from '../message/capability.ts';
@@ -49,6 +49,8 @@ export class UasInvite implements ServerOwner, Timed {
   readonly #supports: boolean;
   #number: number;
   #reliable: Reliable | undefined;
+  /** The status of the last provisional response, if it was a reliable one. Else 0. */
+  #reliableStatus = 0;
   #queue: { response: SipResponse; offered: boolean }[] = [];
   #waiting: { body: Uint8Array } | undefined;
   #unacknowledged: SuccessRetransmission | undefined;
@@ -86,6 +88,8 @@ export class UasInvite implements ServerOwner, Timed {
     const offered = this.offerless && body.length > 0;
     if (!this.#requires && !offered) {
       this.transaction.send(response);
+      this.#reliableStatus = 0;
+      this.#repeatLater();
       return;
     }
     if (this.#reliable !== undefined) {
@@ -222,7 +226,10 @@ export class UasInvite implements ServerOwner, Timed {
 
   due(now: number): void {
     const waiting = this.#reliable;
-    if (waiting === undefined) return;
+    if (waiting === undefined) {
+      this.#repeat();
+      return;
+    }
     if (now >= waiting.until) {
       this.refuse(504);
       this.#owner.onUnheard();
@@ -233,10 +240,29 @@ export class UasInvite implements ServerOwner, Timed {
     this.#context.layer.deadlines.set(this, Math.min(now + waiting.interval, waiting.until));
   }
 
+  /**
+   * Tells the caller again that its call is not answered yet. A reliable response is not repeated once it has its PRACK
+   * (RFC 3262 §3): another one is sent.
+   */
+  #repeat(): void {
+    if (this.#reliableStatus > 0) {
+      this.provisional(this.#reliableStatus, NO_BODY);
+      return;
+    }
+    this.transaction.sendAgain(this.transaction.lastBytes ?? NO_BODY);
+    this.#repeatLater();
+  }
+
+  #repeatLater(): void {
+    if (this.#reliable === undefined)
+      this.#context.layer.deadlines.set(this, this.#context.layer.now + SIP_PROVISIONAL_REPEAT_MS);
+  }
+
   #sendReliable(response: SipResponse, offered: boolean): void {
     const number = this.#number++;
     response.headers.add('require', '100rel').add('rseq', String(number));
     if (!this.transaction.send(response)) return;
+    this.#reliableStatus = response.status;
     const { now } = this.#context.layer;
     const bytes = this.transaction.lastBytes ?? NO_BODY;
     this.#reliable = { response, number, bytes, until: now + 64 * SIP_T1_MS, offered, interval: SIP_T1_MS };
@@ -248,7 +274,7 @@ export class UasInvite implements ServerOwner, Timed {
     if (all) {
       this.#queue = [];
       this.#waiting = undefined;
-    }
-    this.#context.layer.deadlines.set(this, Infinity);
+      this.#context.layer.deadlines.set(this, Infinity);
+    } else this.#repeatLater();
   }
 }

@@ -92,7 +92,8 @@ async function segmentsOf(sizes: readonly number[]) {
     'http://source.test/index.m3u8',
   );
   if (media.type !== 'media') throw new Error('no media playlist');
-  const hls = new HlsBody({ outbound, url: 'http://source.test/index.m3u8', signal: new AbortController().signal }, media);
+  const target = { outbound, url: 'http://source.test/index.m3u8', signal: new AbortController().signal };
+  const hls = new HlsBody(target, media, new HeldBytes());
   let bytes = 0;
   for (let chunk = await hls.next(); chunk !== undefined; chunk = await hls.next()) bytes += chunk.length;
   return { bytes, asked };

@@ -8,6 +8,7 @@ import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsSource } from '../../../src/media/source/hls-source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import { type Call, Harness } from '../harness.ts';
@@ -184,7 +185,7 @@ describe('HLS', () => {
     const list = parsePlaylist(new TextDecoder().decode(media(await changing(), true)), url);
     if (list.type !== 'media') throw new Error(list.type);
     const signal = new AbortController().signal;
-    const source = await HlsSource.open({ outbound: createOutbound(['127.0.0.0/8']), url, signal }, list);
+    const source = await HlsSource.open({ outbound: createOutbound(['127.0.0.0/8']), url, signal }, list, new HeldBytes());
     const decoders = new DecoderThread(silentLog);
     const heard = async (from: number) => {
       const samples: number[] = [];
