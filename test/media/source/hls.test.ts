@@ -55,8 +55,7 @@ class Server {
     this.asked.push(url);
     const isList = url === URL_OF_LIST;
     if (!isList) await this.gate;
-    const text = (this.#lists.length > 1 ? this.#lists.shift() : this.#lists[0]) ?? '';
-    let left: Uint8Array | undefined = isList ? new TextEncoder().encode(text) : this.segment;
+    let left: Uint8Array | undefined = isList ? this.#nextList() : this.segment;
     let isOpen = true;
     this.open++;
     const close = () => {
@@ -71,6 +70,11 @@ class Server {
     };
     const found = isList ? this.listAt : url;
     return { status: 200, headers: new Headers(), framing: 'length', url: found, body: { read, close } };
+  }
+
+  #nextList(): Uint8Array {
+    const text = this.#lists.length > 1 ? this.#lists.shift() : this.#lists[0];
+    return new TextEncoder().encode(text);
   }
 
   /** What comes of work that waits for the clock. */
