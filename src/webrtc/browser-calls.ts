@@ -133,15 +133,22 @@ export class WebrtcDoor implements BrowserCalls {
     const isRestart = fragment.ice !== undefined && fragment.ice.ufrag !== live.theirs.ufrag;
     const matches = ifMatch === '*' || ifMatch.split(',').some((each) => each.trim().replace(/^W\//, '') === etagOf(live.ice));
     if (!matches) return problems.preconditionFailed('If-Match does not name the ICE session');
-    if (!isRestart || fragment.ice === undefined) return undefined;
-    live.theirs = fragment.ice;
+    if (fragment.ice === undefined) return undefined;
+    // A browser that has lost the answer to a restart sends it again, and learns what it would have learnt.
+    const isRepeated = !isRestart && ifMatch === '*' && live.iceSessions.size > 1;
+    if (!isRestart && !isRepeated) return undefined;
+    if (isRestart) this.#restartIce(live, fragment.ice);
+    const midName = live.offer.sections[live.offer.audio]?.mid ?? '';
+    return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
+  }
+
+  #restartIce(live: Live, theirs: IceCredentials): void {
+    live.theirs = theirs;
     live.ice = ownCredentials(random);
-    live.iceSessions.set(live.theirs.ufrag, live.ice);
+    live.iceSessions.set(theirs.ufrag, live.ice);
     const [oldest] = live.iceSessions.keys();
     if (live.iceSessions.size > WEBRTC_ICE_SESSIONS_MAX && oldest !== undefined) live.iceSessions.delete(oldest);
     live.leg.media?.restartIce(live.ice);
-    const midName = live.offer.sections[live.offer.audio]?.mid ?? '';
-    return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
   }
 
   /** A call that has lost its process is known by its Session and application: nothing says which token began it. */

@@ -330,7 +330,11 @@ describe('a call from a browser', () => {
     expect((await whip(location, 'PATCH', trickle, { ...FRAGMENT, 'if-match': '"other"' })).status).toBe(412);
     const restarted = await whip(location, 'PATCH', trickle, { ...FRAGMENT, 'if-match': '*' });
     expect([restarted.status, restarted.headers.get('content-type')]).toEqual([200, FRAGMENT['content-type']]);
-    expect(await restarted.text()).toContain('a=ice-ufrag:');
+    const fragment = await restarted.text();
+    expect(fragment).toContain('a=ice-ufrag:');
+    const repeated = await whip(location, 'PATCH', trickle, { ...FRAGMENT, 'if-match': '*' });
+    expect([repeated.status, repeated.headers.get('etag')]).toEqual([200, restarted.headers.get('etag')]);
+    expect(await repeated.text()).toBe(fragment);
     for (const call of calls) await call.hangUp();
     await receiver.event('session.ended', first?.sessionUuid);
   });
