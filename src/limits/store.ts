@@ -15,6 +15,8 @@ export const EMBEDDED_LEFTOVER_MAX_SEC = 20;
 
 // Store: connections and queries.
 export const DATABASE_CONNECTIONS_MAX = 10;
+/** Servers in DATABASE_URL, of which one is the primary. */
+export const DATABASE_SERVERS_MAX = 16;
 /** A query that has not answered by then fails as `StoreUnavailable`; the server gives it up a little earlier. */
 export const QUERY_MAX_MS = 5_000;
 export const STATEMENT_MAX_MS = 4_500;

@@ -2,11 +2,11 @@
  * `DATABASE_URL`: one server, or several of which one is the primary, as libpq writes them:
  * `postgres://USER:PASSWORD@10.0.0.1:5432,10.0.0.2:5432/DATABASE`.
  */
+import { DATABASE_SERVERS_MAX } from '../limits.ts';
 import { type Environment, SettingError, text, url, word } from './value.ts';
 
 /** What stands before the hosts, the hosts, and what stands behind them. A password may have commas. */
 const SEVERAL = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^@/?#]*,[^@/?#]*)((?:[/?#].*)?)$/s;
-const SERVERS_MAX = 16;
 
 /** The URL of each server, with the rest of the URL alike. */
 export function databaseServers(given: string): readonly string[] {
@@ -19,7 +19,7 @@ export function databaseUrl(env: Environment): string | undefined {
   const given = text(env, 'DATABASE_URL');
   if (given === undefined) return undefined;
   const servers = databaseServers(given);
-  if (servers.length > SERVERS_MAX) throw new SettingError('DATABASE_URL', `${SERVERS_MAX} servers at most`);
+  if (servers.length > DATABASE_SERVERS_MAX) throw new SettingError('DATABASE_URL', `${DATABASE_SERVERS_MAX} servers at most`);
   for (const each of servers) url({ DATABASE_URL: each }, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   // The driver takes what follows the first colon of each for a port.
   if (servers.length > 1 && servers.some((each) => new URL(each).hostname.startsWith('[')))

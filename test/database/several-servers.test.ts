@@ -38,7 +38,7 @@ test('The primary is found behind servers that are gone or take no writes, and t
   await expect(open(`${GONE},${standby}`)).rejects.toThrow(/\(CONNECTION_DESTROYED\): is PostgreSQL up there, one of them as/);
   const database = await open(`${GONE},${standby},${primary}`);
   await database.query('CREATE TABLE written (text text PRIMARY KEY)');
-  // As many at once as there are connections: each finds the primary.
+  // Each connection finds the primary: there are more statements at once than connections.
   const before = Array.from({ length: 20 }, (_, at) => `before ${at}`);
   await Promise.all(before.map((text) => write(database, text)));
   await servers.failOver();

@@ -1,21 +1,14 @@
 // What a far end leaves out, on hold or in silence, and what is counted and heard of it.
-#include <algorithm>
 #include <vector>
 
 #include "test/check.h"
 #include "test/plane/bench.h"
+#include "test/plane/ear.h"
 
 using namespace sidetone;
 using namespace sidetone::test;
 
 namespace {
-
-struct Ear : Listener {
-  int voiced = 0;
-  void hear(const int16_t* pcm, size_t count, uint32_t, bool) override {
-    voiced += std::any_of(pcm, pcm + count, [](int16_t sample) { return sample > 1000; });
-  }
-};
 
 struct Line : Bench {
   FarEnd* far = nullptr;

@@ -1,21 +1,14 @@
 // Which packets of a far end are audio, keys, signs of life, or something that nobody agreed on.
-#include <algorithm>
 #include <vector>
 
 #include "test/check.h"
 #include "test/plane/bench.h"
+#include "test/plane/ear.h"
 
 using namespace sidetone;
 using namespace sidetone::test;
 
 namespace {
-
-struct Ear : Listener {
-  int voiced = 0;
-  void hear(const int16_t* pcm, size_t count, uint32_t, bool) override {
-    voiced += std::any_of(pcm, pcm + count, [](int16_t sample) { return sample > 1000; });
-  }
-};
 
 const std::vector<uint8_t> loud(frame_units, 0x80);
 

@@ -60,7 +60,9 @@ export class Takeover {
     const taken = this.#options.hold();
     const going = new Set<Promise<void>>();
     try {
-      while (await this.#takeSome(nodeId, going)) while (going.size > TAKEOVERS_MAX / 2) await Promise.race(going);
+      while (await this.#takeSome(nodeId, going)) {
+        while (going.size > TAKEOVERS_MAX / 2) await Promise.race(going);
+      }
     } catch (error) {
       this.#warn(error, nodeId);
     } finally {

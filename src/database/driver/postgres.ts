@@ -176,7 +176,7 @@ function firstFree(ordered: readonly RenewedClient[], pool: RenewedClient): Rene
 const socketPath = (dir: string, port: number): string => `${dir}/.s.PGSQL.${port}`;
 
 /**
- * Of several servers the driver tries one after the other for each connection, until one is the primary.
+ * The driver tries several servers one after the other, for each connection, until one is the primary.
  *
  * libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host
  * for a name. A setting of a connection that is ours (`application_name`, by which a process knows its own, and the
