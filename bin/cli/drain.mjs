@@ -58,7 +58,7 @@ function own(nodes) {
   return one[0];
 }
 
-/** The NODE_HOST of a platform that was not given one (docs/operations.md). */
+/** The NODE_HOST of a platform that was not given one (docs/operations/clusters.md). */
 function reachable(host) {
   if (host !== '0.0.0.0' && host !== '::') return host;
   const addresses = Object.values(networkInterfaces()).flat();

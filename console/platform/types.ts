@@ -1,4 +1,4 @@
-/** What the operator API answers, as far as the console reads it (docs/operations.md). Times are RFC 3339, or empty. */
+/** What the operator API answers, as far as the console reads it. Times are RFC 3339, or empty. */
 
 export interface Session {
   readonly role: 'operator' | 'reader';

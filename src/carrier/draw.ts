@@ -1,4 +1,4 @@
-/** Draws by weight: of trunks (docs/operations.md, Routing) and of SRV records (RFC 2782). */
+/** Draws by weight: of trunks (docs/operations/carriers.md, Routing) and of SRV records (RFC 2782). */
 
 /**
  * The least weight that is drawn by: one of 0 has a very small chance beside others (RFC 2782), and is drawn among its

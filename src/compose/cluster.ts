@@ -37,7 +37,7 @@ import { VERSION } from '../version.ts';
 import type { Drain } from './drain.ts';
 
 const OTHER_KEY =
-  'MASTER_KEY: another than that which sealed the secrets in this database: set that one, or see "Another MASTER_KEY" in docs/operations.md';
+  'MASTER_KEY: another than that which sealed the secrets in this database: set that one, or see "Another MASTER_KEY" in docs/operations/backup.md';
 
 interface Entry {
   readonly settings: Config;

@@ -13,7 +13,14 @@ const NUMBER = '+15550001';
 const PAGES = ['calls', 'rooms', 'messages', 'applications', 'trunks', 'events', 'try', 'nowhere'].map(
   (each) => `console/${each}`,
 );
-const DOCUMENTS = ['docs', 'docs/api', 'docs/operations', 'docs/webhooks', 'docs/how-to/connect-a-carrier'];
+const DOCUMENTS = [
+  'docs',
+  'docs/api',
+  'docs/operations',
+  'docs/operations/carriers',
+  'docs/webhooks',
+  'docs/how-to/connect-a-carrier',
+];
 /** The sizes of windows: of a desk, of the same at 200 %, and of a telephone. */
 const WINDOWS = [
   [1280, 900],

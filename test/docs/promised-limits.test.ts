@@ -1,5 +1,5 @@
 /**
- * The limits that docs/api.md and docs/operations.md promise, as numbers. Tests of behaviour take them from limits.ts,
+ * The limits that docs/api.md and docs/operations promise, as numbers. Tests of behaviour take them from limits.ts,
  * so that a change of a promised number would change both the product and its test.
  */
 import { expect, test } from 'bun:test';

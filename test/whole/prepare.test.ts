@@ -109,7 +109,7 @@ async function hasSrtp(folder: string): Promise<boolean> {
 describe('the first start', () => {
   test('is refused by a Node that is older than the documentation asks for', () => {
     const wanted = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).engines.node.slice(2);
-    for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/getting-started.md', 'docs/operations.md'])
+    for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/getting-started.md', 'docs/operations/install.md'])
       expect([page, readFileSync(join(root, page), 'utf8').includes(`Node ${wanted}`)]).toEqual([page, true]);
     const prepare = (
       version: string,

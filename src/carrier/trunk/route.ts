@@ -1,7 +1,7 @@
 /**
- * The order in which trunks are tried for a call (docs/operations.md, Routing): the lowest priority number first, by
- * weight within it. A trunk that failed lately, does not answer its probes, or is not registered although it should be,
- * comes last.
+ * The order in which trunks are tried for a call (docs/operations/carriers.md, Routing): by priority, the lowest number
+ * first, and by weight within it. A trunk that failed lately, does not answer its probes, or is not
+ * registered although it should be, comes last.
  */
 import { SIP_TRUNK_FAILED_MS } from '../../limits.ts';
 import { lotOf } from '../draw.ts';

@@ -1,7 +1,7 @@
 /** The settings of a trunk beyond its address. */
 
 /**
- * What a trunk does beyond its address, in the words of the operator API (docs/operations.md, Trunk settings). It is
+ * What a trunk does beyond its address, in the words of the operator API (docs/operations/carriers.md). It is
  * stored as one document, because it is written and read whole. An absent field has its default.
  */
 export interface TrunkSettings {

@@ -9,7 +9,7 @@ import { installed } from '../../installation.ts';
 
 const FOLDER = installed('docs');
 /** Folders whose pages are served too. */
-const PARTS = ['how-to', 'decisions'] as const;
+const PARTS = ['how-to', 'operations', 'decisions'] as const;
 /** The folder of the programs. */
 const EXAMPLES = 'examples';
 /** What a newcomer reads comes before the rest, which is in order of name. */
@@ -164,6 +164,7 @@ export function documentationIndex(pages: readonly Page[], examples: readonly Ex
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
 ${listed('')}</ul>
 <h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>
+<h2>Operations</h2><ul>${listed('operations/')}</ul>
 <h2>Examples</h2><ul>${programs}</ul>
 <h2>How to change the platform</h2><ul>${listed('how-to/add-')}</ul>
 <h2>Decisions</h2><ul>${listed('decisions/')}</ul>`,
