@@ -103,7 +103,7 @@ function Frame(props: { readonly session: Session; readonly isOver: boolean; onL
     // A reader of the screen begins with the new page, not with the link that led to it.
     main.current?.focus({ preventScroll: true });
     // The pages are in a row that scrolls on a narrow screen. This may scroll the page too, so it comes first.
-    document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    show(document.querySelector('.top [aria-current]'));
     scrollTo(0, scrollOfReturn() ?? 0);
   }, [path]);
   const leave = async () => {
@@ -128,7 +128,7 @@ function Frame(props: { readonly session: Session; readonly isOver: boolean; onL
           </a>
           <header class="top">
             <Brand />
-            <nav aria-label="Pages">
+            <nav aria-label="Pages" onFocusIn={({ target }) => show(target)}>
               {pages.map(({ path: to, name }) => (
                 <a key={to} href={to} aria-current={here?.path === to ? 'page' : undefined}>
                   {name}
@@ -146,6 +146,10 @@ function Frame(props: { readonly session: Session; readonly isOver: boolean; onL
     </RoleContext.Provider>
   );
 }
+
+/** Scrolls the row of pages to one of them. A browser leaves a link that it focuses where half of it is seen. */
+const show = (link: EventTarget | null) =>
+  link instanceof Element && link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
 /** What stands at the right of the pages: whether they are live, the zone of times, the role, and the way out. */
 function Aside(props: { readonly role: Session['role']; readonly zone: Zone; onZone(zone: Zone): void; onLeave(): void }) {
