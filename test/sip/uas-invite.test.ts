@@ -173,6 +173,19 @@ describe('a call that comes in', () => {
     expect(late.said(183).length).toBeGreaterThan(2);
   });
 
+  test('is told nothing more once it is refused, whether it rang reliably or not', () => {
+    for (const wants of [{}, REQUIRED]) {
+      const { call, provisional, said, run, network } = called(wants);
+      provisional(180);
+      call.refuse(486, [], network.now);
+      // Without an ACK it is told for 32 s (timer H).
+      run(33_000);
+      expect([said(180).length, said(486).length]).toEqual([1, 11]);
+      run(200_000);
+      expect([said(180).length, said(486).length]).toEqual([1, 11]);
+    }
+  });
+
   test('that its caller hangs up before the ACK is not answered again', () => {
     const { accept, ask, said, run, bob, call } = called();
     accept();

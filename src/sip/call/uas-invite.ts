@@ -133,7 +133,8 @@ export class UasInvite implements ServerOwner, Timed {
   refuse(status: number, fields: readonly (readonly [string, string])[] = []): void {
     if (this.state !== 'proceeding') return;
     this.state = 'refused';
-    this.#stopReliable();
+    this.#reliable = undefined;
+    this.#context.layer.deadlines.set(this, Infinity);
     const response = this.transaction.make(status);
     for (const [name, value] of fields) response.headers.add(name, value);
     this.transaction.send(response);
@@ -172,7 +173,8 @@ export class UasInvite implements ServerOwner, Timed {
       prack.respond(488);
       return 'done';
     }
-    this.#stopReliable(false);
+    this.#reliable = undefined;
+    this.#repeatLater();
     if (described && !waiting.offered) this.#answered = true;
     if (body.length > 0 && !waiting.offered) return 'offer';
     prack.respond(200);
@@ -220,8 +222,6 @@ export class UasInvite implements ServerOwner, Timed {
   /** Stops to repeat the 2xx, because the far end hung up without acknowledging it. */
   stop(): void {
     this.#unacknowledged?.stop();
-    this.#stopReliable();
-    if (this.state === 'accepted') this.state = 'confirmed';
   }
 
   due(now: number): void {
@@ -267,14 +267,5 @@ export class UasInvite implements ServerOwner, Timed {
     const bytes = this.transaction.lastBytes ?? NO_BODY;
     this.#reliable = { response, number, bytes, until: now + 64 * SIP_T1_MS, offered, interval: SIP_T1_MS };
     this.#context.layer.deadlines.set(this, now + SIP_T1_MS);
-  }
-
-  #stopReliable(all = true): void {
-    this.#reliable = undefined;
-    if (all) {
-      this.#queue = [];
-      this.#waiting = undefined;
-      this.#context.layer.deadlines.set(this, Infinity);
-    } else this.#repeatLater();
   }
 }
