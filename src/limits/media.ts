@@ -106,7 +106,7 @@ export const PUSH_AHEAD_MS = 1_500;
 /** A push whose body has not begun by then is over, and one whose body says nothing for this long (contract §3). */
 export const INGEST_START_MS = 60_000;
 export const INGEST_IDLE_MS = 30_000;
-/** Ingest URLs that are told as expired or used; past it the oldest is forgotten and 404. */
+/** Ingest URLs that are told as expired or used; past it the oldest of who has the most is forgotten and 404. */
 export const INGESTS_REMEMBERED_MAX = 20_000;
 /** A live stream that is late keeps this much to go on with; what is older is left out. */
 export const LIVE_KEEP_MS = 300;

@@ -145,7 +145,7 @@ export class AudioCommands {
       },
     });
     const result = await actor.command(command, context, playlist, answer);
-    if (isProblem(result)) this.#ingests.forget(name);
+    if (isProblem(result)) this.#ingests.forget(appUuid, name);
     return result;
   }
 }

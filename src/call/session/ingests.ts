@@ -20,31 +20,40 @@ export interface OpenIngest {
 }
 
 export class Ingests {
-  /** Entries in the order in which they were made. */
-  readonly #all = new Map<string, OpenIngest>();
+  /** What each application has, by name, in the order in which it was made. */
+  readonly #ofApps = new Map<string, Map<string, OpenIngest>>();
+  #count = 0;
 
   /**
    * Returns the name the URL ends in. It ends as the id of this node does, so that another node of a cluster knows
    * where the body goes; 74 random bits are left.
    */
   add(entry: Omit<OpenIngest, 'used'>, nodeId: string): string {
-    if (this.#all.size >= INGESTS_REMEMBERED_MAX) {
-      const oldest = this.#all.keys().next();
-      if (oldest.done !== true) this.#all.delete(oldest.value);
-    }
+    if (this.#count >= INGESTS_REMEMBERED_MAX) this.#forgetOne();
     const name = isUuid(nodeId) ? newUuid().slice(0, NODE_TAG_AT) + nodeId.slice(NODE_TAG_AT) : newUuid();
-    this.#all.set(name, { ...entry, used: false });
+    const ofApp = this.#ofApps.get(entry.appUuid) ?? new Map<string, OpenIngest>();
+    this.#ofApps.set(entry.appUuid, ofApp.set(name, { ...entry, used: false }));
+    this.#count += 1;
     return name;
   }
 
   /** The application's own, or undefined. */
   find(appUuid: string, name: string): OpenIngest | undefined {
-    const found = this.#all.get(name);
-    return found?.appUuid === appUuid ? found : undefined;
+    return this.#ofApps.get(appUuid)?.get(name);
   }
 
   /** Forgets an ingest whose play was not admitted. */
-  forget(name: string): void {
-    this.#all.delete(name);
+  forget(appUuid: string, name: string): void {
+    const ofApp = this.#ofApps.get(appUuid);
+    if (ofApp?.delete(name) !== true) return;
+    this.#count -= 1;
+    if (ofApp.size === 0) this.#ofApps.delete(appUuid);
+  }
+
+  /** Forgets the oldest of the application that has the most: no other loses a URL that is still to be used. */
+  #forgetOne(): void {
+    const [appUuid, most] = [...this.#ofApps].reduce((one, other) => (other[1].size > one[1].size ? other : one));
+    const [oldest = ''] = most.keys();
+    this.forget(appUuid, oldest);
   }
 }
