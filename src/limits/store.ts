@@ -73,8 +73,6 @@ export const NOTIFY_SPACING_MS = 1;
 // Contract §10: idempotency.
 export const IDEMPOTENCY_LEASE_SEC = 60;
 export const IDEMPOTENCY_KEPT_SEC = 24 * 3600;
-/** No command works so long: a mark in memory that is older was left. */
-export const IDEMPOTENCY_WORK_MAX_SEC = 600;
 export const IDEMPOTENCY_MARKS_MAX = 100_000;
 export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
 

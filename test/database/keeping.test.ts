@@ -105,6 +105,8 @@ describe.each(STORES)('an idempotency key %s', (_, open) => {
     expect((await idempotency.begin(key)).state).toBe('fresh');
     expect((await idempotency.begin(key)).state).toBe('in_flight');
     expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
+    idempotency.left(key);
+    expect((await idempotency.begin(key)).state).toBe('in_flight');
     await later(61_000, async () => {
       expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
       expect((await idempotency.begin(key)).state).toBe('fresh');
@@ -245,34 +247,45 @@ describe('marks in memory', () => {
     await expect(refused).rejects.toBeInstanceOf(StoreUnavailable);
     expect(await marks.begin(key, none)).toBeUndefined();
     for (let n = 1; n < 100_000; n += 1) await marks.begin(keyed(), none);
+    marks.leave(key);
     await expect(marks.begin(keyed(), none)).rejects.toBeInstanceOf(StoreUnavailable);
-    now = 601_000;
+    now = 61_000;
     expect(await marks.begin(keyed(), none)).toBeUndefined();
     expect(marks.of(key)).toBeUndefined();
   });
 
-  test('stay for as long as a command may work, in the order of their age, and end with their own request only', async () => {
+  test('stay while their request is worked on, also beyond the lease, as where the process stands still', async () => {
     let now = 0;
     const marks = new KeyMarks(() => now);
-    const [old, next, last] = [keyed(), keyed(), keyed()];
-    await marks.begin(old, none);
-    now = 1_000;
-    await marks.begin(next, none);
+    const [worked, left] = [keyed(), keyed()];
+    await marks.begin(worked, none);
+    await marks.begin(left, none);
+    now = 59_000;
+    marks.leave(left);
+    expect([await marks.begin(worked, none), await marks.begin(left, none)]).toEqual(['in_flight', 'in_flight']);
+    now = 86_400_000;
+    expect([await marks.begin(worked, none), await marks.begin(left, none)]).toEqual(['in_flight', undefined]);
+    expect([marks.of(worked)?.markedAt, marks.of(left)?.markedAt]).toEqual([0, 86_400_000]);
+    // What was marked anew is worked on, too.
+    now *= 2;
+    expect(await marks.begin(left, none)).toBe('in_flight');
+  });
+
+  test('end, and are left, by their own request only', async () => {
+    let now = 0;
+    const marks = new KeyMarks(() => now);
+    const key = keyed();
+    const other = { ...key, fingerprint: 'other' };
+    await marks.begin(other, none);
+    marks.end(key);
+    marks.leave(key);
     now = 61_000;
-    expect(await marks.begin(old, none)).toBeUndefined();
-    now = 600_000;
-    await marks.begin(last, none);
-    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, 1_000]);
-    // The one that was marked anew is younger than the one after it.
-    now = 602_000;
-    await marks.begin(keyed(), none);
-    expect([marks.of(old)?.markedAt, marks.of(next)?.markedAt]).toEqual([61_000, undefined]);
-    const other = { ...next, fingerprint: 'other' };
-    expect(await marks.begin(other, none)).toBeUndefined();
-    marks.end(next);
-    expect(marks.of(next)?.fingerprint).toBe('other');
+    expect([await marks.begin(other, none), await marks.begin(key, none)]).toEqual(['in_flight', 'mismatch']);
+    marks.leave(other);
+    marks.end(key);
+    expect(marks.of(key)?.fingerprint).toBe('other');
     marks.end(other);
-    expect(marks.of(next)).toBeUndefined();
+    expect(marks.of(key)).toBeUndefined();
   });
 
   test('an answer that a process before this one was still storing is the answer of the key', async () => {

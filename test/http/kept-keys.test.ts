@@ -28,6 +28,7 @@ function noted(found: Awaited<ReturnType<IdempotencyStore['begin']>> = { state: 
       await Promise.resolve();
       calls.push(`release ${key}`);
     },
+    left: ({ key }) => void calls.push(`left ${key}`),
     releaseLeft: async () => 0,
   };
   return { store, calls, fingerprints };
@@ -69,11 +70,11 @@ test('An answer is kept, by the commit of its effect or by itself, and so are a 
   );
 });
 
-test('What passes gives the key back, and what is in doubt leaves it marked', async () => {
+test('What passes gives the key back, and what is in doubt leaves it to its lease', async () => {
   const passing = [problems.notFound('Session'), problems.conflict('busy'), problems.tooManyRooms()];
   for (const each of [...passing, problems.rateLimited(1), problems.unavailable('away', 1)])
     expect(await ending(each)).toBe('release k');
-  expect(await ending({ ...problems.unavailable('away', 1), isInDoubt: true })).toBe('');
+  expect(await ending({ ...problems.unavailable('away', 1), isInDoubt: true })).toBe('left k');
 });
 
 test('A refusal beyond what may be kept gives the key back, and an answer is kept all the same', async () => {
@@ -83,12 +84,18 @@ test('A refusal beyond what may be kept gives the key back, and an answer is kep
   expect(await ending({ status: 202, body: {} }, {}, none)).toBe('finish k 202 {}');
 });
 
-test('A response that is whole already, as a replay is, leaves the key alone', async () => {
+test('A response that is whole already, and an answer that is not stored, leave the key to its lease', async () => {
   const { store, calls } = noted();
   const context = requestOf();
   await mark(store, context);
   await keep(store, context, new Response('{}'), () => true);
-  expect(calls).toEqual([]);
+  expect(calls).toEqual(['left k']);
+
+  const failing: IdempotencyStore = { ...store, finish: () => Promise.reject(new Error('away')) };
+  const second = requestOf();
+  await mark(failing, second);
+  await expect(keep(failing, second, { status: 202, body: {} }, () => true)).rejects.toThrow('away');
+  expect(calls).toEqual(['left k', 'left k']);
 });
 
 test('A replay has the first status and body; one of a 204 has no body and no type', async () => {

@@ -33,6 +33,8 @@ export interface IdempotencyStore {
    * node marked it. `marker` is the node that did, this one unless told.
    */
   release(request: KeyedRequest, marker?: string): Promise<void>;
+  /** The work is over, and nobody knows what came of it: the request may be tried again once its lease is over. */
+  left(request: KeyedRequest): void;
   /**
    * Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under
    * them. Returns how many.
@@ -114,6 +116,7 @@ function markedInMemory(database: Database, marks: KeyMarks, now: () => number):
     async release(request) {
       marks.end(request);
     },
+    left: (request) => marks.leave(request),
   };
 }
 
@@ -139,6 +142,7 @@ function markedInRows(database: Database, nodeId: string): KeysOfOne {
     async release({ appUuid, key, fingerprint }, marker = nodeId) {
       await database.query(RELEASE, [appUuid, key, fingerprint, marker]);
     },
+    left: () => {},
   };
 }
 

@@ -53,14 +53,21 @@ export async function keep(
   mayKeep: (appUuid: string) => boolean,
 ): Promise<void> {
   const { keyed } = context;
-  if (keyed === undefined || outcome instanceof Response) return;
+  if (keyed === undefined) return;
   context.keyed = undefined;
-  if (!isProblem(outcome)) {
-    if (context.route.answerStoredBy === 'journal') store.stored(keyed);
-    else await store.finish(keyed, outcome.status, bodyText(outcome));
-  } else if (outcome.isPassing !== true && (outcome.status === 403 || outcome.status === 422) && mayKeep(keyed.appUuid))
-    await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
-  else if (outcome.isInDoubt !== true) await store.release(keyed);
+  try {
+    if (outcome instanceof Response) store.left(keyed);
+    else if (!isProblem(outcome)) {
+      if (context.route.answerStoredBy === 'journal') store.stored(keyed);
+      else await store.finish(keyed, outcome.status, bodyText(outcome));
+    } else if (outcome.isPassing !== true && (outcome.status === 403 || outcome.status === 422) && mayKeep(keyed.appUuid))
+      await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
+    else if (outcome.isInDoubt === true) store.left(keyed);
+    else await store.release(keyed);
+  } catch (error) {
+    store.left(keyed);
+    throw error;
+  }
 }
 
 const bodyText = (answer: Answer): string => (answer.status === 204 ? '' : JSON.stringify(answer.body));
