@@ -50,7 +50,8 @@ export class WebSocketLeg implements Leg {
       clock,
       onOpen: (agreed) => this.#opened(agreed),
       onFailed: (reason, error) => {
-        const end = { cause: causeOf(error), by: 'network', description: 'The WebSocket could not be opened' } as const;
+        const by = error === 'timeout' ? 'system' : 'network';
+        const end = { cause: causeOf(error), by, description: 'The WebSocket could not be opened' } as const;
         this.#end({ type: 'leg.failed', reason, error, end });
       },
       onBinary: (bytes) => this.#dialect?.binary(bytes) ?? true,
@@ -179,7 +180,7 @@ const causeOf = (error: WebSocketError): HangupCause =>
 const CLOSED: Readonly<Record<WebSocketClosed, readonly [HangupCause, HangupBy, string]>> = {
   remote_closed: ['completed', 'callee', 'The WebSocket server closed the connection'],
   local_closed: ['completed', 'caller', 'The connection was closed'],
-  keepalive_timeout: ['failed', 'network', 'The WebSocket server did not answer pings'],
+  keepalive_timeout: ['failed', 'system', 'The WebSocket server did not answer pings'],
   protocol_error: ['failed', 'callee', 'The WebSocket server broke the protocol'],
   network_error: ['failed', 'network', 'The connection was lost'],
 };
