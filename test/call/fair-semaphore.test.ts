@@ -1,6 +1,6 @@
 /** Turns that applications share: who is next, who is refused, and that no place is lost. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.ts';
 import { FairSemaphore } from '../../src/bounds/fair-semaphore.ts';
 import { RoundRobin } from '../../src/bounds/round-robin.ts';
 

@@ -1,6 +1,6 @@
 /** Places that applications share: what one takes, and what it leaves. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.ts';
 import { Shares } from '../../src/bounds/shares.ts';
 
 const LIMITS = { all: 12, ofApp: 6, reserve: 4, reservedOfApp: 2 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.ts';
 import { noneMatch, rangeHolds, rangeOf } from '../../src/http/range.ts';
 
 describe('ranges', () => {

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
-import fc from 'fast-check';
 import { HTTP_BODY_TURN_MAX_BYTES } from '../../src/limits.ts';
 import type { GetRequest, GetResponse } from '../../src/outbound/http-get.ts';
 import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/http-response.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import fc from '../support/fast-check.ts';
 import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];

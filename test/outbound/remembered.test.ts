@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.ts';
 import { remembered } from '../../src/bounds/remembered.ts';
 
 test('what is remembered is what the function says, whatever was asked before, and no more than that is kept', () => {

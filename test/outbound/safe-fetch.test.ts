@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
-import fc from 'fast-check';
 import type { OutboundRequest } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { mayReach, mayUsePort, parseCidr } from '../../src/outbound/screen.ts';
+import fc from '../support/fast-check.ts';
 import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];

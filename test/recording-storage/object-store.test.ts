@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.ts';
 import { systemClock } from '../../src/clock.ts';
 import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX } from '../../src/limits.ts';
 import { connectionFault, faultOf, ObjectError } from '../../src/recording-storage/s3/object-error.ts';
