@@ -4,6 +4,7 @@
  * JSON. Any page may call it, since a token is what lets in and no cookie counts (CORS).
  */
 import type { BrowserCalls, WebrtcToken, WhipChange } from '../../call/ports/webrtc.ts';
+import type { BucketName } from '../../call/rate/buckets.ts';
 import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
@@ -107,14 +108,10 @@ export class WhipDoor {
     if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
     const offer = await bodyOf(request);
     if (isProblem(offer)) return offer;
-    const taken = this.#tokens.take([bucketOf('whip_offer', token.tokenId)], this.#deps.clock.now());
-    if (typeof taken === 'number') return problems.rateLimited(taken);
-    if (draining()) return problems.draining();
-    const begun = await browserCalls.create(token, offer);
-    if (isProblem(begun)) {
-      taken();
-      return begun;
-    }
+    const begun = await this.#limited('whip_offer', token, async () =>
+      draining() ? problems.draining() : await browserCalls.create(token, offer),
+    );
+    if (isProblem(begun)) return begun;
     const location = `${publicUrl}${WHIP_PATH}/${begun.sessionUuid}`;
     const headers = { 'content-type': OFFER, location, etag: begun.etag, 'cache-control': 'no-store' };
     return new Response(begun.answer, { status: 201, headers });
@@ -125,19 +122,30 @@ export class WhipDoor {
     if (type !== FRAGMENT && type !== OFFER) return problems.unsupportedMediaType(FRAGMENT);
     const body = await bodyOf(request);
     if (isProblem(body)) return body;
-    const taken = this.#tokens.take([bucketOf('whip_patch', token.tokenId)], this.#deps.clock.now());
-    if (typeof taken === 'number') return problems.rateLimited(taken);
     const kind = type === OFFER ? 'offer' : 'fragment';
     const change: WhipChange = { kind, body, ifMatch: request.headers.get('if-match') ?? undefined };
     const { browserCalls } = this.#deps;
-    const done = browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change);
+    const done = await this.#limited('whip_patch', token, async () =>
+      browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change),
+    );
     if (done === undefined) return new Response(null, { status: 204 });
-    if (isProblem(done)) {
-      taken();
-      return done;
-    }
+    if (isProblem(done)) return done;
     if ('answer' in done) return new Response(done.answer, { status: 200, headers: { 'content-type': OFFER } });
     return new Response(done.fragment, { status: 200, headers: { 'content-type': FRAGMENT, etag: done.etag } });
+  }
+
+  /** Does the work within the rate of the token. What is not admitted costs nothing of it (contract §10). */
+  async #limited<T>(name: BucketName, { tokenId }: WebrtcToken, work: () => Promise<T | Problem>): Promise<T | Problem> {
+    const taken = this.#tokens.take([bucketOf(name, tokenId)], this.#deps.clock.now());
+    if (typeof taken === 'number') return problems.rateLimited(taken);
+    let isAdmitted = false;
+    try {
+      const outcome = await work();
+      isAdmitted = !isProblem(outcome);
+      return outcome;
+    } finally {
+      if (!isAdmitted) taken();
+    }
   }
 }
 
