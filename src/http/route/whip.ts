@@ -4,7 +4,6 @@
  * JSON. Any page may call it, since a token is what lets in and no cookie counts (CORS).
  */
 import type { BrowserCalls, WebrtcToken, WhipChange } from '../../call/ports/webrtc.ts';
-import type { BucketName } from '../../call/rate/buckets.ts';
 import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
@@ -103,12 +102,12 @@ export class WhipDoor {
   }
 
   async #begin(request: Request, token: WebrtcToken): Promise<Response | Problem> {
-    const { browserCalls, draining, publicUrl } = this.#deps;
+    const { browserCalls, clock, draining, publicUrl } = this.#deps;
     if (browserCalls === undefined) return problems.notConfigured('WebRTC');
     if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
     const offer = await bodyOf(request);
     if (isProblem(offer)) return offer;
-    const begun = await this.#limited('whip_offer', token, async () =>
+    const begun = await this.#tokens.spend(bucketOf('whip_offer', token.tokenId), clock.now(), async () =>
       draining() ? problems.draining() : await browserCalls.create(token, offer),
     );
     if (isProblem(begun)) return begun;
@@ -124,28 +123,14 @@ export class WhipDoor {
     if (isProblem(body)) return body;
     const kind = type === OFFER ? 'offer' : 'fragment';
     const change: WhipChange = { kind, body, ifMatch: request.headers.get('if-match') ?? undefined };
-    const { browserCalls } = this.#deps;
-    const done = await this.#limited('whip_patch', token, async () =>
+    const { browserCalls, clock } = this.#deps;
+    const done = await this.#tokens.spend(bucketOf('whip_patch', token.tokenId), clock.now(), async () =>
       browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change),
     );
     if (done === undefined) return new Response(null, { status: 204 });
     if (isProblem(done)) return done;
     if ('answer' in done) return new Response(done.answer, { status: 200, headers: { 'content-type': OFFER } });
     return new Response(done.fragment, { status: 200, headers: { 'content-type': FRAGMENT, etag: done.etag } });
-  }
-
-  /** Does the work within the rate of the token. What is not admitted costs nothing of it (contract §10). */
-  async #limited<T>(name: BucketName, { tokenId }: WebrtcToken, work: () => Promise<T | Problem>): Promise<T | Problem> {
-    const taken = this.#tokens.take([bucketOf(name, tokenId)], this.#deps.clock.now());
-    if (typeof taken === 'number') return problems.rateLimited(taken);
-    let isAdmitted = false;
-    try {
-      const outcome = await work();
-      isAdmitted = !isProblem(outcome);
-      return outcome;
-    } finally {
-      if (!isAdmitted) taken();
-    }
   }
 }
 
