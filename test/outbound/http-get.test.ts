@@ -171,14 +171,19 @@ describe('a GET for audio', () => {
     expect(await whole(await ask(nowhere))).toBe('hm');
   });
 
-  test('leaves no connection open behind a redirect or what is no HTTP', async () => {
-    for (const answer of ['HTTP/1.1 302 Go\r\nLocation: http://10.0.0.1/\r\n\r\n', 'SSH-2.0-OpenSSH\r\n']) {
+  test('waits for no server to close, and leaves no connection open', async () => {
+    for (const [answer, ends] of [
+      ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 'none'],
+      ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', 'none'],
+      ['HTTP/1.1 302 Go\r\nLocation: http://10.0.0.1/\r\n\r\n', 'rejected'],
+      ['SSH-2.0-OpenSSH\r\n', 'invalid_response'],
+    ] as const) {
       const { promise: closed, resolve } = Promise.withResolvers<void>();
       const url = await answering((socket) => {
         socket.on('close', () => resolve());
         socket.write(answer);
       });
-      expect(await failureOf(ask(url))).not.toBe('none');
+      expect(await failureOf(ask(url).then(whole))).toBe(ends);
       await closed;
     }
   });
