@@ -21,7 +21,7 @@ test('A certificate is that of the name in the URL, and not of the address or of
     const args = [process.execPath, join(import.meta.dir, 'trusting.ts'), String(server.port), ...names];
     const child = Bun.spawn(args, { env: { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, 'one.test.crt') }, stdout: 'pipe' });
     const went: unknown = JSON.parse(await new Response(child.stdout).text());
-    // Nobody trusts who signed for two.test, and the server shows the certificate of one.test to those it does not know.
+    // The one who signed for two.test is trusted by nobody. Names that the server does not know are shown one.test.
     const expected = ['one.test', 'tls', 'one.test', 'tls', '127.0.0.1'];
     expect(went).toEqual(expected.flatMap((each) => [each, each]));
   } finally {
