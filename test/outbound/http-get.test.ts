@@ -7,6 +7,7 @@ import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/ht
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import fc from '../support/fast-check.ts';
+import { refusedPort } from '../support/refused-port.ts';
 import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];
@@ -99,6 +100,10 @@ describe('a GET for audio', () => {
     expect(await failureOf(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
     expect(await failureOf(ask('http://10.0.0.1/'))).toBe('rejected');
     expect(await failureOf(ask('http://127.0.0.1:25/'))).toBe('rejected');
+    const refused = await refusedPort();
+    closers.push(refused.close);
+    for (const scheme of ['http', 'https'])
+      expect(await failureOf(ask(`${scheme}://127.0.0.1:${refused.port}/`))).toBe('unreachable');
     const plain = await answering((socket) => socket.write('nothing of TLS'));
     expect(await failureOf(ask(plain.replace('http:', 'https:')))).toBe('tls');
     const stuck = createOutbound([], () => new Promise(() => {}));
@@ -199,16 +204,27 @@ describe('a GET for audio', () => {
       expect(await failureOf(ask(url, { signal: abort.signal }).then(whole))).toBe('timeout');
       await closed;
     }
-    let connections = 0;
-    const { port } = new URL(await answering(() => connections++));
-    const abort = new AbortController();
-    const late = createOutbound(['127.0.0.0/8'], async () => {
-      abort.abort();
-      return ['127.0.0.1'];
-    });
-    const terms = { headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 0, signal: abort.signal };
-    expect(await failureOf(late.get({ url: `http://late.test:${port}/`, ...terms }))).toBe('timeout');
-    expect(connections).toBe(0);
+  });
+
+  test('ends at once when it is given up while its name is looked up, or while it connects', async () => {
+    for (const when of ['lookup', 'handshake']) {
+      const abort = new AbortController();
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      // It says nothing, so that a TLS handshake with it never ends.
+      const { port } = new URL(
+        await answering((socket) => {
+          socket.on('close', () => resolve());
+          abort.abort();
+        }),
+      );
+      const outbound = createOutbound(['127.0.0.0/8'], async () => {
+        if (when === 'lookup') abort.abort();
+        return ['127.0.0.1'];
+      });
+      const terms = { headers: {}, connectTimeoutMs: 600_000, responseTimeoutMs: 1, redirects: 0, signal: abort.signal };
+      expect(await failureOf(outbound.get({ url: `https://late.test:${port}/`, ...terms }))).toBe('timeout');
+      if (when === 'handshake') await closed;
+    }
   });
 
   test('goes to the port of the URL, or to that of its scheme', async () => {
