@@ -76,7 +76,7 @@ describe('a request', () => {
     const abort = new AbortController();
     const put = store.put('b', body, { signal: abort.signal });
     // The first one may have been over before it came there.
-    await bucket.until(() => bucket.seen.some(({ target }) => target.startsWith('b')));
+    await bucket.until(() => bucket.seen.some(({ target }) => target.endsWith('b')));
     abort.abort();
     await expect(put).rejects.toMatchObject({ fault: 'away', code: 'stopped' });
     await expect(store.put('a', body, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'stopped' });
