@@ -1,7 +1,7 @@
 /** Which numbers may be reached by the beginnings that are allowed and blocked. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { type Destinations, EVERYWHERE, isDestinationPrefix, mayReach } from '../src/destinations.ts';
+import fc from './support/fast-check.ts';
 
 const lists = (allowed: string, blocked = ''): Destinations => ({
   allowed: allowed.split(' ').filter(Boolean),

@@ -49,7 +49,8 @@ export class FairSemaphore {
 
   async #turn(appUuid: string, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    if (this.#waiting.of(appUuid) === 0 && this.#places.take(appUuid)) return true;
+    // Nobody waits who could have a place, so that nobody is overtaken.
+    if (this.#places.take(appUuid)) return true;
     if (this.#waiting.of(appUuid) >= this.#waitingOfApp) return false;
     return new Promise((resolve) => {
       const settle = (turn: boolean) => {

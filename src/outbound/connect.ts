@@ -7,14 +7,13 @@ import { connect as connectTls } from 'node:tls';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
 import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
-import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
+import { type Cidr, parseCidr } from './screen.ts';
 
 export interface ConnectRequest {
   /** The host as it stands in a URL: an IPv6 address comes in brackets. */
   readonly hostname: string;
+  /** Any port. Whoever asks by HTTP has refused those of other protocols (`safe-fetch.ts`). */
   readonly port: number;
-  /** A WebSocket may be on any port (interface, Limits); for anything else the ports of other protocols are refused. */
-  readonly anyPort?: boolean;
   /** The certificate is checked against `hostname`. */
   readonly tls: boolean;
   /** Milliseconds from the call to the end of the handshake, the lookup included. */
@@ -33,7 +32,6 @@ export function connector(allow: readonly string[], resolver: Resolver = systemR
 
 /** Opens a socket, paused. Rejects with `OutboundError` only: rejected, dns, timeout, unreachable, tls. */
 export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
-  if (request.anyPort !== true && !mayUsePort(request.port)) throw new OutboundError('rejected', 'a port of another protocol');
   const started = performance.now();
   const address = await withTimeLimit(
     Promise.resolve(resolveScreened(request.hostname, allow, resolver)),

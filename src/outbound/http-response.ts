@@ -41,7 +41,7 @@ export function headEnd(bytes: Uint8Array): number | undefined {
 /** Whether the first bytes can still become a status line. */
 export function mayBeResponse(bytes: Uint8Array): boolean {
   const text = latin1(bytes.subarray(0, 7));
-  return 'HTTP/1.'.startsWith(text) || text.startsWith('HTTP/1.') || 'ICY 200'.startsWith(text) || text.startsWith('ICY ');
+  return ['HTTP/1.', 'ICY '].some((start) => start.startsWith(text) || text.startsWith(start));
 }
 
 const STATUS_LINE = /^(?:HTTP\/1\.[0-9]|ICY) +([1-5][0-9][0-9])(?: [^\r\n]*)?$/;
@@ -53,7 +53,6 @@ export function parseHead(bytes: Uint8Array): ResponseHead {
   if (status === undefined) throw new MalformedResponse('no status line');
   const headers = new Headers();
   for (const line of lines) {
-    if (line === '') continue;
     // RFC 9112 §2.2: a CR that does not end a line makes a response invalid.
     if (line.includes('\r')) throw new MalformedResponse('a CR within a line');
     if (/^[ \t]/.test(line)) throw new MalformedResponse('a folded line');
@@ -108,7 +107,6 @@ export class BodyReader {
 
   /** The body's bytes among `bytes`; what follows the body is dropped. Throws `MalformedResponse`. */
   take(bytes: Uint8Array): Uint8Array[] {
-    if (this.#ended) return [];
     if (this.#framing.by === 'close') return [bytes];
     if (this.#framing.by === 'length') {
       const part = bytes.subarray(0, this.#left);

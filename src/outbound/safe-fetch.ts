@@ -40,14 +40,12 @@ function checkedUrl(text: string, base?: URL): URL {
   if (url === null) throw new OutboundError('rejected', 'not a URL');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OutboundError('rejected', 'neither http nor https');
   if (url.username !== '' || url.password !== '') throw new OutboundError('rejected', 'userinfo in the URL');
-  if (!mayUsePort(portOf(url))) throw new OutboundError('rejected', 'a port of another protocol');
+  if (url.port !== '' && !mayUsePort(Number(url.port))) throw new OutboundError('rejected', 'a port of another protocol');
   return url;
 }
 
 /** The same for a URL that is posted to again and again, as that of a webhook is. Nobody changes what it gives. */
 const knownUrl = remembered((text) => checkedUrl(text), URLS_REMEMBERED_MAX);
-
-const portOf = (url: URL): number => (url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port));
 
 async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {
   const { signal } = request;

@@ -16,9 +16,8 @@ export function parseCidr(text: string): Cidr | undefined {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** Whether `address` lies in `cidr`; an IPv4-mapped IPv6 address counts as its IPv4 address. */
+/** Whether the valid `address` lies in `cidr`; an IPv4-mapped IPv6 address counts as its IPv4 address. */
 function inCidr(address: string, cidr: Cidr): boolean {
-  if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
   const [network, bits] = cidr;
   if (parsed.kind() === 'ipv4' && network.kind() === 'ipv4') return (parsed as ipaddr.IPv4).match(network as ipaddr.IPv4, bits);

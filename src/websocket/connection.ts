@@ -98,7 +98,7 @@ export class WebSocketConnection {
     const deadline = clock.now() + connectTimeoutMs;
     try {
       const signal = this.#abort.signal;
-      const socket = await connect({ hostname: url.hostname, port, tls, anyPort: true, timeoutMs: connectTimeoutMs, signal });
+      const socket = await connect({ hostname: url.hostname, port, tls, timeoutMs: connectTimeoutMs, signal });
       if (this.#phase !== 'opening') socket.destroy();
       else this.#shake(socket, deadline);
     } catch (error) {

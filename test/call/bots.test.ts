@@ -4,6 +4,7 @@ import type { CommandContext, SessionCommand } from '../../src/call/ports/sessio
 import { buckets } from '../../src/call/rate/buckets.ts';
 import { bucketOf, TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { Bots } from '../../src/call/session/bots.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { SessionState } from '../../src/machine/session/session.ts';
 import { problems } from '../../src/problem.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -17,7 +18,7 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
   const tokens = new TokenBuckets();
   const commands: [string, SessionCommand, CommandContext][] = [];
   const heard: [string, RoomNews][] = [];
-  const refusing = { now: false };
+  const refusing = { now: false, isAway: false };
   const home = { answers: true };
   const bots = new Bots({
     clock,
@@ -44,6 +45,7 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
     },
     command: async (name, command, context) => {
       commands.push([name, command, context]);
+      if (refusing.isAway) throw new StoreUnavailable('away');
       return refusing.now ? problems.conflict('No.') : { status: 202, body: {} };
     },
   });
@@ -85,7 +87,11 @@ describe('An order of a bot', () => {
     refusing.now = true;
     for (let n = 0; n < 2 * buckets.transfer.capacity; n++)
       expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBe('No.');
-    refusing.now = false;
+    refusing.isAway = true;
+    // A call that is over is looked up, and a bot learns why nothing comes of its order.
+    for (let n = 0; n < 2 * buckets.transfer.capacity; n++)
+      expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBe('the database is away');
+    Object.assign(refusing, { now: false, isAway: false });
     // HTTP empties the bucket.
     while (typeof tokens.take([bucketOf('transfer', 'one')], clock.now()) !== 'number');
     const before = commands.length;

@@ -1,8 +1,8 @@
 /** Turns that applications share: who is next, who is refused, and that no place is lost. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { FairSemaphore } from '../../src/bounds/fair-semaphore.ts';
 import { RoundRobin } from '../../src/bounds/round-robin.ts';
+import fc from '../support/fast-check.ts';
 
 const LIMITS = { all: 4, ofApp: 3, reserve: 2, reservedOfApp: 1, waitingOfApp: 3 };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -38,6 +38,22 @@ describe('turns that applications share', () => {
     expect(running).toEqual(['c', 'a', 'a', 'd', 'a', 'c']);
     for (const { end } of jobs) end();
     await Promise.all(jobs.map(({ job }) => job));
+  });
+
+  test('are not for who is aborted, before or while it waits, and it takes nobody’s place', async () => {
+    const semaphore = new FairSemaphore({ ...LIMITS, all: 1, reserve: 0 });
+    const { promise, resolve: end } = Promise.withResolvers<string>();
+    const never = async () => 'ran';
+    expect(await semaphore.run('a', AbortSignal.abort(), never)).toBeUndefined();
+    const first = semaphore.run('a', new AbortController().signal, () => promise);
+    const abort = new AbortController();
+    const waiting = semaphore.run('b', abort.signal, never);
+    const next = semaphore.run('c', new AbortController().signal, async () => 'next');
+    await settled();
+    abort.abort();
+    expect(await waiting).toBeUndefined();
+    end('first');
+    expect([await first, await next]).toEqual(['first', 'next']);
   });
 
   test('are within their limits in any order, and everything that waits is run, refused or aborted', async () => {

@@ -1,9 +1,9 @@
 /** What an application keeps in recordings: counted as the rows have it, and bounded. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { KeptCount } from '../../src/call/recording/kept-count.ts';
 import { KeptRecordings } from '../../src/call/recording/kept-recordings.ts';
 import { silentLog } from '../../src/log.ts';
+import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 interface Row {

@@ -1,8 +1,8 @@
 /** Scanners are banned, and nobody that we know is. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { BanList } from '../../src/carrier/ban-list.ts';
 import { SIP_BAN_UDP_MAX_SEC } from '../../src/limits.ts';
+import fc from '../support/fast-check.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 

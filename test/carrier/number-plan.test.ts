@@ -1,6 +1,5 @@
 /** Numbers of trunks, both ways: a table of the forms that carriers use, and laws over all numbers. */
 import { beforeAll, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import {
   formatNumber,
   type InboundFormat,
@@ -9,6 +8,7 @@ import {
   normaliseNumber,
   type OutboundFormat,
 } from '../../src/carrier/trunk/number-plan.ts';
+import fc from '../support/fast-check.ts';
 
 beforeAll(() => loadNumberPlans([{ settings: { country_code: '1' } }]));
 

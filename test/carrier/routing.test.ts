@@ -306,6 +306,19 @@ describe('trunks are tried', () => {
     expect(taken('greedy', 16_600)).toBe(21);
   });
 
+  test('at their pace, after the turns that were given away elsewhere, and anew where the trunk was forgotten', () => {
+    const pace = new Pace(2_000);
+    expect(pace.ahead('t', 0)).toBeUndefined();
+    pace.follow('t', 1_500);
+    pace.follow('t', 700);
+    expect([pace.ahead('t', 1_000), pace.ahead('t', 1_800)]).toEqual([500, -300]);
+    expect([pace.take('t', 'app', 10, 1_000), pace.take('t', 'app', 10, 1_000)]).toEqual([600, 700]);
+    pace.keep(new Set(['t']));
+    expect(pace.ahead('t', 1_000)).toBe(700);
+    pace.keep(new Set(['other']));
+    expect([pace.ahead('t', 1_000), pace.take('t', 'app', 10, 1_000)]).toEqual([undefined, 0]);
+  });
+
   test('by a quiet application although another dials without a pause and fills their max_cps', async () => {
     const clock = new VirtualClock();
     const { carrier } = await trunksOn(clock, { max_cps: 2 });

@@ -1,9 +1,9 @@
 /** Pages of an event log that is filtered by what no index has. */
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { pageOfLog } from '../../src/database/event/event-page.ts';
 import type { EventQuery, LoggedEvent } from '../../src/database/event/events.ts';
 import { EVENT_LIST_LOOK_MS, EVENT_LIST_MAX_BYTES, EVENT_LIST_PIECE_ROWS } from '../../src/limits.ts';
+import fc from '../support/fast-check.ts';
 
 const event = (eventId: number, status: LoggedEvent['status'], body = '{}'): LoggedEvent => ({
   ...{ eventId, status, body, attempts: [], at: 0, name: 'session.ended', sessionUuid: undefined },

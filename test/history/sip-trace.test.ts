@@ -1,12 +1,12 @@
 /** SIP messages find their way into the timeline of their Session, without what must not be kept. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { detached } from '../../src/bounds/detached.ts';
 import { factText } from '../../src/event/call-report.ts';
 import type { Entry, SipEntry } from '../../src/history/entry.ts';
 import { SipTrace, type SipTraceOptions } from '../../src/history/sip-trace.ts';
 import { SIP_TRACE_MAX_MESSAGES, SIP_TRACE_UNBOUND_MAX_CALLS } from '../../src/limits.ts';
 import { redactor } from '../../src/sip/redaction.ts';
+import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const PEER = { transport: 'udp', host: '192.0.2.7', port: 5060 };

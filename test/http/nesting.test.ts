@@ -1,8 +1,8 @@
 /** Bodies that are nested deeper than anything the API takes. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { cutAt, isNestedDeeper } from '../../src/bounds/nesting.ts';
 import { newUuid } from '../../src/id.ts';
+import fc from '../support/fast-check.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 let platform: Platform;

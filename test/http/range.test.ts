@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
-import { noneMatch, rangeHolds, rangeOf } from '../../src/http/range.ts';
+import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../../src/http/range.ts';
+import fc from '../support/fast-check.ts';
 
 describe('ranges', () => {
   test('lie within what there is, and say what was asked', () => {
@@ -47,6 +47,18 @@ describe('ranges', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test('are of bytes, one, and forwards, or all is sent', () => {
+    for (const header of [null, 'items=0-1', 'bytes', 'bytes=', 'bytes=,', 'bytes=5-4', 'bytes=5-1', 'bytes=0-1,3-4', 'bytes=-'])
+      expect([header, rangeOf(header, 10)]).toEqual([header, undefined]);
+    for (const header of ['bytes=2-3', 'Bytes=2-3', 'bytes= 2-3 ', 'bytes=,2-3,'])
+      expect([header, rangeOf(header, 10)]).toEqual([header, { start: 2, end: 4 }]);
+  });
+
+  test('are asked under If-Match of the same strong tag, of any, or without it', () => {
+    for (const header of [null, '*', ' * ', '"a"', '"b", "a"']) expect([header, ifMatch(header, 'a')]).toEqual([header, true]);
+    for (const header of ['"b"', 'W/"a"', 'a', '', '"b", W/"a"']) expect([header, ifMatch(header, 'a')]).toEqual([header, false]);
   });
 
   test('hold under If-Range for the same strong tag, and without it', () => {

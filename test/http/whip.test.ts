@@ -26,9 +26,11 @@ let app: AppSecrets;
 let token = '';
 let ahead = 0;
 let far = 0;
+let isDraining = false;
 beforeAll(async () => {
   platform = await openPlatform({
     browserCalls,
+    draining: () => isDraining,
     peer: (request: Request) => ({ address: request.headers.get('x-far-end') ?? `192.0.2.${far++}`, port: 1 }),
   });
   platform.now = () => Date.now() + ahead;
@@ -164,5 +166,30 @@ test('a token begins ten calls at once and one a second, and each token by itsel
   expect([eleventh.status, eleventh.headers.get('retry-after')]).toEqual([429, '1']);
   await newToken();
   expect((await ask('POST', ENDPOINT)).status).toBe(201);
+  platform.now = () => Date.now() + ahead;
+});
+
+test('what is refused, fails or comes while the platform drains costs a token of the bucket nothing', async () => {
+  ahead += 60_000;
+  await newToken();
+  const frozen = Date.now() + ahead;
+  platform.now = () => frozen;
+  const offers = async (times: number) => {
+    const statuses = new Set<number>();
+    for (let n = 0; n < times; n++) statuses.add((await ask('POST', ENDPOINT)).status);
+    return [...statuses];
+  };
+  for (const [what, status] of [
+    [problems.conflict('The token has 10 live Sessions'), 409],
+    [new StoreUnavailable('away'), 503],
+  ] as const) {
+    next = what;
+    expect(await offers(12)).toEqual([status]);
+  }
+  next = created;
+  isDraining = true;
+  expect(await offers(12)).toEqual([503]);
+  isDraining = false;
+  expect([await offers(10), await offers(1)]).toEqual([[201], [429]]);
   platform.now = () => Date.now() + ahead;
 });

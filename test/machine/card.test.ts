@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { brandOf, CARD_BRANDS, type CardBrand, cardFault, cvvFits, isracardCheck, luhn } from '../../src/machine/payment/card.ts';
+import fc from '../support/fast-check.ts';
 
 const digits = (text: string): number[] => [...text].map(Number);
 

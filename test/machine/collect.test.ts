@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import {
   beginCollect,
   type Collect,
@@ -10,6 +9,7 @@ import {
   promptOver,
   timeout,
 } from '../../src/machine/dtmf/collect.ts';
+import fc from '../support/fast-check.ts';
 
 const TERMS: CollectTerms = {
   minDigits: 1,

@@ -1,9 +1,9 @@
 /** Texts from telephones: their numbers, alphabets and segments, as an SMSC delivers them. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { incomingText } from '../../src/machine/message/alphabet.ts';
 import { assembled, type IncomingFields, incomingOf } from '../../src/machine/message/incoming.ts';
 import { concatenationHeader, segment } from '../../src/machine/message/segments.ts';
+import fc from '../support/fast-check.ts';
 
 const octets = (text: string) => Buffer.from(text, 'latin1');
 const fields = (more: Partial<IncomingFields> = {}): IncomingFields => ({

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { SMPP_RESPONSE_TIMEOUT_MS } from '../../src/limits.ts';
 import type { PartOutcome } from '../../src/machine/message/gateway.ts';
 import {
@@ -13,6 +12,7 @@ import {
   unclaimed,
 } from '../../src/machine/message/message.ts';
 import type { ReceiptState } from '../../src/machine/message/receipt.ts';
+import fc from '../support/fast-check.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { PAYMENT_COLLECT_MAX_MS } from '../../src/limits.ts';
 import { CARD_BRANDS } from '../../src/machine/payment/card.ts';
 import {
@@ -13,6 +12,7 @@ import {
   promptHeard,
   promptName,
 } from '../../src/machine/payment/collection.ts';
+import fc from '../support/fast-check.ts';
 
 const NOW = 1_000_000;
 const GOOD = '4111111111111111';

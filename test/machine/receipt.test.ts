@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { idCandidates, normalId, receiptOf } from '../../src/machine/message/receipt.ts';
+import fc from '../support/fast-check.ts';
 
 const fields = (text: string, more: object = {}) => ({
   text,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { RecordingEvent } from '../../src/event/recording-event.ts';
 import {
   beginRecording,
@@ -12,6 +11,7 @@ import {
   stopRecording,
 } from '../../src/machine/recording/recording.ts';
 import type { RecordingNotice } from '../../src/notice/recording.ts';
+import fc from '../support/fast-check.ts';
 
 const SESSION = { session_uuid: 's' };
 const ROOM = { room_id: 'r' };

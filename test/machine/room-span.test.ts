@@ -1,11 +1,11 @@
 /** Notes between the ends of a seat, and the judgement that a Room's home is lost. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { newUuid } from '../../src/id.ts';
 import { HOME_PIPE_MS, HOME_SILENT_MS, SEAT_NOTES_MAX } from '../../src/limits.ts';
 import { type HomeWatch, judgeHome, newHomeWatch, type Reach } from '../../src/machine/room/home-watch.ts';
 import { commandMember, memberJoined, roomMoved } from '../../src/machine/room/membership.ts';
 import { acknowledged, addNote, judgeNote, type NotesOut, noNotes } from '../../src/machine/room/notes.ts';
+import fc from '../support/fast-check.ts';
 
 describe('Notes about a member', () => {
   test('are taken in order and once each, however often messages and answers are lost', () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import {
   commandMember,
@@ -25,6 +24,7 @@ import {
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
+import fc from '../support/fast-check.ts';
 
 class Run {
   state: RoomState = newRoom({ roomId: 'r', appUuid: 'a', voiceActivityEvents: false, holdMusicUrl: '' }, 0);

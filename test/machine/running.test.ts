@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { newUuid } from '../../src/id.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { cutOff, runningOf, runningText } from '../../src/machine/session/operation/running.ts';
 import { takenOver } from '../../src/machine/session/session.ts';
+import fc from '../support/fast-check.ts';
 
 const phases = fc.constantFrom(undefined, 'asked', 'listening', 'greeting');
 

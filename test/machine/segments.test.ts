@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { encodingOf } from '../../src/machine/message/alphabet.ts';
 import { concatenationHeader, segment } from '../../src/machine/message/segments.ts';
+import fc from '../support/fast-check.ts';
 
 /**
  * Back from octets, by the same tables written down again: extension characters and those whose code is not their ASCII

@@ -1,11 +1,11 @@
 /** Answering machine detection of a dialled Session: told exactly once, before its end, whatever ends it. */
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { MACHINE_DETECTION_GRACE_MS, MACHINE_GREETING_MAX_MS } from '../../src/limits.ts';
 import type { SessionInput } from '../../src/machine/session/input.ts';
 import { nextDeadline, outbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
+import fc from '../support/fast-check.ts';
 
 const TIMEOUT_MS = 5_000;
 const dialled = (detectMachineMs?: number, seat?: SessionState['seat']): SessionState =>

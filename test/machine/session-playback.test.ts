@@ -3,13 +3,13 @@
  * the order of things.
  */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { PlaybackControl } from '../../src/machine/playback/playback.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
 import { inbound, outbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
+import fc from '../support/fast-check.ts';
 
 const START = 1_000_000;
 

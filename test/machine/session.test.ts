@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
 import { runningOf, runningText } from '../../src/machine/session/operation/running.ts';
@@ -13,6 +12,7 @@ import {
   type SessionState,
 } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
+import fc from '../support/fast-check.ts';
 
 const START = 1_000_000;
 const about = { sessionUuid: 's', appUuid: 'a', callerId: '+15550001', did: '+15550002', orphanTimeoutMs: 120_000 };

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, spyOn } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
-import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
 import { IcyStripper } from '../../src/media/format/icy.ts';
@@ -8,6 +7,7 @@ import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { HeldBytes } from '../../src/media/source/held-bytes.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import fc from '../support/fast-check.ts';
 import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
 import { mulawSample, tone, toneSnrDb, wav } from './sound.ts';

@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
 import { PortPool } from '../../src/media/leg/port-pool.ts';
 import { createMediaEngine } from '../../src/media/media-engine.ts';
 import { native } from '../../src/media/native.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import fc from '../support/fast-check.ts';
 import { Harness } from './harness.ts';
 import { holdsUdpPort } from './held-port.ts';
 

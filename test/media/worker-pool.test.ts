@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
-import fc from 'fast-check';
 import { MEDIA_RESTART_LEAST_MS, MEDIA_RESTARTS_A_MINUTE_MAX } from '../../src/limits.ts';
 import type { RoomNotice } from '../../src/media/engine.ts';
 import { RestartLimit } from '../../src/media/worker/restart-limit.ts';
+import fc from '../support/fast-check.ts';
 import { Harness } from './harness.ts';
 import { holdsUdpPort } from './held-port.ts';
 import { mulawSample, tone, wav } from './sound.ts';

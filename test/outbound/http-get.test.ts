@@ -1,11 +1,13 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
-import fc from 'fast-check';
 import { HTTP_BODY_TURN_MAX_BYTES } from '../../src/limits.ts';
-import type { GetRequest, GetResponse } from '../../src/outbound/http-get.ts';
+import type { ConnectRequest } from '../../src/outbound/connect.ts';
+import { type GetRequest, type GetResponse, httpGet } from '../../src/outbound/http-get.ts';
 import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/http-response.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import fc from '../support/fast-check.ts';
+import { refusedPort } from '../support/refused-port.ts';
 import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];
@@ -98,6 +100,10 @@ describe('a GET for audio', () => {
     expect(await failureOf(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
     expect(await failureOf(ask('http://10.0.0.1/'))).toBe('rejected');
     expect(await failureOf(ask('http://127.0.0.1:25/'))).toBe('rejected');
+    const refused = await refusedPort();
+    closers.push(refused.close);
+    for (const scheme of ['http', 'https'])
+      expect(await failureOf(ask(`${scheme}://127.0.0.1:${refused.port}/`))).toBe('unreachable');
     const plain = await answering((socket) => socket.write('nothing of TLS'));
     expect(await failureOf(ask(plain.replace('http:', 'https:')))).toBe('tls');
     const stuck = createOutbound([], () => new Promise(() => {}));
@@ -131,6 +137,10 @@ describe('a GET for audio', () => {
       const url = await answering((socket) => socket.end(answer));
       expect(await failureOf(ask(url).then(whole))).toBe('unreachable');
     }
+    const reset = await answering((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\nhello', () => socket.resetAndDestroy());
+    });
+    expect(await failureOf(ask(reset).then(whole))).toBe('unreachable');
     const url = await answering((socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'));
     expect(await failureOf(ask(url).then(whole))).toBe('invalid_response');
   });
@@ -148,6 +158,90 @@ describe('a GET for audio', () => {
       await failureOf(rebinding.get({ url, headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 5 })),
     ).toBe('rejected');
     expect(lookups).toBe(2);
+  });
+
+  test('follows so many redirects as it is told, and only what is one', async () => {
+    const page = 'HTTP/1.1 200 OK\r\nLocation: /elsewhere\r\nContent-Length: 2\r\n\r\nok';
+    const url = await answering((socket, request) => {
+      const [, left = '0', status = '302'] = /^GET \/([0-9])\/([0-9]+)/.exec(request) ?? [];
+      if (left === '0') socket.end(page);
+      else socket.end(`HTTP/1.1 ${status} Go\r\nLocation: /${Number(left) - 1}/${status}\r\n\r\n`);
+    });
+    for (const status of [301, 302, 303, 307, 308]) {
+      expect(await whole(await ask(`${url}2/${status}`))).toBe('ok');
+      expect(await failureOf(ask(`${url}3/${status}`))).toBe('rejected');
+    }
+    for (const status of [300, 304, 305]) expect((await ask(`${url}1/${status}`)).status).toBe(status);
+    const nowhere = await answering((socket) => socket.end('HTTP/1.1 302 Go\r\nContent-Length: 2\r\n\r\nhm'));
+    expect(await whole(await ask(nowhere))).toBe('hm');
+  });
+
+  test('waits for no server to close, and leaves no connection open', async () => {
+    for (const [answer, ends] of [
+      ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 'none'],
+      ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', 'none'],
+      ['HTTP/1.1 302 Go\r\nLocation: http://10.0.0.1/\r\n\r\n', 'rejected'],
+      ['SSH-2.0-OpenSSH\r\n', 'invalid_response'],
+    ] as const) {
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      const url = await answering((socket) => {
+        socket.on('close', () => resolve());
+        socket.write(answer);
+      });
+      expect(await failureOf(ask(url).then(whole))).toBe(ends);
+      await closed;
+    }
+  });
+
+  test('ends when it is given up, before the head and within the body, and closes the connection', async () => {
+    for (const answer of ['HTTP/1.1 200', 'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello']) {
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      const abort = new AbortController();
+      const url = await answering((socket) => {
+        socket.on('close', () => resolve());
+        socket.write(answer, () => abort.abort());
+      });
+      expect(await failureOf(ask(url, { signal: abort.signal }).then(whole))).toBe('timeout');
+      await closed;
+    }
+  });
+
+  test('ends at once when it is given up while its name is looked up, or while it connects', async () => {
+    for (const when of ['lookup', 'handshake']) {
+      const abort = new AbortController();
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      // It says nothing, so that a TLS handshake with it never ends.
+      const { port } = new URL(
+        await answering((socket) => {
+          socket.on('close', () => resolve());
+          abort.abort();
+        }),
+      );
+      const outbound = createOutbound(['127.0.0.0/8'], async () => {
+        if (when === 'lookup') abort.abort();
+        return ['127.0.0.1'];
+      });
+      const terms = { headers: {}, connectTimeoutMs: 600_000, responseTimeoutMs: 1, redirects: 0, signal: abort.signal };
+      expect(await failureOf(outbound.get({ url: `https://late.test:${port}/`, ...terms }))).toBe('timeout');
+      if (when === 'handshake') await closed;
+    }
+  });
+
+  test('goes to the port of the URL, or to that of its scheme', async () => {
+    const asked: unknown[] = [];
+    const connect = ({ hostname, port, tls }: ConnectRequest) => {
+      asked.push([hostname, port, tls]);
+      return Promise.reject(new OutboundError('unreachable', 'not here'));
+    };
+    const terms = { headers: {}, connectTimeoutMs: 1, responseTimeoutMs: 1, redirects: 0 };
+    for (const url of ['http://a.test/', 'https://a.test/', 'http://a.test:8080/', 'https://[::1]:80/'])
+      expect(await failureOf(httpGet({ url, ...terms }, connect, (text) => new URL(text)))).toBe('unreachable');
+    expect(asked).toEqual([
+      ['a.test', 80, false],
+      ['a.test', 443, true],
+      ['a.test', 8080, false],
+      ['[::1]', 80, true],
+    ]);
   });
 
   test('holds the far end back while nobody reads, and lets it go when it is closed', async () => {

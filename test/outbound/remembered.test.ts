@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { remembered } from '../../src/bounds/remembered.ts';
+import fc from '../support/fast-check.ts';
 
 test('what is remembered is what the function says, whatever was asked before, and no more than that is kept', () => {
   const texts = fc.array(fc.constantFrom('', 'a', 'b', 'c', 'd', '__proto__', 'constructor'), { maxLength: 40 });
@@ -21,4 +21,12 @@ test('what is remembered is what the function says, whatever was asked before, a
       if (new Set(asked).size <= most) expect(worked.length).toBe(new Set(asked).size);
     }),
   );
+});
+
+test('no more is kept than that: the next text begins anew, and a long one is never kept', () => {
+  let worked = 0;
+  const of = remembered(() => ++worked, 2);
+  expect(['a', 'b', 'a', 'c', 'a'].map(of)).toEqual([1, 2, 1, 3, 4]);
+  const long = 'x'.repeat(1_000);
+  expect([of(long), of(long), of('a')]).toEqual([5, 6, 4]);
 });

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
-import fc from 'fast-check';
 import type { OutboundRequest } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { mayReach, mayUsePort, parseCidr } from '../../src/outbound/screen.ts';
+import fc from '../support/fast-check.ts';
 import { failureOf } from './failure-of.ts';
 
 const closers: (() => void)[] = [];
@@ -107,9 +107,24 @@ describe('outbound connections', () => {
   });
 
   test('userinfo, other schemes and ports of other protocols are rejected', async () => {
-    for (const url of ['http://u:p@127.0.0.1/', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'http://127.0.0.1:25/', 'nonsense']) {
+    for (const url of [
+      'http://u:p@127.0.0.1/',
+      'http://u@127.0.0.1/',
+      'http://:p@127.0.0.1/',
+      'ftp://127.0.0.1/',
+      'file:///etc/passwd',
+      'http://127.0.0.1:25/',
+      'nonsense',
+    ]) {
       expect([url, await failureOf(local.fetch(get(url)))]).toEqual([url, 'rejected']);
     }
+  });
+
+  test('a body is not unpacked, whatever its coding: it would be of any size', async () => {
+    const packed = Bun.gzipSync(Buffer.alloc(100_000));
+    const url = serve(() => new Response(packed, { headers: { 'content-encoding': 'gzip' } }));
+    const { body } = await local.fetch(get(url));
+    expect(await new Response(body).bytes()).toEqual(new Uint8Array(packed));
   });
 
   test('a redirect is returned as it is', async () => {
@@ -130,6 +145,8 @@ describe('outbound connections', () => {
     expect(await failureOf(local.fetch(get(slow, { signal: AbortSignal.timeout(50) })))).toBe('timeout');
     const nowhere = createOutbound([], () => Promise.reject(new Error('ENOTFOUND')));
     expect(await failureOf(nowhere.fetch(get('http://nowhere.test/')))).toBe('dns');
+    const empty = createOutbound([], async () => []);
+    expect(await failureOf(empty.fetch(get('http://empty.test/')))).toBe('dns');
     const stuck = createOutbound([], () => new Promise(() => {}));
     expect(await failureOf(stuck.fetch(get('http://stuck.test/', { signal: AbortSignal.timeout(50) })))).toBe('timeout');
   });

@@ -70,6 +70,8 @@ test('Addresses of documentation, of tests and of no network are not public, nex
     ['240.0.0.1', false],
     ['::8.8.8.8', false],
     ['::ffff:8.8.8.8', true],
+    ['fe80::1%eth0', false],
+    ['2000::1%eth0', false],
   ] as const)
     expect([address, mayReach(address, [])]).toEqual([address, may]);
 });

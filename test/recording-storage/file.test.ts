@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
-import fc from 'fast-check';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { DiskSpace } from '../../src/recording-storage/file/disk-space.ts';
+import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { bytesOf, exists, nextUuid, Place } from './harness.ts';
 import { writeWav } from './wav.ts';

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { GROWING_FILE_POLL_MS, GROWING_FILE_WAIT_MS } from '../../src/limits.ts';
 import { GrowingFiles } from '../../src/recording-storage/growing/growing-file.ts';
+import fc from '../support/fast-check.ts';
 import { GrowingWav } from '../support/growing-wav.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

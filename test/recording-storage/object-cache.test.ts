@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { link, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { ObjectCache } from '../../src/recording-storage/cache/object-cache.ts';
 import { RecordingFolder } from '../../src/recording-storage/file/recording-folder.ts';
 import type { Slices } from '../../src/recording-storage/slices.ts';
 import { STORAGE_LIMITS, type StorageLimits } from '../../src/recording-storage/storage-limits.ts';
+import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { cached, exists, nextUuid, Place, SMALL, spooled, until } from './harness.ts';
 import { samples, writeWav } from './wav.ts';

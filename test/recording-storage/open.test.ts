@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { ObjectTurns } from '../../src/recording-storage/s3/object-turns.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
+import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket } from './bucket.ts';
 import { bytesOf, nextUuid, Place, spooled, until, uploaded } from './harness.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { newUuid } from '../../src/id.ts';
 import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import fc from '../support/fast-check.ts';
 
 const ORIGIN = 'https://voice.example.com';
 const NOW = 1_800_000_000_400;

@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX } from '../../src/limits.ts';
 import {
@@ -14,6 +13,7 @@ import {
   readIceFragment,
 } from '../../src/sdp/browser-offer.ts';
 import { fingerprintOf, iceCredentials, ownCredentials } from '../../src/sdp/ice.ts';
+import fc from '../support/fast-check.ts';
 
 const FOLDER = join(import.meta.dir, 'offer');
 const offers = readdirSync(FOLDER).map(

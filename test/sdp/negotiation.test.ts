@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { type AudioAgreement, type AudioCodec, followed, Negotiation } from '../../src/sdp/negotiation.ts';
+import fc from '../support/fast-check.ts';
 
 const ours = (codecs: readonly AudioCodec[] = ['PCMU', 'PCMA']) =>
   new Negotiation({ host: '198.51.100.1', port: 20_000, codecs, sessionId: 7 });

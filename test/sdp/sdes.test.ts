@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { type AudioAgreement, Negotiation } from '../../src/sdp/negotiation.ts';
 import { cryptoLines, KeyExchange, SRTP_SUITES, type SrtpTerms } from '../../src/sdp/sdes.ts';
+import fc from '../support/fast-check.ts';
 
 /** Terms whose random bytes are a count, so that a test sees which key is used. */
 function terms(mode: SrtpTerms['mode'], suites = SRTP_SUITES): SrtpTerms & { made: number } {

@@ -1,7 +1,7 @@
 /** The time of the platform, on clocks of our own. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { SlewedTime, systemClock } from '../../src/clock.ts';
+import fc from '../support/fast-check.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { Call } from '../../src/sip/call/call.ts';
+import fc from '../support/fast-check.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, dial, Network, Party } from './pair.ts';
 

@@ -1,11 +1,11 @@
 /** Digest authentication as a server, against our own client and by hand (RFC 7616, RFC 8760). */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { hexHash } from '../../src/hash.ts';
 import { SIP_NONCE_LIFE_MS, SIP_NONCES_MAX } from '../../src/limits.ts';
 import { authorization, challengesOf } from '../../src/sip/message/digest.ts';
 import { DigestServer, digestSecrets } from '../../src/sip/message/digest-server.ts';
 import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
+import fc from '../support/fast-check.ts';
 
 let tokens = 0;
 const token = () => `token${++tokens}`;

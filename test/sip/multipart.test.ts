@@ -3,9 +3,9 @@
  * ones refused.
  */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { withSessionDescription } from '../../src/sip/message/multipart.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
+import fc from '../support/fast-check.ts';
 import { bytes, text } from './pair.ts';
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\n';

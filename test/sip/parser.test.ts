@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES, SIP_HEADER_MAX_FIELDS } from '../../src/limits.ts';
 import { StreamFraming } from '../../src/sip/message/framing.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
 import { serialize } from '../../src/sip/message/serializer.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia, stampVia } from '../../src/sip/message/via.ts';
+import fc from '../support/fast-check.ts';
 import { bytes, text } from './pair.ts';
 
 const lines = (...all: string[]) => bytes(`${all.join('\r\n')}\r\n\r\n`);

@@ -1,10 +1,10 @@
 /** What a REGISTER does to the contacts of a user (RFC 3261 §10.3). */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { DEVICE_CONTACTS_MAX, DEVICE_INSTANCE_MAX_CHARS, DEVICE_URI_MAX_CHARS } from '../../src/limits.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
 import { type Binding, contactFields, register } from '../../src/sip/registrar.ts';
+import fc from '../support/fast-check.ts';
 
 const SOURCE: Peer = { transport: 'udp', host: '203.0.113.5', port: 40_000, flow: 1 };
 const NOW = 1_000_000;

@@ -1,10 +1,10 @@
 /** A call that goes on at another node: its numbers fence what the node before may still send. */
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { MOVE_CSEQ_STEP } from '../../src/limits.ts';
 import { type Dialog, dialogRequest } from '../../src/sip/call/dialog.ts';
 import { dialogOfSnapshot, snapshotOf } from '../../src/sip/call/snapshot.ts';
 import { parseCSeq } from '../../src/sip/message/message.ts';
+import fc from '../support/fast-check.ts';
 
 const dialog = (localNumber: number, remoteNumber: number | undefined): Dialog => ({
   callId: 'a',

@@ -1,8 +1,8 @@
 /** Requests from sources that belong to no trunk and no call: refused without state, a few a second, then ignored. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../../src/limits.ts';
 import { RefusalLimit } from '../../src/sip/refusal-limit.ts';
+import fc from '../support/fast-check.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, dial, Network, Party, START } from './pair.ts';
 

@@ -1,6 +1,5 @@
 /** URIs and name-addr (RFC 3261 §19.1, §20.10), and what is written of them. */
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import {
   escapeUser,
   formatHostPort,
@@ -15,6 +14,7 @@ import {
   tagOf,
   unquote,
 } from '../../src/sip/message/uri.ts';
+import fc from '../support/fast-check.ts';
 
 describe('a URI', () => {
   const read = (text: string) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { DueHeap } from '../../src/webhook/due-heap.ts';
+import fc from '../support/fast-check.ts';
 
 test('What is due comes out by its time, however it went in, and nothing before it is due', () => {
   const time = fc.nat(20);

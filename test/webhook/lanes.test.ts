@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { APP_RESERVED_JOBS } from '../../src/limits.ts';
 import { Lanes } from '../../src/webhook/lanes.ts';
+import fc from '../support/fast-check.ts';
 import { seeded } from '../support/random.ts';
 
 interface Job {

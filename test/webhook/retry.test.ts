@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { blocker } from '../../src/webhook/endpoint.ts';
 import { isPastDay, nextAttemptAt, RETRY_DELAYS_MS, RETRY_SPAN_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
+import fc from '../support/fast-check.ts';
 
 const HOUR = 3_600_000;
 

@@ -3,12 +3,19 @@
  * and the bots on WebSockets take from the same ones.
  */
 import { RATE_BUCKETS_FORGOTTEN_AT_ONCE, RATE_BUCKETS_MAX } from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import { type Bucket, type BucketName, buckets } from './buckets.ts';
 
 interface Level {
   tokens: number;
   /** When `tokens` was true, ms since the epoch. */
   at: number;
+}
+
+/** A bucket, and the name that its level is kept under. */
+interface Wanted {
+  readonly name: string;
+  readonly bucket: Bucket;
 }
 
 /** A bucket that a token was taken of. */
@@ -33,7 +40,7 @@ export class TokenBuckets {
   }
 
   /** Takes a token of each, or none. Returns how to give them back, or the whole seconds until there is one of each. */
-  take(wanted: readonly { readonly name: string; readonly bucket: Bucket }[], now: number): (() => void) | number {
+  take(wanted: readonly Wanted[], now: number): (() => void) | number {
     const taken: Taken[] = [];
     let waitSec = 0;
     for (const { name, bucket } of wanted) {
@@ -46,8 +53,22 @@ export class TokenBuckets {
     return () => giveBack(taken);
   }
 
+  /** Does work for a token of the bucket, which keeps it where the work ends in a problem, or fails. */
+  async spend<T>(wanted: Wanted, now: number, work: () => Promise<T | Problem>): Promise<T | Problem> {
+    const giveBack = this.take([wanted], now);
+    if (typeof giveBack === 'number') return problems.rateLimited(giveBack);
+    let isAdmitted = false;
+    try {
+      const outcome = await work();
+      isAdmitted = !isProblem(outcome);
+      return outcome;
+    } finally {
+      if (!isAdmitted) giveBack();
+    }
+  }
+
   /** Gives tokens back that another node took for a command which was not admitted. */
-  give(taken: readonly { readonly name: string; readonly bucket: Bucket }[]): void {
+  give(taken: readonly Wanted[]): void {
     for (const { name, bucket } of taken) {
       const level = this.#levels.get(name);
       if (level !== undefined) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
@@ -77,6 +98,6 @@ export class TokenBuckets {
 }
 
 /** A bucket of one call, Room or application, by the name that its level is kept under. */
-export function bucketOf(name: BucketName, whose: string): { readonly name: string; readonly bucket: Bucket } {
+export function bucketOf(name: BucketName, whose: string): Wanted {
   return { name: `${name} ${whose}`, bucket: buckets[name] };
 }

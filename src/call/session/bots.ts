@@ -4,10 +4,11 @@
  * machines, buckets and refusals, without credentials of its own (docs/api.md).
  */
 import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import { DTMF_SEND_DEFAULT_MS, TRANSFER_TIMEOUT_DEFAULT_SEC } from '../../limits.ts';
 import type { SessionState } from '../../machine/session/session.ts';
-import { isProblem, type Problem } from '../../problem.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { BotOrder, RoomNews } from '../ports/leg.ts';
 import type { RoomMember } from '../ports/room-peers.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
@@ -109,13 +110,15 @@ export class Bots {
     if (target !== undefined && target.state.appUuid !== appUuid) return 'the Session has ended';
     const command = commandOf(order);
     if (typeof command === 'string') return command;
-    const taken = this.#options.tokens.take([bucketOf(BUCKET[order.type], whom)], this.#options.clock.now());
-    if (typeof taken === 'number') return `too many of them, wait ${taken} s`;
+    const { tokens, clock } = this.#options;
     const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined };
-    const result = await this.#options.command(whom, command, context);
+    const work = () => this.#options.command(whom, command, context);
+    const result = await tokens.spend(bucketOf(BUCKET[order.type], whom), clock.now(), work).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) return problems.unavailable('the database is away', 2);
+      throw error;
+    });
     if (!isProblem(result)) return undefined;
-    taken();
-    return result.message;
+    return result.problem === 'rate_limited' ? `too many of them, wait ${result.retryAfterSec} s` : result.message;
   }
 
   /** The Session it names, which must be in its Room; else its phone Session; else the Room's only one. */

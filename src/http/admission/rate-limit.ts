@@ -29,7 +29,7 @@ export function rateLimit(
     const owner = whose(context, scope);
     if (shared !== undefined && scope !== 'call' && context.appUuid !== '')
       return takeShared(shared, context, names, scope === 'room' ? owner : undefined);
-    const wanted = names.length === 1 ? [bucketOf(first, owner)] : names.map((name) => bucketOf(name, owner));
+    const wanted = names.map((name) => bucketOf(name, owner));
     return settled(context, tokens.take(wanted, now()));
   };
 }

@@ -102,19 +102,15 @@ export class WhipDoor {
   }
 
   async #begin(request: Request, token: WebrtcToken): Promise<Response | Problem> {
-    const { browserCalls, draining, publicUrl } = this.#deps;
+    const { browserCalls, clock, draining, publicUrl } = this.#deps;
     if (browserCalls === undefined) return problems.notConfigured('WebRTC');
     if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
     const offer = await bodyOf(request);
     if (isProblem(offer)) return offer;
-    const taken = this.#tokens.take([bucketOf('whip_offer', token.tokenId)], this.#deps.clock.now());
-    if (typeof taken === 'number') return problems.rateLimited(taken);
-    if (draining()) return problems.draining();
-    const begun = await browserCalls.create(token, offer);
-    if (isProblem(begun)) {
-      taken();
-      return begun;
-    }
+    const begun = await this.#tokens.spend(bucketOf('whip_offer', token.tokenId), clock.now(), async () =>
+      draining() ? problems.draining() : await browserCalls.create(token, offer),
+    );
+    if (isProblem(begun)) return begun;
     const location = `${publicUrl}${WHIP_PATH}/${begun.sessionUuid}`;
     const headers = { 'content-type': OFFER, location, etag: begun.etag, 'cache-control': 'no-store' };
     return new Response(begun.answer, { status: 201, headers });
@@ -125,17 +121,14 @@ export class WhipDoor {
     if (type !== FRAGMENT && type !== OFFER) return problems.unsupportedMediaType(FRAGMENT);
     const body = await bodyOf(request);
     if (isProblem(body)) return body;
-    const taken = this.#tokens.take([bucketOf('whip_patch', token.tokenId)], this.#deps.clock.now());
-    if (typeof taken === 'number') return problems.rateLimited(taken);
     const kind = type === OFFER ? 'offer' : 'fragment';
     const change: WhipChange = { kind, body, ifMatch: request.headers.get('if-match') ?? undefined };
-    const { browserCalls } = this.#deps;
-    const done = browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change);
+    const { browserCalls, clock } = this.#deps;
+    const done = await this.#tokens.spend(bucketOf('whip_patch', token.tokenId), clock.now(), async () =>
+      browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change),
+    );
     if (done === undefined) return new Response(null, { status: 204 });
-    if (isProblem(done)) {
-      taken();
-      return done;
-    }
+    if (isProblem(done)) return done;
     if ('answer' in done) return new Response(done.answer, { status: 200, headers: { 'content-type': OFFER } });
     return new Response(done.fragment, { status: 200, headers: { 'content-type': FRAGMENT, etag: done.etag } });
   }

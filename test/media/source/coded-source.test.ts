@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { SOURCE_MAX_BYTES } from '../../../src/limits.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import fc from '../../support/fast-check.ts';
 import { Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
 

@@ -1,11 +1,11 @@
 /** A download of one file, whatever becomes of its connections. */
 import { expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { SOURCE_RESUME_LEAST_BYTES } from '../../../src/limits.ts';
 import { Download } from '../../../src/media/source/download.ts';
 import { Refusal } from '../../../src/media/source/opening.ts';
 import type { GetRequest, GetResponse } from '../../../src/outbound/http-get.ts';
 import { OutboundError } from '../../../src/outbound/outbound.ts';
+import fc from '../../support/fast-check.ts';
 
 const fileOf = (size: number, version: number) =>
   Uint8Array.from({ length: size }, (_, at) => (at * 7 + (at >> 8) + version) & 0xff);

@@ -1,10 +1,10 @@
 /** A playlist that repeats is one stream: any place of it is where the passes, laid end to end, have it. */
 import { afterAll, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { LOOP_KEPT_MS } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import fc from '../../support/fast-check.ts';
 import { tone, wav } from '../sound.ts';
 import { FileServer } from './file-server.ts';
 

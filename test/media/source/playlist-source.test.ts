@@ -1,7 +1,6 @@
 /** URLs that are playlists: M3U, PLS and HLS, as files and as streams. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { HLS_SEGMENTS_MAX, PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/log.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
@@ -11,6 +10,7 @@ import { FilesSource } from '../../../src/media/playback/files-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsSource } from '../../../src/media/source/hls-source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import fc from '../../support/fast-check.ts';
 import { type Call, Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
 

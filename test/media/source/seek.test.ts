@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { encoderTag, mpegFrame } from '../../../src/media/format/mpeg-frame.ts';
 import { type FramedMpeg, MpegFramer } from '../../../src/media/format/mpeg-framer.ts';
 import { MpegSeek } from '../../../src/media/format/mpeg-seek.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import fc from '../../support/fast-check.ts';
 import { tone, wav } from '../sound.ts';
 import { FileServer } from './file-server.ts';
 

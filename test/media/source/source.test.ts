@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { SOURCE_MAX_BYTES } from '../../../src/limits.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { openPlaylist } from '../../../src/media/playback/playlist.ts';
@@ -11,6 +10,7 @@ import { Source } from '../../../src/media/source/source.ts';
 import { OutboundError, type OutboundFailure } from '../../../src/outbound/outbound.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
 import type { SourceDetail } from '../../../src/problem.ts';
+import fc from '../../support/fast-check.ts';
 import { freePort } from '../../support/sipp.ts';
 import { Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';

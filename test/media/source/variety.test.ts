@@ -3,11 +3,11 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { silentLog } from '../../../src/log.ts';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { type AudioKind, sniff } from '../../../src/media/format/sniff.ts';
+import fc from '../../support/fast-check.ts';
 import { tone, toneShare } from '../sound.ts';
 import { layerOneTone, wavFile } from './files.ts';
 

@@ -1,6 +1,5 @@
 /** Places in large WAV files, which are asked for by range where the server gives parts. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { WavContainer } from '../../../src/media/format/wav-container.ts';
@@ -10,6 +9,7 @@ import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import fc from '../../support/fast-check.ts';
 import { wav } from '../sound.ts';
 import { SlowServer } from './slow-server.ts';
 
