@@ -71,6 +71,15 @@ describe('a session of the console', () => {
     expect((await create({ 'x-csrf-token': opened.body.csrf })).status).toBe(201);
   });
 
+  test('does not stand for a token that is given beside it: the token decides, and a wrong one is no reader', async () => {
+    const cookie = cookieOf(await logIn({ token: OPERATOR_TOKEN }));
+    const ask = (token: string, method = 'GET') =>
+      platform.raw('/operator/v1/apps', { method, headers: { cookie, authorization: `Bearer ${token}` } });
+    expect((await ask('wrong')).status).toBe(401);
+    expect((await ask(READ_TOKEN)).status).toBe(200);
+    expect((await ask(READ_TOKEN, 'POST')).status).toBe(403);
+  });
+
   test('of the reading token changes nothing, with the CSRF token either', async () => {
     const opened = await logIn({ token: READ_TOKEN });
     expect(opened.body.role).toBe('reader');
