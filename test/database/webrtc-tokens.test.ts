@@ -41,7 +41,9 @@ test('those that are revoked together are, each by its own application only and 
   const { token, tokenId } = made === 'too_many' ? { token: '', tokenId: '' } : made;
   const revoke = (appUuid: string) => webrtcTokens.revoke(appUuid, tokenId);
   const asked = [revoke(other.appUuid), webrtcTokens.revoke(one.appUuid, newUuid()), revoke(one.appUuid), revoke(one.appUuid)];
-  expect(await Promise.all(asked)).toEqual([false, false, true, false]);
+  const [others, nobodys, ...own] = await Promise.all(asked);
+  // Which of the two is first is the database's business.
+  expect([others, nobodys, own.sort()]).toEqual([false, false, [false, true]]);
   expect(await webrtcTokens.find(token)).toBeUndefined();
 });
 
