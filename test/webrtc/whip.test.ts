@@ -65,7 +65,7 @@ describe('a call from a browser', () => {
     const urls = [`http://127.0.0.1:${media.port}/tone.wav`];
     const before = peer.packets.length;
     await api('POST', `/v1/sessions/${peer.sessionUuid}/playback/play`, { type: 'files', urls });
-    await peer.until(() => purity(peer.heard(before).slice(-4000), 1000) > 0.98, 'the tone that is played');
+    await peer.until(() => purity(peer.heard(before), 1000) > 0.98, 'the tone that is played');
 
     peer.say(mulawTone(440));
     peer.press(5);
@@ -101,8 +101,8 @@ describe('a call from a browser', () => {
     await b.until(() => b.packets.length > 50, 'the mix');
     expect(new Set(b.packets.map(({ payloadType }) => payloadType))).toEqual(new Set([8]));
     b.say((frame) => mulawTone(660)(frame).map((octet) => alawOf(octet)));
-    await a.until(() => purity(a.heard().slice(-4000), 660) > 0.95, 'the other one');
-    expect(purity(a.heard().slice(-4000), 440)).toBeLessThan(0.02);
+    await a.until(() => purity(a.heard(), 660) > 0.95, 'the other one');
+    expect(purity(a.heard(), 440)).toBeLessThan(0.02);
     await Promise.all([a.hangUp(), b.hangUp()]);
     await receiver.event('session.ended', b.sessionUuid);
   });
@@ -130,7 +130,7 @@ describe('a call from a browser', () => {
         await receiver.event('room.member.joined', sessionUuid);
       }
       peer.say((frame) => said[frame % said.length]?.payload ?? new Uint8Array(), units);
-      await other.until(() => purity(other.heard().slice(-4000), 1000) > 0.9, 'the tone that was played');
+      await other.until(() => purity(other.heard(), 1000) > 0.9, 'the tone that was played');
       peer.press(9, units / 20);
       expect((await receiver.event('dtmf.received', peer.sessionUuid)).body).toMatchObject({ digit: '9', duration_ms: 100 });
       await Promise.all([peer.hangUp(), other.hangUp()]);
