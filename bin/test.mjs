@@ -44,17 +44,25 @@ const native = args.length === 0 ? nativeTests() : Promise.resolve(true);
 const workers = `--parallel=${files}`;
 const bun = join(root, 'node_modules/.bin/bun');
 const failedFiles = new Set();
+/** The limit of a test does not come up where it leaves no turn to the clock. The longest one takes ten minutes. */
+const SILENT_MAX_MS = 1_200_000;
 let file;
 let isSummary = false;
-let passed = await watch(bun, ['test', workers, '--no-orphans', '--timeout=90000', ...args], print, (line) => {
-  file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
-  isSummary ||= /^\d+ tests (failed|skipped):$/.test(line);
-  if (line.startsWith('(fail)') && !isSummary && file !== undefined) failedFiles.add(file);
-  const counted = /^\s*(\d+) (pass|fail|skip)$/.exec(line);
-  if (counted === null) return;
-  const count = Number(counted[1]);
-  add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
-});
+let passed = await watch(
+  bun,
+  ['test', workers, '--no-orphans', '--timeout=90000', ...args],
+  print,
+  (line) => {
+    file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    isSummary ||= /^\d+ tests (failed|skipped):$/.test(line);
+    if (line.startsWith('(fail)') && !isSummary && file !== undefined) failedFiles.add(file);
+    const counted = /^\s*(\d+) (pass|fail|skip)$/.exec(line);
+    if (counted === null) return;
+    const count = Number(counted[1]);
+    add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
+  },
+  SILENT_MAX_MS,
+);
 const nativePassed = await native;
 if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 6) passed = await again();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
@@ -123,9 +131,15 @@ async function again() {
   console.log(`sidetone: running again, alone: ${files.join(' ')}`);
   const before = { ...total };
   let failed = 0;
-  const passed = await watch(bun, ['test', '--no-orphans', '--timeout=90000', ...files], print, (line) => {
-    failed += Number(/^\s*(\d+) fail$/.exec(line)?.[1] ?? 0);
-  });
+  const passed = await watch(
+    bun,
+    ['test', '--no-orphans', '--timeout=90000', ...files],
+    print,
+    (line) => {
+      failed += Number(/^\s*(\d+) fail$/.exec(line)?.[1] ?? 0);
+    },
+    SILENT_MAX_MS,
+  );
   Object.assign(total, before, { passed: before.passed + before.failed - failed, failed });
   if (passed) console.log(`sidetone: failed beside other tests, and passed alone (to be mended): ${files.join(' ')}`);
   return passed;
@@ -141,16 +155,32 @@ function print(chunk, sink) {
   sink.write(chunk);
 }
 
-/** Runs a command, hands its output to `show` and each line of it to `read`. True when it ended well. */
-function watch(command, commandArgs, show, read) {
+/**
+ * Runs a command, hands its output to `show` and each line of it to `read`. True when it ended well. One that says
+ * nothing for `silentMs` milliseconds is ended.
+ */
+function watch(command, commandArgs, show, read, silentMs = undefined) {
   return new Promise((resolve) => {
     const child = spawn(command, commandArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let silence;
+    const speaks = () => {
+      clearTimeout(silence);
+      if (silentMs === undefined) return;
+      silence = setTimeout(() => {
+        console.error(
+          `sidetone: no test has ended for ${silentMs / 60_000} minutes: one never comes to its end, and all are ended`,
+        );
+        child.kill();
+      }, silentMs);
+    };
+    speaks();
     for (const [source, sink] of [
       [child.stdout, process.stdout],
       [child.stderr, process.stderr],
     ]) {
       let rest = '';
       source.on('data', (chunk) => {
+        speaks();
         show(chunk, sink);
         const lines = (rest + chunk).split('\n');
         rest = (lines.pop() ?? '').slice(-10_000);
@@ -161,6 +191,9 @@ function watch(command, commandArgs, show, read) {
       console.error(`sidetone: ${command} could not be started`);
       resolve(false);
     });
-    child.on('close', (code) => resolve(code === 0));
+    child.on('close', (code) => {
+      clearTimeout(silence);
+      resolve(code === 0);
+    });
   });
 }
