@@ -1,4 +1,4 @@
-/** Who guesses a token is slowed down. */
+/** A client that guesses tokens is slowed down. */
 import { expect, test } from 'bun:test';
 import { WrongTokens } from '../../src/http/wrong-tokens.ts';
 import { OPERATOR_GUESS_ADDRESSES_MAX, OPERATOR_GUESS_WINDOW_MS, OPERATOR_GUESSES_MAX } from '../../src/limits.ts';

@@ -1,4 +1,4 @@
-// Who listens to a leg, and counts the frames in which something is heard.
+// An ear listens to a leg, and counts the frames in which something is heard.
 #pragma once
 
 #include <algorithm>
