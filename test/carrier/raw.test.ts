@@ -270,7 +270,15 @@ describe('a call from a peer', () => {
       bodyOf(ok)
         .match(/^m=.*$/gm)
         ?.map((line) => line.trim().replace(/ [1-9][0-9]+ /, ' PORT ')),
-    ).toEqual(['m=audio PORT RTP/AVP 0 8 101', 'm=video 0 RTP/AVP 31']);
+    ).toEqual(['m=audio PORT RTP/AVP 0 8 9 101', 'm=video 0 RTP/AVP 31']);
+  });
+
+  test('speaks the first codec of its offer that every trunk has: G.722 too', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { ok } = await answered(carrier, peer, { body: sdp('m=audio 6000 RTP/AVP 9 0') });
+    expect(bodyOf(ok)).toMatch(/^m=audio \d+ RTP\/AVP 9\b/m);
+    expect(carrier.media.negotiated[0]).toMatchObject({ codec: 'G722' });
   });
 
   test('carries its description in a multipart body', async () => {

@@ -18,7 +18,7 @@ export const DEVICE_TRUNK: Trunk = {
   register: false,
   inboundCidrs: [],
   maxChannels: undefined,
-  codecs: ['PCMU', 'PCMA', 'G722'],
+  codecs: undefined,
   settings: { srtp: 'optional' },
   tlsKey: undefined,
 };

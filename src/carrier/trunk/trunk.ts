@@ -49,14 +49,17 @@ export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
 
 const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722', 'opus'];
 
+/** A trunk that names none has what every media plane has. Opus is spoken where it is named. */
+const DEFAULT_CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
+
 /**
  * The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks
- * G.711.
+ * those of every trunk.
  */
 export function trunkCodecs(trunk: Trunk, able = CODECS): readonly AudioCodec[] {
   const isNamed = (name: string) => (codec: AudioCodec) => codec.toUpperCase() === name.toUpperCase();
   const chosen = (trunk.codecs ?? []).flatMap((name) => able.filter(isNamed(name)));
-  return chosen.length > 0 ? [...new Set(chosen)] : ['PCMU', 'PCMA'];
+  return chosen.length > 0 ? [...new Set(chosen)] : DEFAULT_CODECS;
 }
 
 export const trunkChannels = (trunk: Trunk): number => trunk.maxChannels ?? SIP_TRUNK_CHANNELS_DEFAULT;
