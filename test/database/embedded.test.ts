@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
+import { runAs } from '../../src/database/embedded/unprivileged.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
@@ -199,6 +200,18 @@ describe('the embedded PostgreSQL', () => {
     const capabilities = /CapEff:\s+([0-9a-f]+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
     // CAP_DAC_OVERRIDE is bit 1, and the only one.
     expect(Number.parseInt(capabilities ?? '', 16)).toBe(2);
+  });
+
+  test.skipIf(!isRoot)('finds its programs also under a directory that only root may enter, as /root is', () => {
+    const closed = freshDir();
+    chmodSync(closed, 0o700);
+    const program = join(closed, 'initdb');
+    writeFileSync(program, '', { mode: 0o755 });
+    // They ask by access(2), as PostgreSQL's validate_exec() does.
+    const ask = `require('node:fs').accessSync(${JSON.stringify(program)}, 5); console.log(process.getuid())`;
+    const { file, args } = runAs([program]).command(process.execPath, ['-e', ask]);
+    const { stdout, stderr } = Bun.spawnSync([file, ...args], { env: { HOME: tmpdir() } });
+    expect([stdout.toString().trim(), stderr.toString()]).toEqual([String(runAs([program]).uid), '']);
   });
 
   test.skipIf(!isRoot)('runs as the plain user that starts the platform', async () => {

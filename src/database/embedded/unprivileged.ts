@@ -35,6 +35,8 @@ export function runAs(paths: readonly string[]): RunAs {
     `--inh-caps=${sets}`,
     `--ambient-caps=${sets}`,
     `--bounding-set=${sets}`,
+    // Without it access(2), by which the server's programs look for each other, counts as if there were no capability.
+    ...(capability.length === 0 ? [] : ['--securebits=+no_setuid_fixup']),
   ];
   return { ...user, command: (file, args) => ({ file: setpriv, args: [...drop, file, ...args] }) };
 }
