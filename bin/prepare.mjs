@@ -64,6 +64,8 @@ function buildAddon() {
   if (!works('make', '--version') || !works('c++', '--version'))
     stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
   sayWhatIsMissing();
+  // A compiler may warn of what ours does not. That is an error for who works on the sources (native/Makefile).
+  if (process.env.WERROR === undefined) process.env.WERROR = '';
   const missing = missingForNodeGyp();
   if (missing === undefined) {
     say('building the native media plane with node-gyp (once, under a minute) …');
