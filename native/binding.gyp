@@ -7,7 +7,7 @@
       'include_dirs': ['.'],
       'cflags!': ['-fno-omit-frame-pointer', '-fno-strict-aliasing'],
       'cflags_cc!': ['-fno-omit-frame-pointer', '-fno-strict-aliasing', '-std=gnu++17', '-std=gnu++20'],
-      'cflags_cc': ['<!@(make -s flags)'],
+      'cflags_cc': ['<!@(make -s flags MODULES=../../node_modules)'],
       'ldflags': ['-pthread'],
       'libraries': ['<!@(make -s libraries)'],
     },

@@ -27,7 +27,7 @@ afterAll(() => {
  * in it, as one that is newer than ours may of others.
  */
 function checkout(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sidetone-prepare-'));
+  const folder = mkdtempSync(join(tmpdir(), 'sidetone prepare '));
   folders.push(folder);
   for (const name of ['bin', 'console', 'src/event', 'sdk/typescript/src', 'package.json', 'package-lock.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true });
