@@ -1,6 +1,6 @@
 /**
- * The number that an option of a program has. Anything else ends the program with 2: with NaN it would try nothing, find
- * no fault, and end with 0.
+ * The number that an option of a program has. Anything else ends the program with 2: with NaN it would try nothing and
+ * find no fault, which looks like a run in which all is well.
  */
 export function numberOption(values: Readonly<Record<string, string | boolean | undefined>>, name: string): number {
   const given = values[name];
