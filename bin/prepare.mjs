@@ -86,10 +86,10 @@ function buildAddon() {
   if (process.env.WERROR === undefined) process.env.WERROR = '';
   const missing = missingForNodeGyp();
   if (missing === undefined) {
-    say('building the native media plane with node-gyp (once, under a minute) …');
+    say('building the native media plane with node-gyp (once, a minute or two) …');
     buildWithNodeGyp();
   } else {
-    say(`building the native media plane with make, because ${missing} (once, under a minute) …`);
+    say(`building the native media plane with make, because ${missing} (once, a minute or two) …`);
     run('make', ['-s', `-j${jobs}`, '-C', 'native', 'addon'], 'make is needed.');
   }
   writeFileSync(stamp, sources);

@@ -27,6 +27,7 @@ export async function dev(signal, env = process.env) {
   let demo;
   let giveBack;
   let silence;
+  let how;
   try {
     const token = env.OPERATOR_TOKEN || readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
     const operator = operatorApi(platform.url, token);
@@ -51,7 +52,10 @@ export async function dev(signal, env = process.env) {
     };
     const { url: console } = await operator('POST', '/console-logins', {});
     welcome(platform.url, demo.url, console, credentials);
-    await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+    how = await Promise.race([
+      platform.ended,
+      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    ]);
   } finally {
     // Nobody is there for its events any more: they would be retried, and `doctor` would find a fault in it.
     await silence?.().catch(() => undefined);
@@ -59,7 +63,9 @@ export async function dev(signal, env = process.env) {
     await giveBack?.().catch(({ message }) => console.error(`${NUMBER} stays with the application "demo": ${message}`));
     await platform.stop();
   }
-  if (!signal.aborted) throw new Stop('the platform has ended; its log above says why');
+  if (signal.aborted) return;
+  if (how === 0) throw new Stop('the platform has ended, because another program told it to stop');
+  throw new Stop(`the platform has ended (${how}); its log above says why, if it could`);
 }
 
 function welcome(url, page, login, { appUuid, apiKey }) {
@@ -83,13 +89,13 @@ async function startPlatform(env) {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const ended = new Promise((resolve) => child.once('exit', (code, by) => resolve(code ?? by)));
   let resolve;
   let reject;
   const promise = new Promise((...both) => {
     [resolve, reject] = both;
   });
-  child.once('exit', (code) => reject(new Stop(`the platform ended with ${code} before it was ready`)));
+  ended.then((how) => reject(new Stop(`the platform ended with ${how} before it was ready`)));
   const timer = setTimeout(() => reject(new Stop('the platform was not ready in two minutes')), START_MAX_MS);
   let rest = '';
   child.stdout.on('data', (chunk) => {

@@ -39,7 +39,7 @@ ${nodes.map((_, n) => `  node ${n + 1}   http://127.0.0.1:${HTTP_PORT + n}   sip
   export OPERATOR_TOKEN=${operatorToken}
   bin/sidetone --url http://127.0.0.1:${HTTP_PORT} nodes list
   bin/sidetone --url http://127.0.0.1:${HTTP_PORT} nodes drain NODE
-  kill -9 ${nodes[0]?.pid}        # node 1: its calls are another node's within 15 s
+  kill -9 ${nodes[0]?.pid}        # node 1: it is declared dead after 15 s, and its calls are lost
 
 Ctrl-C stops all.
 `);

@@ -57,6 +57,8 @@ interface ToldNode {
 
 interface ToldRefusal {
   readonly at: string;
+  /** Since then there were `count` of them. */
+  readonly first_at: string;
   readonly source: string;
   readonly count: number;
   readonly reason: string;
@@ -471,9 +473,7 @@ function refusals(all: readonly ToldRefusal[], now: number): Check {
   const name = 'refusals';
   const [last, ...others] = all.filter(({ at }) => now - Date.parse(at) < REFUSALS_MS);
   if (last === undefined) return ok(name, 'no request was refused in the last hour');
-  return warning(
-    name,
-    `${last.source}: ${last.reason} (${last.count} times${others.length > 0 ? `, and ${others.length} others` : ''} in the last hour)`,
-    last.remedy,
-  );
+  const repeats = last.count > 1 ? `, ${last.count} times since ${last.first_at}` : '';
+  const more = others.length > 0 ? `; ${others.length} more in the last hour: bin/sidetone refusals list` : '';
+  return warning(name, `${last.source}: ${last.reason}${repeats}${more}`, last.remedy);
 }

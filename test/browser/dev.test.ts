@@ -204,6 +204,22 @@ test('Ctrl-C gives its number back to the application that had it, and does not 
   rmSync(own, { recursive: true, force: true });
 }, 90_000);
 
+test('says so where another program has stopped the platform, since nothing in its log would', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
+  const child = spawn('node', [CLI, 'dev'], { env: environment({ DATA_DIR: own }), stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  let printed = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  for await (const chunk of child.stdout) if (String(chunk).includes('Ctrl-C stops it')) break;
+  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const [platform = 0] = children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts'));
+  process.kill(platform, 'SIGTERM');
+  expect([await ended, printed]).toEqual([1, expect.stringContaining('another program told it to stop')]);
+  rmSync(own, { recursive: true, force: true });
+}, 90_000);
+
 test('it refuses to run for others than this machine', () => {
   const { status, stderr } = spawnSync('node', [CLI, 'dev'], { env: environment({ HTTP_HOST: '0.0.0.0' }), encoding: 'utf8' });
   expect([status, stderr]).toEqual([1, expect.stringContaining('loopback only')]);

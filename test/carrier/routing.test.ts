@@ -209,6 +209,27 @@ describe('a call whose trunk fails', () => {
     answered.leg.hangup();
   }, 20_000);
 
+  test('is one failure of the trunk where it has said nothing when the ring window ends, and none after a 100 or too soon', async () => {
+    const clock = new VirtualClock();
+    const { carrier, first } = await trunksOn(clock, {});
+    const failures = () => carrier.carrier.trunkStatus('t0')?.failures24h;
+    const [silent, trying] = [await dial(carrier, { to: '+972501110001' }), await dial(carrier, { to: '+972501110002' })];
+    const invite = await first.until(/^INVITE sip:\+972501110002/);
+    await clock.advance(SIP_TRUNK_SILENT_MS);
+    first.respond(invite, '100 Trying');
+    // When it rings, the 100 before that was heard.
+    first.respond(invite, '180 Ringing');
+    await trying.signals.until('leg.ringing');
+    const { leg: early } = await dial(carrier, { to: '+972501110003' });
+    await first.until(/^INVITE sip:\+972501110003/);
+    for (const leg of [trying.leg, early]) leg.hangup();
+    expect(failures()).toBe(0);
+    silent.leg.hangup();
+    silent.leg.hangup();
+    await clock.advance(40_000);
+    expect(failures()).toBe(1);
+  }, 20_000);
+
   test('stays with it once it is forwarded (181) or queued (182), so that nobody is rung twice', async () => {
     for (const status of ['181 Call Is Being Forwarded', '182 Queued']) {
       const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });

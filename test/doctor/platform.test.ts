@@ -279,3 +279,20 @@ test('a platform without its database is told to be that, and not to be another 
     { name: 'nats', status: 'ok' },
   ]);
 });
+
+test('repeats of a refused request are told with the time since which they were counted, which may be long ago', async () => {
+  const now = Date.UTC(2026, 0, 2);
+  const refusal = { at: new Date(now).toISOString(), source: '203.0.113.9', reason: 'It is in no trunk', remedy: 'Add it' };
+  const firstAt = '2026-01-01T00:00:00.000Z';
+  const found = async (refusals: readonly unknown[]) => {
+    const told: Readonly<Record<string, unknown>> = { refusals, trunks: [], apps: [] };
+    const api = new OperatorApi('http://platform.invalid', 'token', async () => Response.json(told));
+    const checks = (await platformChecks(api, createOutbound([]), now, namesOf({})))?.checks;
+    return checks?.find(({ name }) => name === 'refusals')?.found;
+  };
+  const [once, often] = [1, 3].map((count) => ({ ...refusal, count, first_at: firstAt }));
+  expect(await found([once])).toBe('203.0.113.9: It is in no trunk');
+  expect(await found([often, once])).toBe(
+    `203.0.113.9: It is in no trunk, 3 times since ${firstAt}; 1 more in the last hour: bin/sidetone refusals list`,
+  );
+});

@@ -11,6 +11,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { numberOption } from '../support/number-option.ts';
 import { Platform } from '../support/platform.ts';
 import { QUICK, Stage } from './stage.ts';
 
@@ -124,8 +125,8 @@ function summary({ ledger, witness, client, told, cutOff }: Stage, logged: numbe
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' }, seed: { type: 'string' } } });
-  const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
-  const figures = await crash(Number(values.rounds), seed, (line) => console.log(line));
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : numberOption(values, 'seed');
+  const figures = await crash(numberOption(values, 'rounds'), seed, (line) => console.log(line));
   for (const breach of figures.breaches.slice(0, 50)) console.log(`BREACH ${breach}`);
   console.log(figures.summary);
   console.log(

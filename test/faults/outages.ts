@@ -6,6 +6,7 @@
  *   npm run outages [-- NAME… [--seconds 30] [--seed N]]
  */
 import { parseArgs } from 'node:util';
+import { numberOption } from '../support/number-option.ts';
 import { OUTAGES, type Outage, type Site } from './outage.ts';
 import { Stage } from './stage.ts';
 
@@ -117,10 +118,11 @@ if (unknown.length > 0) {
   console.error(`unknown: ${unknown.join(', ')}; there are ${OUTAGES.map(({ name }) => name).join(', ')}`);
   process.exit(2);
 }
+const [seconds, seed] = [numberOption(values, 'seconds'), numberOption(values, 'seed')];
 let failed = 0;
 for (const outage of OUTAGES.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
   const missing = outage.missing();
   if (missing !== undefined) console.log(`${outage.name}: skipped: ${missing}`);
-  else if (!(await tryOne(outage, Number(values.seconds), Number(values.seed)))) failed += 1;
+  else if (!(await tryOne(outage, seconds, seed))) failed += 1;
 }
 process.exit(failed === 0 ? 0 : 1);

@@ -8,6 +8,7 @@
  * inputs with which a parser does something new, up to 40 for each.
  */
 import { parseArgs } from 'node:util';
+import { numberOption } from '../support/number-option.ts';
 import { oneOf, seeded } from '../support/random.ts';
 import { mutant } from './mutate.ts';
 import { corpusOf, keep, tryInput } from './run.ts';
@@ -60,8 +61,9 @@ if (unknown.length > 0) {
   console.error(`unknown: ${unknown.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(', ')}`);
   process.exit(2);
 }
-const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : numberOption(values, 'seed');
+const seconds = numberOption(values, 'seconds');
 const chosen = TARGETS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-const faults = chosen.reduce((sum, target) => sum + fuzz(target, Number(values.seconds), seed, values.keep), 0);
+const faults = chosen.reduce((sum, target) => sum + fuzz(target, seconds, seed, values.keep), 0);
 console.log(`seed ${seed}: ${chosen.length} parsers, ${faults} faults`);
 process.exit(faults === 0 ? 0 : 1);

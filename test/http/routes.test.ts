@@ -277,6 +277,8 @@ describe('outside authentication', () => {
       const page = await platform.raw(path.slice(0, -3));
       expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
       expect(page.text).not.toContain('<script');
+      // Without an icon a browser asks for /favicon.ico, and writes the 404 to its console.
+      expect(page.text).toContain('<link rel="icon"');
       for (const [, target = ''] of page.text.matchAll(/href="(\/docs[^"#]*)/g))
         if ((await platform.raw(target)).status !== 200) wrong.push(`${path}: ${target}`);
     }
@@ -288,6 +290,7 @@ describe('outside authentication', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(page.text).not.toMatch(/https?:\/\//);
     expect(page.text).toContain('<a class="link" href="/docs">Documentation</a>');
+    expect(page.text).toContain('<link rel="icon"');
     expect((await platform.raw('/docs/start.js')).text).toContain('prefers-color-scheme: dark');
     const script = await platform.raw('/docs/swagger-ui-bundle.js');
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);

@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { numberOption } from '../support/number-option.ts';
 import { planOf } from './plan.ts';
 import { plantAll } from './planted.ts';
 import { shrink } from './shrink.ts';
@@ -49,7 +50,7 @@ const sum = (parts: readonly Tally[]): Tally => ({
 });
 
 /** The plan of a seed, with as many nodes as were asked for. */
-const planned = (seed: number) => planOf(seed, values.nodes === 'mix' ? undefined : Number(values.nodes));
+const planned = (seed: number) => planOf(seed, values.nodes === 'mix' ? undefined : numberOption(values, 'nodes'));
 
 /** Runs one seed in `every` of the range, and tells the tally so far now and then. */
 function runSeeds(from: number, to: number, every: number, tell: (soFar: Tally) => void): Tally {
@@ -116,16 +117,16 @@ function tellShortest(seed: number): void {
 
 const minutesSince = (started: number) => ((performance.now() - started) / 60_000).toFixed(1);
 
-const from = Number(values.from);
-const to = from + Number(values.seeds);
-if (values.seed !== undefined) tellStory(Number(values.seed));
-else if (values.planted) process.exitCode = plantAll(values.nodes, Number(values.from)) === 0 ? 0 : 1;
+const from = numberOption(values, 'from');
+const to = from + numberOption(values, 'seeds');
+if (values.seed !== undefined) tellStory(numberOption(values, 'seed'));
+else if (values.planted) process.exitCode = plantAll(values.nodes, from) === 0 ? 0 : 1;
 else if (values.every !== undefined) {
   const tell = (tally: Tally) => console.log(JSON.stringify(tally));
-  tell(runSeeds(from, to, Number(values.every), tell));
+  tell(runSeeds(from, to, numberOption(values, 'every'), tell));
 } else {
   const started = performance.now();
-  const jobs = values['until-found'] ? 1 : Number(values.jobs);
+  const jobs = values['until-found'] ? 1 : numberOption(values, 'jobs');
   const tell = ({ seeds, failed }: Tally) =>
     process.stderr.write(`${seeds} of ${to - from} seeds, ${failed.length} failed, ${minutesSince(started)} min\n`);
   const { seeds, simulatedMs, events, failed } =

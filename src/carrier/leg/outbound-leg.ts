@@ -74,6 +74,8 @@ export class OutboundLeg extends DialledLeg {
   #started = false;
   /** Whether anything came from the peer that is tried. */
   #heard = false;
+  /** Whether the peer is waited for although its trunk counts as failed, because there is no other. */
+  #silent = false;
   /** What to try next, asked for because the peer is silent. Whoever takes it has it alone. */
   #asked: Promise<NextPeer | Attempt | undefined> | undefined;
   #early = false;
@@ -105,6 +107,9 @@ export class OutboundLeg extends DialledLeg {
   hangup(): void {
     if (this.over) return;
     const { call } = this;
+    // Most ring windows are shorter than the 32 s after which the call itself would tell that nobody has answered.
+    if (this.#silent && !this.#heard) this.#outbound.onFailed(this.#attempt.trunk, true);
+    this.#silent = false;
     if (call === undefined) this.end(CANCELLED);
     else this.options.driver.run((now) => call.hangUp(now));
   }
@@ -164,6 +169,7 @@ export class OutboundLeg extends DialledLeg {
     const callId = systemEntropy().token();
     this.#outbound.order.onPlaced?.(callId);
     this.#heard = false;
+    this.#silent = false;
     const invite = { ...this.#invite(attempt, peer, negotiation.offer()), callId };
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(invite, now);
@@ -300,8 +306,10 @@ export class OutboundLeg extends DialledLeg {
       abandon(next);
       return;
     }
-    if (next === undefined) this.#outbound.onFailed(this.#attempt.trunk, false);
-    else this.#goOn(next);
+    if (next === undefined) {
+      this.#silent = true;
+      this.#outbound.onFailed(this.#attempt.trunk, false);
+    } else this.#goOn(next);
     if (next !== undefined && call !== undefined) this.options.driver.run((now) => call.hangUp(now));
   }
 

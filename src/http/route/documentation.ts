@@ -177,6 +177,7 @@ const page = (title: string, body: string): string => `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)} · Sidetone</title>
+<link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
 <body>

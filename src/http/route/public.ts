@@ -46,6 +46,7 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sidetone API reference</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <style>${LEGIBLE}</style>
 <script src="/docs/swagger-ui-bundle.js" defer></script>
