@@ -204,7 +204,7 @@ describe('a Room', () => {
       fc.oneof(
         { weight: 6, arbitrary: orders.map((order) => ({ order })) },
         { weight: 4, arbitrary: sounds.map((sound) => ({ sound })) },
-        { weight: 2, arbitrary: recordings.map((recording) => ({ recording })) },
+        { weight: 2, arbitrary: fc.tuple(recordings, fc.boolean()).map(([recording, isLate]) => ({ recording, isLate })) },
         { weight: 2, arbitrary: fc.constantFrom<RoomInput>({ type: 'deadline' }, { type: 'empty' }).map((input) => ({ input })) },
         { weight: 1, arbitrary: ends.map((input) => ({ input })) },
       ),
@@ -228,8 +228,12 @@ describe('a Room', () => {
           } else if ('sound' in one) {
             run.give(media(one.sound, { operationUuid: run.state.playback?.operationUuid ?? 'old' }), 10);
           } else if ('recording' in one) {
-            run.give(media(one.recording, { recordingUuid: run.state.recording?.recordingUuid ?? 'old' }), 10);
+            const recordingUuid = one.isLate ? 'old' : (run.state.recording?.recordingUuid ?? 'old');
+            run.give(media(one.recording, { recordingUuid }), 10);
           } else run.give(one.input, 3000);
+          if (run.state.phase === 'deleting') expect(run.state.recording?.phase ?? 'stopping').toBe('stopping');
+          const isClosed = run.events.some((event) => event.event === 'room.deleted' && event.reason === 'closed');
+          if (isClosed) expect(run.state.recording).toBeUndefined();
         }
         run.order({ type: 'delete' });
         // What a Room that is deleted at last leaves behind is told by the recording's own row.
