@@ -108,10 +108,10 @@ describe('a node that watches another', () => {
             [lost(state, BURIAL, ORPHAN, now), BURIAL],
           ] as const) {
             if (found.length === 0) continue;
-            // What it has done since the last reading cannot be known.
+            // Nobody can know what it has done since the last reading.
             expect(beatenAt <= now - ms || beatenAt > (reads.at(-1) ?? 0)).toBe(true);
-            // Nor is a peer buried that could not be heard, as where the database was away. One that is taken for forsaken
-            // for that is asked first.
+            // A peer that could not be heard, as where the database was away, is not buried. One that is forsaken for
+            // that is asked first.
             if (ms === BURIAL) expect(deadAt).toBeGreaterThanOrEqual(now - ms - 1_000);
             expect(hasWatched(now - 2 * ms, now)).toBe(true);
           }

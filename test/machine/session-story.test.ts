@@ -317,7 +317,7 @@ class Story {
     return !this.isLost && (isCommon || WEBSOCKET.has(type) === (this.state.type === 'websocket'));
   }
 
-  /** While a card or CVV is keyed in nobody is told of keys, and no recording hears them. */
+  /** Nobody is told of keys, and no recording hears them, while a card or CVV is keyed in. */
   #expectSecure(before: SessionState, { state, events, effects }: Step): void {
     if (before.collection !== undefined) {
       expect(events.some(({ event }) => event === 'dtmf.received')).toBe(false);
@@ -340,7 +340,7 @@ class Story {
     this.now = until;
   }
 
-  /** Its process is lost, and what was stored of it is taken up: by another node, which goes on with it, or as remains. */
+  /** Its process is lost. What was stored is taken up by another node, which goes on with the call, or as remains. */
   lose(goesOn: boolean): void {
     const { state } = this;
     const { phase, type, createdAt, answeredAt, membership, recordings } = state;
@@ -350,7 +350,7 @@ class Story {
       ...{ ...about, phase, type, createdAt, answeredAt, roomId, running, clientState: '' },
       ...{ answered: answeredAt !== undefined, maxDurationMs: 600_000 },
     };
-    // Of these their own rows tell.
+    // Their own rows tell of these.
     for (const { operationUuid } of recordings) this.admitted.delete(operationUuid);
     if (state.collection !== undefined) this.admitted.delete(state.collection.operationUuid);
     this.isLost = !goesOn;

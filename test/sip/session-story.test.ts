@@ -149,7 +149,7 @@ const plans = fc.record({
   duplicate: fc.constantFrom(0, 0.2),
   delayMs: fc.constantFrom(0, 50, 900),
   transport: fc.constantFrom('udp' as const, 'tcp' as const),
-  /** Without UPDATE the session is refreshed by re-INVITE. */
+  /** The far ends allow UPDATE. The session is refreshed by re-INVITE else. */
   hasUpdate: fc.boolean(),
   refresher: fc.constantFrom('uac', 'uas'),
   answering: fc.tuple(answering, answering),
@@ -194,7 +194,7 @@ test('whoever changes a session, both sides have the same one when neither is at
         side.party.react = (each, event) => {
           if (each !== side.call || event.type === 'invite') return;
           side.hear(event);
-          // Of one message several things may be told.
+          // One message may tell several things.
           network.after(0, agree);
         };
       for (const { at, who, what } of plan.actions) network.after(at, () => sides[who]?.do(what));
