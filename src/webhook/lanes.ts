@@ -25,8 +25,6 @@ interface Entry<J> {
   /** Lanes in which another job is before it. */
   behind: number;
   dueAt: number;
-  /** The number of times it was put to rest. A heap entry with an earlier number counts no more. */
-  rests: number;
   /** It is the head of its lanes and waits for its time. */
   resting: boolean;
 }
@@ -49,7 +47,7 @@ export class Lanes<J extends LaneJob> {
   readonly #apps = new Map<string, AppState<J>>();
   readonly #round = new Queue<string>();
   readonly #reserve = new Queue<string>();
-  readonly #resting = new DueHeap<{ readonly entry: Entry<J>; readonly rest: number }>();
+  #resting = new DueHeap<Entry<J>>();
   readonly #entries = new Map<J, Entry<J>>();
   #weight = 0;
 
@@ -75,7 +73,7 @@ export class Lanes<J extends LaneJob> {
 
   /** Puts a job at the tail of its lanes, not to be sent before `dueAt`. */
   add(job: J, dueAt: number): void {
-    const entry: Entry<J> = { job, behind: 0, dueAt, rests: 0, resting: false };
+    const entry: Entry<J> = { job, behind: 0, dueAt, resting: false };
     this.#entries.set(job, entry);
     const app = this.#app(job.appUuid);
     app.jobs += 1;
@@ -99,10 +97,8 @@ export class Lanes<J extends LaneJob> {
    */
   take(now: number, from: 'any' | 'reserve' = 'any'): J | undefined {
     for (;;) {
-      const due = this.#resting.takeDue(now);
-      if (due === undefined) break;
-      const { entry, rest } = due;
-      if (!entry.resting || entry.rests !== rest) continue;
+      const entry = this.#resting.takeDue(now);
+      if (entry === undefined) break;
       entry.resting = false;
       const app = this.#app(entry.job.appUuid);
       app.ready.push(entry);
@@ -129,17 +125,18 @@ export class Lanes<J extends LaneJob> {
 
   /** Makes the application's resting jobs due at `now` where `which` says so. */
   hurry(appUuid: string, now: number, which: (job: J) => boolean): void {
+    // The heap is made anew: what is done would else be kept until the time at which it was due before.
+    this.#resting = new DueHeap();
     for (const entry of this.#entries.values()) {
-      if (entry.job.appUuid !== appUuid || !entry.resting || entry.dueAt <= now || !which(entry.job)) continue;
-      entry.dueAt = now;
+      if (!entry.resting) continue;
+      if (entry.job.appUuid === appUuid && entry.dueAt > now && which(entry.job)) entry.dueAt = now;
       this.#rest(entry);
     }
   }
 
   #rest(entry: Entry<J>): void {
     entry.resting = true;
-    entry.rests += 1;
-    this.#resting.push(entry.dueAt, { entry, rest: entry.rests });
+    this.#resting.push(entry.dueAt, entry);
   }
 
   /** A job in flight failed: it keeps its place and rests until `dueAt`. */

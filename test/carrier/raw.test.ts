@@ -380,6 +380,22 @@ describe('our own hold', () => {
     expect(told).toEqual([true, false]);
   });
 
+  test('ends at our side where it is taken back before its answer and the far end refuses the re-INVITE of its end', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer);
+    incoming.call.leg.hold?.(true);
+    const held = await reinvite(peer);
+    incoming.call.leg.hold?.(false);
+    peer.respond(held, '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
+    await peer.until(/^ACK /);
+    peer.respond(await reinvite(peer), '488 Not Acceptable Here');
+    await peer.until(/^ACK /);
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: true, isHolding: false });
+    const told = incoming.signals.all.flatMap((signal) => (signal.type === 'leg.own_hold' ? [signal.on] : []));
+    expect(told).toEqual([true, false]);
+  });
+
   test('does not hide a hold of the far end: each has its own pair of signals', async () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);

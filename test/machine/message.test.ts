@@ -5,6 +5,7 @@ import {
   claim,
   interrupted,
   type MessageState,
+  outwaited,
   PUT_OFF_MAX_MS,
   QUEUED_MAX_MS,
   received,
@@ -178,40 +179,74 @@ describe('a short message', () => {
     expect(names(received(out.state, 1, receipt('delivered'), NOW + 2_000))).toEqual(['delivered']);
   });
 
-  test('only ever moves forward, and ends once, whatever comes in whatever order', () => {
+  test('only ever moves forward, ends once, and has no part sent twice, whatever comes in whatever order', () => {
     const rank = { queued: 0, sending: 1, sent: 2, delivered: 3, undelivered: 3, failed: 3 };
     const outcome: fc.Arbitrary<PartOutcome> = fc.oneof(
-      fc.constant<PartOutcome>({ outcome: 'accepted', smscId: 'x' }),
-      fc.constant<PartOutcome>({ outcome: 'later' }),
-      fc.constant<PartOutcome>({ outcome: 'unknown' }),
-      fc.constant<PartOutcome>({ outcome: 'refused', code: 'c', message: 'm' }),
+      { weight: 4, arbitrary: fc.constant<PartOutcome>({ outcome: 'accepted', smscId: 'x' }) },
+      { weight: 4, arbitrary: fc.constant<PartOutcome>({ outcome: 'later' }) },
+      { weight: 1, arbitrary: fc.constant<PartOutcome>({ outcome: 'unknown' }) },
+      { weight: 1, arbitrary: fc.constant<PartOutcome>({ outcome: 'refused', code: 'c', message: 'm' }) },
     );
-    const state: fc.Arbitrary<ReceiptState> = fc.constantFrom('delivered', 'expired', 'rejected');
     const input = fc.oneof(
-      fc.constant(['claim'] as const),
-      fc.constant(['interrupted'] as const),
-      fc.tuple(fc.constant('submitted' as const), fc.array(fc.record({ part: fc.nat(2), outcome }), { maxLength: 3 })),
-      fc.tuple(fc.constant('received' as const), fc.nat(2), state),
+      { weight: 4, arbitrary: fc.constant(['claim'] as const) },
+      { weight: 4, arbitrary: fc.tuple(fc.constant('submitted' as const), fc.array(outcome, { minLength: 3, maxLength: 3 })) },
+      { weight: 1, arbitrary: fc.constantFrom(['interrupted'] as const, ['unclaimed'] as const, ['again'] as const) },
+      {
+        weight: 2,
+        arbitrary: fc.tuple(
+          fc.constant('received' as const),
+          fc.nat(2),
+          fc.constantFrom<ReceiptState>('delivered', 'delivered', 'delivered', 'expired', 'rejected'),
+        ),
+      },
     );
+    const pause = fc.oneof({ weight: 20, arbitrary: fc.nat(60_000) }, { weight: 1, arbitrary: fc.nat(QUEUED_MAX_MS) });
     fc.assert(
-      fc.property(fc.array(input, { maxLength: 30 }), (inputs) => {
+      fc.property(fc.array(fc.tuple(input, pause), { maxLength: 40 }), (inputs) => {
         let message = queued(3);
-        let ends = 0;
-        for (const each of inputs) {
-          const step =
-            each[0] === 'claim'
-              ? claim(message, NOW)
-              : each[0] === 'interrupted'
-                ? interrupted(message, NOW)
-                : each[0] === 'submitted'
-                  ? submitted(message, each[1], message.attempts, NOW)
-                  : received(message, each[1], receipt(each[2]), NOW);
-          if (rank[step.state.status] < rank[message.status]) return false;
-          for (const status of names(step)) if (['delivered', 'undelivered', 'failed'].includes(String(status))) ends++;
+        let now = NOW;
+        const told: unknown[] = [];
+        /** The parts that the carrier has, or may have. */
+        const left = new Set<number>();
+        /** The last submission, whose outcome may be told twice. */
+        let last: Parameters<typeof submitted> | undefined;
+        const take = (step: { readonly state: MessageState; readonly events: readonly object[] }) => {
+          expect(rank[step.state.status]).toBeGreaterThanOrEqual(rank[message.status]);
+          told.push(...names(step));
           message = step.state;
+        };
+        /** A gateway sends the parts in order, up to the first that is not accepted. */
+        const submit = (outcomes: readonly PartOutcome[]) => {
+          const parts = message.parts.flatMap(({ smscId }, part) => (smscId === '' ? [part] : []));
+          const until = outcomes.slice(0, parts.length).findIndex((each) => each.outcome !== 'accepted');
+          const sent = parts.slice(0, until < 0 ? parts.length : until + 1);
+          for (const [at, part] of sent.entries()) {
+            expect(left.has(part)).toBe(false);
+            if (['accepted', 'unknown'].includes(outcomes[at]?.outcome ?? '')) left.add(part);
+          }
+          return sent.map((part, at) => ({ part, outcome: outcomes[at] ?? { outcome: 'unknown' as const } }));
+        };
+        for (const [each, ms] of inputs) {
+          now += ms;
+          if (each[0] === 'claim') take(claim(message, now));
+          else if (each[0] === 'interrupted') take(interrupted(message, now));
+          else if (each[0] === 'unclaimed') take(unclaimed(message, message.dueAt, now));
+          else if (each[0] === 'received') take(received(message, each[1], receipt(each[2]), now));
+          else if (each[0] === 'again' && last !== undefined) take(submitted(message, last[1], last[2], now));
+          else if (each[0] === 'submitted' && message.stage === 'submitting') {
+            last = [message, submit(each[1]), message.attempts, now];
+            take(submitted(...last));
+          }
         }
-        return ends <= 1;
+        // In the end the carrier answers: the message is settled, by its day at the latest.
+        take(interrupted(message, now));
+        take(outwaited(message, now + QUEUED_MAX_MS));
+        expect(message.stage).toBe('settled');
+        for (const part of [0, 1, 2]) take(received(message, part, receipt('delivered'), now + QUEUED_MAX_MS));
+        expect(told.filter((status) => ['delivered', 'undelivered', 'failed'].includes(String(status)))).toHaveLength(1);
+        expect(new Set(told).size).toBe(told.length);
       }),
+      { numRuns: 500 },
     );
   });
 });

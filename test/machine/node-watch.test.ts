@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { NODE_POLL_GAP_MAX_MS, NODE_SUSPECT_MS } from '../../src/limits.ts';
 import { forsaken, lost, newWatch, read, suspects, type Watch } from '../../src/machine/node/watch.ts';
+import fc from '../support/fast-check.ts';
 
 const BURIAL = 15_000;
 const ORPHAN = 120_000;
@@ -70,5 +72,63 @@ describe('a node that watches another', () => {
     expect([after(2_500), after(2_501)]).toEqual([0, 62_501]);
     const still = watched(alive, 61_000, 80_000, () => 60_000);
     expect([lost(still, BURIAL, ORPHAN, 82_500).length, lost(still, BURIAL, ORPHAN, 82_501).length]).toEqual([1, 0]);
+  });
+
+  test('takes none for dead that beats, and each that is dead for long, whatever was away meanwhile', () => {
+    const TICK_MS = 250;
+    const spans = (most: number) => fc.array(fc.tuple(fc.nat(150_000), fc.integer({ min: 1, max: most })), { maxLength: 4 });
+    const isIn = (list: readonly (readonly [number, number])[], now: number) =>
+      list.some(([from, ms]) => now >= from && now < from + ms);
+    fc.assert(
+      fc.property(spans(50_000), spans(50_000), spans(50_000), fc.nat(3), (away, stopped, dead, phase) => {
+        let state = newWatch(0);
+        let beat = 0;
+        /** When the peer has beaten last, and when this node has read: what both did, not what the watch believes. */
+        let beatenAt = 0;
+        let reads: number[] = [];
+        let deadAt = -Infinity;
+        const advance = (now: number, isDead: boolean, isAway: boolean, isStopped: boolean) => {
+          if (isDead) deadAt = now;
+          if (!isDead && !isAway && now % 1_000 === phase * TICK_MS) {
+            beat += 1;
+            beatenAt = now;
+          }
+          if (!isStopped && !isAway && now % 1_000 === 0) {
+            state = read(state, new Map([['peer', beat]]), now);
+            reads = [...reads, now].slice(-40);
+          }
+        };
+        const hasWatched = (since: number, now: number) =>
+          [...reads.filter((at) => at >= since), now].every(
+            (at, index, all) => at - (all[index - 1] ?? since) <= NODE_POLL_GAP_MAX_MS,
+          );
+        const judge = (now: number) => {
+          for (const [found, ms] of [
+            [forsaken(state, now), NODE_SUSPECT_MS],
+            [lost(state, BURIAL, ORPHAN, now), BURIAL],
+          ] as const) {
+            if (found.length === 0) continue;
+            // Nobody can know what it has done since the last reading.
+            expect(beatenAt <= now - ms || beatenAt > (reads.at(-1) ?? 0)).toBe(true);
+            // A peer that could not be heard, as where the database was away, is not buried. One that is forsaken for
+            // that is asked first.
+            if (ms === BURIAL) expect(deadAt).toBeGreaterThanOrEqual(now - ms - 1_000);
+            expect(hasWatched(now - 2 * ms, now)).toBe(true);
+          }
+        };
+        let now = 0;
+        for (; now < 200_000; now += TICK_MS) {
+          advance(now, isIn(dead, now), isIn(away, now), isIn(stopped, now));
+          if (!isIn(stopped, now)) judge(now);
+        }
+        for (const isDead of [false, true]) {
+          for (const end = now + 2 * BURIAL + 5_000; now < end; now += TICK_MS) {
+            advance(now, isDead, false, false);
+            judge(now);
+          }
+          expect([forsaken(state, now).length, lost(state, BURIAL, ORPHAN, now).length]).toEqual(isDead ? [1, 1] : [0, 0]);
+        }
+      }),
+    );
   });
 });

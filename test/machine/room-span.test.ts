@@ -9,31 +9,42 @@ import fc from '../support/fast-check.ts';
 
 describe('Notes about a member', () => {
   test('are taken in order and once each, however often messages and answers are lost', () => {
+    const ways = fc.constantFrom('arrives', 'lost', 'answer lost', 'earlier one arrives late', 'another is sent');
     fc.assert(
-      fc.property(
-        fc.array(fc.nat(9), { maxLength: 20 }),
-        fc.array(fc.constantFrom('arrives', 'lost', 'answer lost')),
-        (sent, ways) => {
-          let out: NotesOut<number> = noNotes();
-          for (const note of sent) out = addNote(out, note) ?? out;
-          const taken: number[] = [];
-          let last = 0;
-          // In the end the network works.
-          for (const way of [...ways, ...sent.map(() => 'arrives')]) {
-            const [head] = out.waiting;
-            if (head === undefined || way === 'lost') continue;
-            const verdict = judgeNote(last, out.next);
-            expect(verdict).not.toBe('early');
-            if (verdict === 'take') {
-              taken.push(head);
-              last = out.next;
-            }
-            if (way === 'arrives') out = acknowledged(out, out.next);
+      fc.property(fc.array(ways, { maxLength: 200 }), (given) => {
+        let out: NotesOut<number> = noNotes();
+        const sent: number[] = [];
+        const taken: number[] = [];
+        let last = 0;
+        const arrives = (number: number, note: number | undefined): void => {
+          const verdict = judgeNote(last, number);
+          expect(verdict).not.toBe('early');
+          if (verdict !== 'take' || note === undefined) return;
+          taken.push(note);
+          last = number;
+        };
+        // In the end the network works.
+        for (const way of [...given, ...given.map(() => 'arrives' as const)]) {
+          if (way === 'another is sent') {
+            const more = addNote(out, sent.length);
+            expect(more === undefined).toBe(out.waiting.length === SEAT_NOTES_MAX);
+            if (more !== undefined) sent.push(sent.length);
+            out = more ?? out;
+            continue;
           }
-          expect(taken).toEqual(sent);
-          expect(out.waiting).toEqual([]);
-        },
-      ),
+          const [head] = out.waiting;
+          if (way === 'earlier one arrives late' && out.next > 1) arrives(out.next - 1, sent[out.next - 2]);
+          if (head === undefined || way === 'lost' || way === 'earlier one arrives late') continue;
+          arrives(out.next, head);
+          // Its answer may come twice.
+          if (way === 'arrives') {
+            const { next } = out;
+            out = acknowledged(acknowledged(out, next), next);
+          }
+        }
+        expect(taken).toEqual(sent);
+        expect(out.waiting).toEqual([]);
+      }),
     );
   });
 
@@ -71,13 +82,38 @@ describe('The home of a Room', () => {
     ).toEqual(['look_again', 'look_again', 'replace_home']);
   });
 
-  test('is never replaced by a node that does not reach NATS itself, nor while it answers', () => {
+  test('is not replaced for the first ping that is lost after it has answered, or after this node has found NATS again', () => {
+    for (const reach of ['answers', 'unknown'] as const) {
+      const late = HOME_SILENT_MS + 100;
+      const watched = [
+        [late, reach],
+        [late + 200, 'silent'],
+        [late + HOME_SILENT_MS - 1, 'silent'],
+        [late + HOME_SILENT_MS, 'silent'],
+      ] as const;
+      expect(after(watched)).toEqual(['look_again', 'look_again', 'look_again', 'replace_home']);
+    }
+  });
+
+  test('is replaced where nobody has its name or it is silent for long, counted from its last answer, and never else', () => {
+    const reaches = fc.array(fc.tuple(fc.nat(800), fc.constantFrom<Reach>('unknown', 'answers', 'silent', 'silent', 'nobody')));
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(10_000), fc.constantFrom<Reach>('unknown', 'answers'))), (reaches) => {
-        expect(after(reaches)).not.toContain('replace_home');
+      fc.property(reaches, (given) => {
+        let now = 0;
+        let heardAt = 0;
+        const timed = given.map(([ms, reach]) => {
+          now += ms;
+          return [now, reach] as const;
+        });
+        const verdicts = after(timed);
+        for (const [at, [ms, reach]] of timed.entries()) {
+          if (reach === 'answers' || reach === 'unknown') heardAt = ms;
+          const isLost = reach === 'nobody' || (reach === 'silent' && ms - heardAt >= HOME_SILENT_MS);
+          const isDeaf = reach === 'answers' && ms >= HOME_PIPE_MS;
+          expect(verdicts[at]).toBe(isLost ? 'replace_home' : isDeaf ? 'remake_pipe' : 'look_again');
+        }
       }),
     );
-    expect(after([[HOME_PIPE_MS, 'answers']])).toEqual(['remake_pipe']);
   });
 });
 

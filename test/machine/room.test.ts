@@ -181,47 +181,79 @@ describe('a Room', () => {
       });
   });
 
-  test('whatever comes in whatever order: each admitted play ends once, and nothing comes after room.deleted', () => {
-    const orders = fc.constantFrom<RoomCommand>(
+  test('whatever comes in whatever order: each play and recording ends once, and nothing comes after room.deleted', () => {
+    const orders = fc.constantFrom<RoomCommand | 'record'>(
       play,
+      { ...play, volume: 70 },
       { type: 'pause' },
       { type: 'resume' },
       { type: 'stop' },
       { type: 'volume', volume: 50 },
       { type: 'seek', place: { positionMs: 0 } },
-      { type: 'delete' },
+      'record',
+      { type: 'stop_recording' },
     );
-    const kinds = fc.constantFrom('playback.started', 'playback.completed', 'playback.stopped', 'playback.failed');
+    const sounds = fc.constantFrom('playback.started', 'playback.completed', 'playback.stopped', 'playback.failed');
+    const recordings = fc.constantFrom('recording.started', 'recording.ended', 'recording.failed');
+    const ends = fc.constantFrom<RoomInput>(
+      { type: 'command', command: { type: 'delete' }, operationUuid: 'delete' },
+      { type: 'shutdown' },
+      { type: 'broken' },
+    );
     const steps = fc.array(
       fc.oneof(
-        orders.map((order) => ({ order })),
-        kinds.map((kind) => ({ kind })),
-        fc.constantFrom({ input: { type: 'deadline' } as RoomInput }, { input: { type: 'empty' } as RoomInput }),
+        { weight: 6, arbitrary: orders.map((order) => ({ order })) },
+        { weight: 4, arbitrary: sounds.map((sound) => ({ sound })) },
+        { weight: 2, arbitrary: fc.tuple(recordings, fc.boolean()).map(([recording, isLate]) => ({ recording, isLate })) },
+        { weight: 2, arbitrary: fc.constantFrom<RoomInput>({ type: 'deadline' }, { type: 'empty' }).map((input) => ({ input })) },
+        { weight: 1, arbitrary: ends.map((input) => ({ input })) },
       ),
       { maxLength: 40 },
     );
+    const media = (type: string, of: object) => ({
+      type: 'media' as const,
+      notice: { type, reason: 'decode_error', durationMs: 10, bytes: 1, ...of } as MediaNotice,
+    });
     fc.assert(
       fc.property(steps, (given) => {
         const run = new Run();
-        const played: string[] = [];
+        const begun: string[] = [];
         for (const [at, one] of given.entries()) {
+          const operation = `op${at}`;
           if ('order' in one) {
-            run.order(one.order, `op${at}`, 3000);
-            if (one.order.type === 'play' && run.refused === undefined) played.push(`op${at}`);
-          } else if ('kind' in one) {
-            const operationUuid = run.state.playback?.operationUuid ?? 'old';
-            const notice = { type: one.kind, operationUuid, reason: 'decode_error' } as MediaNotice;
-            run.give({ type: 'media', notice }, 10);
+            const terms = { recordingUuid: operation, includeGaps: false, voiceActivity: undefined, livenessMs: 10_000 };
+            const order: RoomCommand = one.order === 'record' ? { type: 'record', terms } : one.order;
+            run.order(order, operation, 3000);
+            if ((order.type === 'play' || order.type === 'record') && run.refused === undefined) begun.push(operation);
+          } else if ('sound' in one) {
+            run.give(media(one.sound, { operationUuid: run.state.playback?.operationUuid ?? 'old' }), 10);
+          } else if ('recording' in one) {
+            const recordingUuid = one.isLate ? 'old' : (run.state.recording?.recordingUuid ?? 'old');
+            run.give(media(one.recording, { recordingUuid }), 10);
           } else run.give(one.input, 3000);
+          if (run.state.phase === 'deleting') expect(run.state.recording?.phase ?? 'stopping').toBe('stopping');
+          const isClosed = run.events.some((event) => event.event === 'room.deleted' && event.reason === 'closed');
+          if (isClosed) expect(run.state.recording).toBeUndefined();
         }
-        run.order({ type: 'delete' }).give({ type: 'empty' });
-        for (const operation of played) {
-          const terminal = run.events.filter((event) => 'operation_uuid' in event && event.operation_uuid === operation);
-          expect(terminal).toHaveLength(1);
+        run.order({ type: 'delete' });
+        // What a Room that is deleted at last leaves behind is told by the recording's own row.
+        const { recording, phase } = run.state;
+        if (phase !== 'deleted' && recording !== undefined)
+          run.give(media('recording.ended', { recordingUuid: recording.recordingUuid }));
+        run.give({ type: 'empty' });
+        const left = phase === 'deleted' ? recording?.operationUuid : undefined;
+        const told = /^room\.playback\.(ended|failed)$|^recording\.ended$/;
+        for (const operation of begun) {
+          const terminal = run.events.filter(
+            (event) => told.test(event.event) && 'operation_uuid' in event && event.operation_uuid === operation,
+          );
+          expect([operation, terminal.length]).toEqual([operation, operation === left ? 0 : 1]);
         }
         expect(run.names.filter((name) => name === 'room.deleted')).toHaveLength(1);
         expect(run.names.at(-1)).toBe('room.deleted');
+        expect(roomDeadline(run.state)).toBeUndefined();
       }),
+      { numRuns: 300 },
     );
   });
 });

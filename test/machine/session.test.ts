@@ -2,17 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import type { Event } from '../../src/event/event.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
 import { runningOf, runningText } from '../../src/machine/session/operation/running.ts';
-import {
-  connecting,
-  inbound,
-  nextDeadline,
-  outbound,
-  recovered,
-  rises,
-  type SessionState,
-} from '../../src/machine/session/session.ts';
+import { connecting, inbound, nextDeadline, outbound, recovered, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
-import fc from '../support/fast-check.ts';
 
 const START = 1_000_000;
 const about = { sessionUuid: 's', appUuid: 'a', callerId: '+15550001', did: '+15550002', orphanTimeoutMs: 120_000 };
@@ -519,91 +510,4 @@ describe('a Session whose process is gone', () => {
       expect(ended).toMatchObject({ event: 'session.ended', answered: false, duration_seconds: 0, hangup_cause, hangup_by });
     }
   });
-});
-
-const COLLECT: Command = {
-  type: 'collect',
-  promptUrls: ['http://a/p'],
-  terms: {
-    minDigits: 1,
-    maxDigits: 2,
-    validDigits: '0123456789',
-    terminators: [],
-    firstDigitTimeoutMs: 5000,
-    interDigitTimeoutMs: 5000,
-    totalTimeoutMs: 9000,
-    bargeIn: true,
-  },
-};
-const commandArbitrary: fc.Arbitrary<SessionInput> = fc
-  .constantFrom<Command>(
-    { type: 'answer' },
-    { type: 'reject', reason: 'busy' },
-    { type: 'cancel' },
-    { type: 'hangup' },
-    play(),
-    { type: 'stop_playback' },
-    COLLECT,
-    { type: 'cancel_collect' },
-  )
-  .chain((command) => fc.uuid().map((operationUuid): SessionInput => ({ type: 'command', command, operationUuid })));
-const signalArbitrary = fc.constantFrom<SessionInput>(
-  { type: 'leg.ringing' },
-  { type: 'leg.early_media' },
-  { type: 'leg.answered' },
-  { type: 'leg.held' },
-  { type: 'leg.resumed' },
-  { type: 'leg.media', notice: { type: 'media.timeout' } },
-  { type: 'leg.media', notice: { type: 'media.lost' } },
-  { type: 'leg.digit', digit: '5', durationMs: 100 },
-  { type: 'deadline' },
-  { type: 'shutdown' },
-  { type: 'broken' },
-  legEnded('busy'),
-);
-
-test('whatever happens in whatever order: one session.ended, last; every other step at most once; each playback ends once', () => {
-  const inputs = fc.array(fc.tuple(fc.oneof(commandArbitrary, signalArbitrary), fc.integer({ min: 0, max: 40_000 })), {
-    maxLength: 40,
-  });
-  fc.assert(
-    fc.property(fc.constantFrom(inbound(about, START), dialled()), inputs, (initial, steps) => {
-      const run = new Run(initial);
-      let phase = run.state.phase;
-      const plays = new Set<string>();
-      const collects = new Set<string>();
-      for (const [input, afterMs] of steps) {
-        run.give(input, afterMs);
-        if (
-          input.type === 'command' &&
-          input.command.type === 'play' &&
-          run.refused === undefined &&
-          run.state.playback !== undefined
-        ) {
-          plays.add(run.state.playback.operationUuid);
-        }
-        if (run.state.collect !== undefined) collects.add(run.state.collect.operationUuid);
-        expect(run.state.phase === phase || rises(phase, run.state.phase)).toBe(true);
-        phase = run.state.phase;
-        // Nothing may wait for ever: a call that is not ended has a deadline, or is answered and bound by its duration.
-        if (phase !== 'ended') expect(nextDeadline(run.state)).toBeDefined();
-      }
-      run.give(legEnded('busy'));
-      const names = run.names;
-      expect(names.filter((name) => name === 'session.ended')).toHaveLength(1);
-      expect(names.at(-1)).toBe('session.ended');
-      for (const once of ['session.created', 'session.ringing_started', 'session.early_media_started', 'session.answered']) {
-        expect(names.filter((name) => name === once).length).toBeLessThanOrEqual(1);
-      }
-      for (const operation of collects) {
-        const told = run.events.filter((event) => event.event === 'digits.collected' && event.operation_uuid === operation);
-        expect(told).toHaveLength(1);
-      }
-      for (const operation of plays) {
-        const terminal = run.events.filter((event) => event.event === 'playback.ended' && event.operation_uuid === operation);
-        expect(terminal).toHaveLength(1);
-      }
-    }),
-    { numRuns: 500 },
-  );
 });

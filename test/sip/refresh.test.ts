@@ -1,6 +1,6 @@
 /** Our requests that keep or change a session, to a far end whose every answer is written here (RFC 4028 §7.4). */
 import { expect, test } from 'bun:test';
-import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../src/limits.ts';
+import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC, SIP_T1_MS } from '../../src/limits.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, dial, Network, Party, peerOf, START, text } from './pair.ts';
 
@@ -28,9 +28,9 @@ function established({ allows = true } = {}) {
   };
   const run = (ms: number) => network.run(network.now - START + ms);
   /** Answers the last request, or another one. */
-  const say = (status: number, fields: readonly string[] = [], request = requests().at(-1)?.data ?? '') => {
+  const say = (status: number, fields: readonly string[] = [], request = requests().at(-1)?.data ?? '', body = '') => {
     const lines = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${fieldOf(request, name)}`);
-    const message = `SIP/2.0 ${status} Said\r\n${[...lines, ...fields].join('\r\n')}\r\nContent-Length: 0\r\n\r\n`;
+    const message = `SIP/2.0 ${status} Said\r\n${[...lines, ...fields].join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     alice.agent.receive(bytes(message), peerOf(bob), network.now);
     run(1);
   };
@@ -38,6 +38,7 @@ function established({ allows = true } = {}) {
     (alice.events.get(call) ?? []).map((event) => ('status' in event ? `${event.type} ${event.status}` : event.type)).slice(2);
   return { alice, network, call, requests, run, say, told };
 }
+const SDP = 'Content-Type: application/sdp';
 const TIMED = ['Session-Expires: 1800;refresher=uac', 'Contact: <sip:b@192.0.2.2>'];
 /** The time until the session is refreshed. */
 const HALF_MS = 900_000;
@@ -119,6 +120,27 @@ test('A refresh waits while a change of ours is under way, and starts the time a
   run(HALF_MS + 1_000);
   const refresh = requests().at(-1);
   expect([refresh?.line.split(' ')[0], Math.round(((refresh?.at ?? 0) - settled) / 1_000)]).toEqual(['UPDATE', 900]);
+});
+
+test('An answer to a refresh that comes while a change of ours waits counts where that change is refused, and else not', () => {
+  for (const [status, told] of [
+    [488, ['offer_refused 488', 'answer v=0 elsewhere']],
+    [200, ['answer v=0 there']],
+  ] as const) {
+    const { alice, run, say, requests, call, network } = established({ allows: false });
+    run(HALF_MS);
+    const refresh = requests().at(-1)?.data;
+    call.offer(() => bytes('v=0 held'), network.now);
+    say(200, [...TIMED, SDP], refresh, 'v=0 elsewhere');
+    run(SIP_T1_MS);
+    expect(requests().length).toBe(2);
+    say(status, [...TIMED, SDP], undefined, status === 200 ? 'v=0 there' : '');
+    const events = (alice.events.get(call) ?? []).flatMap((event) => {
+      if (event.type === 'answer') return [`answer ${text(event.body)}`];
+      return event.type === 'offer_refused' ? [`offer_refused ${event.status}`] : [];
+    });
+    expect(events).toEqual([...told]);
+  }
 });
 
 test('A refresh of a session without a description of ours repeats it by re-INVITE where UPDATE is not allowed', () => {

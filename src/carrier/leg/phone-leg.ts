@@ -277,13 +277,18 @@ export abstract class PhoneLeg implements Leg {
     this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
   }
 
-  /** The far end has answered our re-INVITE, or refused it, or answered what cannot be used: our side goes on alone. */
+  /**
+   * The far end has answered our re-INVITE, or refused it, or answered what cannot be used: our side goes on alone. A
+   * hold that was taken back meanwhile is settled by the answer to it, and the refusal of its end comes after that.
+   */
   #onReoffered(isRefused: boolean): void {
-    if (!this.#holds.settle()) return;
     const agreement = this.#agreement;
     const on = this.#holds.isOwn;
-    if (isRefused && agreement !== undefined && !on) this.apply({ ...agreement, receive: agreement.send, isHolding: false });
-    this.signal({ type: 'leg.own_hold', on });
+    if (isRefused && agreement !== undefined && !on) {
+      const receive = agreement.held ? agreement.receive : agreement.send;
+      this.apply({ ...agreement, receive, isHolding: false });
+    }
+    if (this.#holds.settle()) this.signal({ type: 'leg.own_hold', on });
   }
 
   get handOver(): LegHandOver {

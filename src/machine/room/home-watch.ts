@@ -16,11 +16,11 @@ export type Reach = 'answers' | 'silent' | 'nobody' | 'unknown';
 export interface HomeWatch {
   /** When the silence began, in milliseconds. */
   readonly silentSince: number;
-  /** Since when it has not answered either. Undefined: its last answer is newer. */
-  readonly unansweredSince: number | undefined;
+  /** Since when it has not answered either, as far as this node could ask. */
+  readonly unansweredSince: number;
 }
 
-export const newHomeWatch = (now: number): HomeWatch => ({ silentSince: now, unansweredSince: undefined });
+export const newHomeWatch = (now: number): HomeWatch => ({ silentSince: now, unansweredSince: now });
 
 export type HomeVerdict = 'look_again' | 'replace_home' | 'remake_pipe';
 
@@ -31,12 +31,10 @@ export function judgeHome(
   now: number,
 ): { readonly watch: HomeWatch; readonly verdict: HomeVerdict } {
   if (reach === 'nobody') return { watch, verdict: 'replace_home' };
-  if (reach === 'unknown') return { watch: { ...watch, unansweredSince: undefined }, verdict: 'look_again' };
+  if (reach === 'unknown') return { watch: { ...watch, unansweredSince: now }, verdict: 'look_again' };
   if (reach === 'answers') {
     const verdict = now - watch.silentSince >= HOME_PIPE_MS ? 'remake_pipe' : 'look_again';
-    return { watch: { ...watch, unansweredSince: undefined }, verdict };
+    return { watch: { ...watch, unansweredSince: now }, verdict };
   }
-  const unansweredSince = watch.unansweredSince ?? watch.silentSince;
-  const verdict = now - unansweredSince >= HOME_SILENT_MS ? 'replace_home' : 'look_again';
-  return { watch: { ...watch, unansweredSince }, verdict };
+  return { watch, verdict: now - watch.unansweredSince >= HOME_SILENT_MS ? 'replace_home' : 'look_again' };
 }

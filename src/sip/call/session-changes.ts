@@ -52,6 +52,8 @@ export class SessionChanges {
    * is in it: a description never falls behind one that was sent (RFC 3264 §8).
    */
   #wanted: Offer | undefined;
+  /** The answer to a refresh that came while an offer waited. It counts unless that offer has an answer of its own. */
+  #heldBack: Uint8Array | undefined;
   #offerAt = Infinity;
 
   constructor(context: AgentContext, owner: SessionOwner) {
@@ -132,9 +134,10 @@ export class SessionChanges {
       update,
       onRefreshed: (settled, response) => {
         options.onRefreshed(settled);
-        // The answer to the description that was repeated may be another than before (RFC 3264 §8). An offer that waits
-        // has an answer of its own.
-        if (response.body.length > 0 && this.#wanted === undefined) this.#owner.emit({ type: 'answer', body: response.body });
+        // The answer to the description that was repeated may be another than before (RFC 3264 §8). It would be taken
+        // for that to an offer that waits.
+        if (response.body.length > 0) this.#heldBack = response.body;
+        this.#tellHeldBack();
       },
       onRetry: (at, status) => {
         this.#isUpdateRefused ||= update && status !== 491;
@@ -159,20 +162,32 @@ export class SessionChanges {
     this.#wanted = undefined;
     const body = offer.describe();
     const options = this.#options(body);
+    const refused = (status: number) => {
+      this.#owner.emit({ type: 'offer_refused', status });
+      this.#tellHeldBack();
+    };
     this.#send(dialog, {
       ...options,
       onRefreshed: (settled, response) => {
         options.onRefreshed(settled);
         this.#owner.accepted(body);
+        this.#heldBack = undefined;
         this.#owner.emit({ type: 'answer', body: response.body });
       },
-      onRefused: (status) => this.#owner.emit({ type: 'offer_refused', status }),
+      onRefused: refused,
       onGone: (status) => {
         if (offer.endedBy.includes(status)) options.onGone();
-        else this.#owner.emit({ type: 'offer_refused', status });
+        else refused(status);
       },
       onRetry: (at) => this.#whileUp(() => retry(at)),
     });
+  }
+
+  #tellHeldBack(): void {
+    const body = this.#heldBack;
+    if (body === undefined || this.#wanted !== undefined) return;
+    this.#heldBack = undefined;
+    this.#owner.emit({ type: 'answer', body });
   }
 
   #send(dialog: Dialog, options: RefreshOptions): void {
