@@ -1,44 +1,117 @@
-/** How long another node may take for a command that is forwarded to it. */
+/** What becomes of a command that another node is to serve. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Forwarded, Operation, Whose } from '../../src/call/ports/peers.ts';
 import { accepted } from '../../src/call/ports/sessions.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
+import { CallHistory } from '../../src/history/call-history.ts';
 import { newUuid } from '../../src/id.ts';
-import { openPlatform, type Platform } from './platform.ts';
+import { silentLog } from '../../src/log.ts';
+import { problems } from '../../src/problem.ts';
+import { openPlatform, type Platform, type Reply } from './platform.ts';
 
 let platform: Platform;
-const slow: [path: string, isSlow: boolean][] = [];
+let app: AppSecrets;
+/** What the other node says to each command in turn; an answer where nothing is left. */
+let said: Forwarded[] = [];
+/** After so many looks the Session is on this node. */
+let looksElsewhere = Number.POSITIVE_INFINITY;
+let forwarded: (Operation & { readonly isSlow: boolean })[] = [];
+let looks: { readonly whose: Whose; readonly appUuid: string; readonly isAgain: boolean }[] = [];
+/** The statuses of commands that were told in timelines of this node. */
+let told: number[] = [];
+const history = new CallHistory({
+  clock: systemClock(),
+  log: silentLog,
+  write: async () => {},
+  onEntry: (_, entry) => void (entry.kind === 'command' && told.push(entry.status)),
+  onClosed: () => {},
+});
 
 beforeAll(async () => {
   platform = await openPlatform({
+    history,
     peers: {
-      nodeOf: async () => 'another',
+      async nodeOf(whose, appUuid, isAgain) {
+        looks.push({ whose, appUuid, isAgain });
+        return looks.length > looksElsewhere ? undefined : 'another';
+      },
       take: async () => () => {},
-      forward: async (_nodeId, { path, operationUuid }, isSlow) => {
-        slow.push([path.replace(/.*sessions\/[^/]+\//, ''), isSlow]);
-        return { outcome: 'answered', answer: accepted(operationUuid) };
+      async forward(_nodeId, operation, isSlow) {
+        forwarded.push({ ...operation, isSlow });
+        return said.shift() ?? { outcome: 'answered', answer: accepted(operation.operationUuid) };
       },
     },
   });
+  app = await platform.testStore.store.apps.create({ name: 'forwarded' });
 });
 afterAll(() => platform.close());
 
+/** Sends a command while the other node says so. */
+async function sent(path: string, body: unknown, headers: Record<string, string> = {}, ...answers: Forwarded[]): Promise<Reply> {
+  said = answers;
+  forwarded = [];
+  looks = [];
+  told = [];
+  return await platform.call(app, 'POST', path, body, headers);
+}
+
 test('is long only for one whose body names audio sources, which the other node opens first', async () => {
-  const app = await platform.testStore.store.apps.create({ name: 'forwarded' });
   const session = `/v1/sessions/${newUuid()}`;
-  const order = (path: string, body: unknown) => platform.call(app, 'POST', `${session}/${path}`, body);
-  await order('playback/play', { type: 'silence' });
-  await order('playback/play', { type: 'files', urls: ['http://192.0.2.1/a.wav'] });
-  await order('dtmf/collect', {});
-  await order('dtmf/collect', { prompt_files: ['http://192.0.2.1/a.wav'] });
-  await order('payment/card/collect', {});
-  await order('payment/card/collect', { retry_prompt_files: ['http://192.0.2.1/a.wav'] });
-  await order('dtmf/send', { digits: '1' });
-  expect(slow).toEqual([
-    ['playback/play', false],
-    ['playback/play', true],
-    ['dtmf/collect', false],
-    ['dtmf/collect', true],
-    ['payment/card/collect', false],
-    ['payment/card/collect', true],
-    ['dtmf/send', false],
+  const isSlow = async (path: string, body: unknown) => {
+    await sent(`${session}/${path}`, body);
+    return forwarded.map((each) => each.isSlow);
+  };
+  expect(await isSlow('playback/play', { type: 'silence' })).toEqual([false]);
+  expect(await isSlow('playback/play', { type: 'files', urls: ['http://192.0.2.1/a.wav'] })).toEqual([true]);
+  expect(await isSlow('dtmf/collect', {})).toEqual([false]);
+  expect(await isSlow('dtmf/collect', { prompt_files: ['http://192.0.2.1/a.wav'] })).toEqual([true]);
+  expect(await isSlow('payment/card/collect', {})).toEqual([false]);
+  expect(await isSlow('payment/card/collect', { retry_prompt_files: ['http://192.0.2.1/a.wav'] })).toEqual([true]);
+  expect(await isSlow('dtmf/send', { digits: '1' })).toEqual([false]);
+});
+
+test('goes there as it was admitted, and its answer or refusal is the one of that node', async () => {
+  const uuid = newUuid();
+  const path = `/v1/sessions/${uuid}/answer`;
+  history.begin(uuid, app.appUuid);
+  const operation = newUuid();
+  const done = await sent(`${path}?a=b`, {}, { 'operation-id': operation, 'idempotency-key': 'one' });
+  expect([done.status, done.body.operation_uuid]).toEqual([202, operation]);
+  expect(forwarded).toMatchObject([
+    {
+      ...{ method: 'POST', route: '/v1/sessions/:uuid/answer', params: { uuid }, path, query: '?a=b', body: {} },
+      ...{ appUuid: app.appUuid, operationUuid: operation, key: { key: 'one' }, isSlow: false },
+    },
   ]);
+  expect(looks).toEqual([{ whose: { kind: 'session', sessionUuid: uuid }, appUuid: app.appUuid, isAgain: false }]);
+  const refused = await sent(path, {}, {}, { outcome: 'refused', problem: problems.conflict('It rings no more') });
+  expect([refused.status, refused.body.message]).toEqual([409, 'It rings no more']);
+  expect(forwarded[0]).not.toHaveProperty('key');
+  // It is told in the timeline of that node.
+  expect(told).toEqual([]);
+});
+
+test('is served here, and told in the timeline, where its Session has just come to this node', async () => {
+  const session = platform.session(app);
+  history.begin(session, app.appUuid);
+  looksElsewhere = 2;
+  const done = await sent(`/v1/sessions/${session}/answer`, {}, {}, { outcome: 'moved' }, { outcome: 'not_delivered' });
+  looksElsewhere = Number.POSITIVE_INFINITY;
+  expect([done.status, platform.sessions.commands.at(-1)?.uuid]).toEqual([202, session]);
+  expect(looks.map(({ isAgain }) => isAgain)).toEqual([false, true, true]);
+  expect(told).toEqual([202]);
+});
+
+test('is given up after three nodes, so that it may be sent again, and at once where one may have done it', async () => {
+  const path = `/v1/sessions/${newUuid()}/answer`;
+  const key = { 'idempotency-key': newUuid() };
+  const moved = { outcome: 'moved' } as const;
+  expect((await sent(path, {}, key, moved, moved, { outcome: 'not_delivered' })).status).toBe(503);
+  expect(forwarded.length).toBe(3);
+  expect((await sent(path, {}, key, { outcome: 'unknown' })).status).toBe(503);
+  expect(forwarded.length).toBe(1);
+  // Until it is known what came of it, the key is that request's.
+  expect((await sent(path, {}, key)).status).toBe(409);
+  expect(forwarded).toEqual([]);
 });
