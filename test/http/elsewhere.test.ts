@@ -69,6 +69,11 @@ test('is long only for one whose body names audio sources, which the other node 
   expect(await isSlow('payment/card/collect', {})).toEqual([false]);
   expect(await isSlow('payment/card/collect', { retry_prompt_files: ['http://192.0.2.1/a.wav'] })).toEqual([true]);
   expect(await isSlow('dtmf/send', { digits: '1' })).toEqual([false]);
+  forwarded = [];
+  const trial = `/operator/v1/apps/${app.appUuid}/sessions/${newUuid()}`;
+  await platform.operator('POST', `${trial}/play`, { url: 'http://192.0.2.1/a.wav' });
+  await platform.operator('POST', `${trial}/hangup`, {});
+  expect(forwarded.map((each) => each.isSlow)).toEqual([true, false]);
 });
 
 test('goes there as it was admitted, and its answer or refusal is the one of that node', async () => {
@@ -114,4 +119,25 @@ test('is given up after three nodes, so that it may be sent again, and at once w
   // Until it is known what came of it, the key is that request's.
   expect((await sent(path, {}, key)).status).toBe(409);
   expect(forwarded).toEqual([]);
+});
+
+test('commits nothing after the other node has given it up, the operator’s commands as an application’s', async () => {
+  const uuid = platform.session(app);
+  const until = platform.now() + 1_000;
+  const perform = (route: string, appUuid: string) =>
+    platform.app.perform(
+      {
+        ...{ method: 'POST', route, params: { app_uuid: app.appUuid, uuid }, path: '/', query: '', body: {} },
+        ...{ appUuid, operationUuid: newUuid(), traceparent: '' },
+      },
+      until,
+    );
+  const before = platform.sessions.commands.length;
+  expect(await perform('/v1/sessions/:uuid/answer', app.appUuid)).toMatchObject({ status: 202 });
+  expect(await perform('/operator/v1/apps/:app_uuid/sessions/:uuid/hangup', '')).toMatchObject({ status: 202 });
+  const contexts = platform.sessions.commands.slice(before).map(({ context }) => context);
+  expect(contexts).toMatchObject([
+    { appUuid: app.appUuid, until },
+    { appUuid: app.appUuid, until },
+  ]);
 });
