@@ -5,6 +5,7 @@ import { accepted } from '../../src/call/ports/sessions.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { CallHistory } from '../../src/history/call-history.ts';
+import { whoseOf } from '../../src/http/admission/elsewhere.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
@@ -74,6 +75,7 @@ test('is long only for one whose body names audio sources, which the other node 
   await platform.operator('POST', `${trial}/play`, { url: 'http://192.0.2.1/a.wav' });
   await platform.operator('POST', `${trial}/hangup`, {});
   expect(forwarded.map((each) => each.isSlow)).toEqual([true, false]);
+  expect(looks.slice(-2).map(({ appUuid }) => appUuid)).toEqual([app.appUuid, app.appUuid]);
 });
 
 test('goes there as it was admitted, and its answer or refusal is the one of that node', async () => {
@@ -140,4 +142,53 @@ test('commits nothing after the other node has given it up, the operator’s com
     { appUuid: app.appUuid, until },
     { appUuid: app.appUuid, until },
   ]);
+});
+
+test('goes to the node of the Session or Room that it is about, and a new call near what it names', () => {
+  const [id, other, third] = [newUuid(), newUuid(), newUuid()];
+  const whose = (order: string, params: Record<string, string>, body: unknown = {}) => {
+    const [method, path] = order.split(' ');
+    const found = platform.app.routes.find((each) => each.method === method && each.path === path);
+    if (found === undefined) throw new Error(`no route ${order}`);
+    return whoseOf(found, params, body);
+  };
+  const none = { kind: 'new', near: [], trunk: undefined } as const;
+  const dial = { to: '+15550001', trunk: 'home', near: id, room_id: other, phone_session_uuid: third };
+  const placed = { kind: 'new', near: [third, id, other], trunk: 'home', isPhone: true, device: undefined };
+  expect(whose('POST /v1/sessions:dial', {}, dial)).toEqual(placed);
+  expect(whose('POST /operator/v1/apps/:app_uuid/dial', {}, dial)).toEqual(placed);
+  expect(whose('POST /v1/sessions:dial', {}, { to: 'sip:desk', near: 'x', trunk: 1 })).toEqual({
+    ...none,
+    isPhone: true,
+    device: 'desk',
+  });
+  expect(whose('POST /v1/sessions:connectWebsocket', {}, { to: 'sip:desk', room_id: id })).toEqual({
+    ...none,
+    near: [id],
+    isPhone: false,
+    device: undefined,
+  });
+  expect(whose('POST /api/v1/rooms', {})).toEqual({ ...none, isPhone: false });
+  expect(whose('GET /api/v1/rooms', {})).toBeUndefined();
+
+  // A Session is read from its row by any node; all else is its own node's.
+  expect(whose('GET /v1/sessions/:uuid', { uuid: id })).toBeUndefined();
+  const ofSession = ['DELETE /v1/sessions/:uuid', 'POST /v1/sessions/:uuid/answer', 'GET /v1/sessions/:uuid/recordings'];
+  for (const order of [...ofSession, 'POST /operator/v1/apps/:app_uuid/sessions/:uuid/hangup']) {
+    expect(whose(order, { uuid: id })).toEqual({ kind: 'session', sessionUuid: id });
+    expect(whose(order, { uuid: 'x' })).toBeUndefined();
+  }
+  expect(whose('GET /operator/v1/sessions/:uuid/timeline', { uuid: id })).toBeUndefined();
+
+  const room = '/api/v1/rooms/:room_id';
+  const params = { room_id: id, uuid: other };
+  const ofRoom = { kind: 'room', roomId: id } as const;
+  const ofMember = { kind: 'member', sessionUuid: other, roomId: id } as const;
+  for (const order of [`GET ${room}`, `DELETE ${room}`, `GET ${room}/members`, `GET ${room}/members/:uuid`])
+    expect(whose(order, params)).toEqual(ofRoom);
+  expect(whose(`POST ${room}/playback/stop`, params, { session_uuid: other })).toEqual(ofRoom);
+  expect(whose(`DELETE ${room}`, { room_id: 'x' })).toBeUndefined();
+  expect(whose(`POST ${room}/members`, { room_id: id }, { session_uuid: other })).toEqual(ofMember);
+  expect(whose(`DELETE ${room}/members/:uuid`, params)).toEqual(ofMember);
+  for (const body of [{ session_uuid: 'x' }, null, 'text']) expect(whose(`POST ${room}/members`, params, body)).toEqual(ofRoom);
 });
