@@ -1,14 +1,17 @@
 /** What becomes of a command that another node is to serve. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { Forwarded, Operation, Whose } from '../../src/call/ports/peers.ts';
+import type { Forwarded, Operation, Peers, Whose } from '../../src/call/ports/peers.ts';
 import { accepted } from '../../src/call/ports/sessions.ts';
+import { buckets } from '../../src/call/rate/buckets.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { CallHistory } from '../../src/history/call-history.ts';
 import { whoseOf } from '../../src/http/admission/elsewhere.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
+import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform, type Reply } from './platform.ts';
 
 let platform: Platform;
@@ -19,6 +22,9 @@ let said: Forwarded[] = [];
 let looksElsewhere = Number.POSITIVE_INFINITY;
 let forwarded: (Operation & { readonly isSlow: boolean })[] = [];
 let looks: { readonly whose: Whose; readonly appUuid: string; readonly isAgain: boolean }[] = [];
+/** The tokens that were taken of buckets that the nodes have in common; seconds to wait where none is left. */
+let takes: Parameters<Peers['take']>[] = [];
+let waitSec: number | undefined;
 /** The statuses of commands that were told in timelines of this node. */
 let told: number[] = [];
 const history = new CallHistory({
@@ -32,12 +38,16 @@ const history = new CallHistory({
 beforeAll(async () => {
   platform = await openPlatform({
     history,
+    rooms: { ...noRooms, knows: async () => true },
     peers: {
       async nodeOf(whose, appUuid, isAgain) {
         looks.push({ whose, appUuid, isAgain });
         return looks.length > looksElsewhere ? undefined : 'another';
       },
-      take: async () => () => {},
+      async take(...asked) {
+        takes.push(asked);
+        return waitSec ?? (() => {});
+      },
       async forward(_nodeId, operation, isSlow) {
         forwarded.push({ ...operation, isSlow });
         return said.shift() ?? { outcome: 'answered', answer: accepted(operation.operationUuid) };
@@ -123,25 +133,67 @@ test('is given up after three nodes, so that it may be sent again, and at once w
   expect(forwarded).toEqual([]);
 });
 
+/** Has this node do what another one forwards to it. */
+const perform = (route: string, appUuid: string, uuid: string, until: number) =>
+  platform.app.perform(
+    {
+      ...{ method: 'POST', route, params: { app_uuid: app.appUuid, uuid }, path: '/', query: '', body: {} },
+      ...{ appUuid, operationUuid: newUuid(), traceparent: '' },
+    },
+    until,
+  );
+
 test('commits nothing after the other node has given it up, the operator’s commands as an application’s', async () => {
   const uuid = platform.session(app);
   const until = platform.now() + 1_000;
-  const perform = (route: string, appUuid: string) =>
-    platform.app.perform(
-      {
-        ...{ method: 'POST', route, params: { app_uuid: app.appUuid, uuid }, path: '/', query: '', body: {} },
-        ...{ appUuid, operationUuid: newUuid(), traceparent: '' },
-      },
-      until,
-    );
   const before = platform.sessions.commands.length;
-  expect(await perform('/v1/sessions/:uuid/answer', app.appUuid)).toMatchObject({ status: 202 });
-  expect(await perform('/operator/v1/apps/:app_uuid/sessions/:uuid/hangup', '')).toMatchObject({ status: 202 });
+  expect(await perform('/v1/sessions/:uuid/answer', app.appUuid, uuid, until)).toMatchObject({ status: 202 });
+  expect(await perform('/operator/v1/apps/:app_uuid/sessions/:uuid/hangup', '', uuid, until)).toMatchObject({ status: 202 });
   const contexts = platform.sessions.commands.slice(before).map(({ context }) => context);
   expect(contexts).toMatchObject([
     { appUuid: app.appUuid, until },
     { appUuid: app.appUuid, until },
   ]);
+});
+
+test('gives its token of the rate limit back where it is refused here or fails, whoever asked', async () => {
+  const uuid = platform.session(app);
+  const { capacity } = buckets.answer;
+  const route = '/v1/sessions/:uuid/answer';
+  looksElsewhere = 0;
+  for (const [next, status] of [
+    [problems.conflict('busy'), 409],
+    [new StoreUnavailable('away'), 503],
+  ] as const)
+    for (let times = 0; times <= capacity; times++) {
+      platform.sessions.next = next;
+      expect(await perform(route, app.appUuid, uuid, Number.POSITIVE_INFINITY)).toMatchObject({ status });
+      platform.sessions.next = next;
+      expect((await sent(`/v1/sessions/${uuid}/answer`, {})).status).toBe(status);
+    }
+  looksElsewhere = Number.POSITIVE_INFINITY;
+});
+
+test('takes tokens of an application or a Room where the nodes have them, of a call and the operator here', async () => {
+  const [roomId, uuid] = [newUuid(), platform.session(app)];
+  looksElsewhere = 0;
+  takes = [];
+  await platform.call(app, 'GET', '/v1/sessions');
+  await platform.call(app, 'DELETE', `/api/v1/rooms/${roomId}/members/${uuid}`);
+  expect(takes).toEqual([
+    [app.appUuid, ['session_list'], undefined],
+    [app.appUuid, ['member_delete'], roomId],
+  ]);
+  takes = [];
+  expect((await sent(`/v1/sessions/${uuid}/answer`, {})).status).toBe(202);
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  expect((await platform.operator('POST', '/mcp', ping, { accept: 'application/json, text/event-stream' })).status).toBe(200);
+  expect(takes).toEqual([]);
+  waitSec = 7;
+  const denied = await platform.call(app, 'GET', '/v1/sessions');
+  waitSec = undefined;
+  expect([denied.status, denied.headers.get('retry-after')]).toEqual([429, '7']);
+  looksElsewhere = Number.POSITIVE_INFINITY;
 });
 
 test('goes to the node of the Session or Room that it is about, and a new call near what it names', () => {

@@ -102,13 +102,6 @@ test('A response that is whole already, and an answer that is not stored, leave 
   }
 });
 
-test('A route that is no command has no keys', async () => {
-  const { store, fingerprints } = noted();
-  const { command: _, ...reading } = facts;
-  expect(mark(store, requestOf({ route: route(reading, () => () => ({ status: 200, body: {} })) }))).toBeUndefined();
-  expect(fingerprints).toEqual([]);
-});
-
 test('A replay has the first status and body; one of a 204 has no body and no type', async () => {
   const full = await mark(noted({ state: 'replay', status: 202, body: '{"a":1}' }).store, requestOf());
   if (!(full instanceof Response)) throw new Error('no replay');
