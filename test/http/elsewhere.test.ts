@@ -206,7 +206,7 @@ test('goes to the node of the Session or Room that it is about, and a new call n
   };
   const none = { kind: 'new', near: [], trunk: undefined } as const;
   const dial = { to: '+15550001', trunk: 'home', near: id, room_id: other, phone_session_uuid: third };
-  const placed = { kind: 'new', near: [third, id, other], trunk: 'home', isPhone: true, device: undefined };
+  const placed: Whose = { kind: 'new', near: [third, id, other], trunk: 'home', isPhone: true, device: undefined };
   expect(whose('POST /v1/sessions:dial', {}, dial)).toEqual(placed);
   expect(whose('POST /operator/v1/apps/:app_uuid/dial', {}, dial)).toEqual(placed);
   expect(whose('POST /v1/sessions:dial', {}, { to: 'sip:desk', near: 'x', trunk: 1 })).toEqual({
