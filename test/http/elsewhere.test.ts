@@ -146,6 +146,8 @@ const perform = (route: string, appUuid: string, uuid: string, until: number) =>
 test('commits nothing after the other node has given it up, the operator’s commands as an application’s', async () => {
   const uuid = platform.session(app);
   const until = platform.now() + 1_000;
+  history.begin(uuid, app.appUuid);
+  told = [];
   const before = platform.sessions.commands.length;
   expect(await perform('/v1/sessions/:uuid/answer', app.appUuid, uuid, until)).toMatchObject({ status: 202 });
   expect(await perform('/operator/v1/apps/:app_uuid/sessions/:uuid/hangup', '', uuid, until)).toMatchObject({ status: 202 });
@@ -154,6 +156,8 @@ test('commits nothing after the other node has given it up, the operator’s com
     { appUuid: app.appUuid, until },
     { appUuid: app.appUuid, until },
   ]);
+  // The timeline of the call is here.
+  expect(told).toEqual([202, 202]);
 });
 
 test('gives its token of the rate limit back where it is refused here or fails, whoever asked', async () => {
