@@ -41,6 +41,7 @@ afterAll(() => platform.close());
 const newToken = async () => {
   const made = await platform.call(app, 'POST', '/v1/webrtc-tokens', { ttl_sec: 86_400 });
   token = String(made.body.token);
+  return String(made.body.token_id);
 };
 
 interface Asked {
@@ -140,6 +141,33 @@ test('an offer is answered with its location and the name of its ICE session; a 
   expect((await ask('PATCH', CALL)).headers.get('content-type')).toBe('application/sdp');
   next = true;
   expect((await ask('DELETE', CALL)).status).toBe(200);
+});
+
+test('a token that is revoked begins no call, and a call that it began goes on', async () => {
+  const tokenId = await newToken();
+  expect((await platform.call(app, 'DELETE', `/v1/webrtc-tokens/${tokenId}`)).status).toBe(204);
+  next = created;
+  expect((await ask('POST', ENDPOINT)).status).toBe(401);
+  next = undefined;
+  expect((await ask('PATCH', CALL, { type: FRAGMENT })).status).toBe(204);
+  next = problems.nodeAway('this call');
+  expect((await ask('DELETE', CALL)).status).toBe(503);
+  next = true;
+  expect((await ask('DELETE', CALL)).status).toBe(200);
+  expect((await ask('DELETE', `${ENDPOINT}/nonsense`)).status).toBe(404);
+});
+
+test('a browser asks without a token what a page may send, and a call without one is challenged', async () => {
+  for (const [path, methods] of [
+    [ENDPOINT, 'OPTIONS, POST'],
+    [CALL, 'DELETE, OPTIONS, PATCH'],
+  ] as const) {
+    const { status, headers } = await ask('OPTIONS', path, { headers: { authorization: '' } });
+    expect([status, headers.get('access-control-allow-methods')]).toEqual([204, methods]);
+    expect(headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type, If-Match');
+  }
+  const { status, headers } = await ask('POST', ENDPOINT, { headers: { authorization: '' } });
+  expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
 });
 
 test('an application makes twenty tokens at once, and ten a second (contract §10)', async () => {
