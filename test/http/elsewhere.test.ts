@@ -200,6 +200,15 @@ test('takes tokens of an application or a Room where the nodes have them, of a c
   looksElsewhere = Number.POSITIVE_INFINITY;
 });
 
+test('is not sent where its caller is gone already', async () => {
+  forwarded = [];
+  const request = new Request(`http://127.0.0.1/v1/sessions/${newUuid()}/answer`, {
+    ...{ method: 'POST', signal: AbortSignal.abort() },
+    headers: { authorization: `Bearer ${app.appUuid}:${app.apiKey}` },
+  });
+  expect([(await platform.app.fetch(request)).status, forwarded]).toEqual([400, []]);
+});
+
 test('goes to the node of the Session or Room that it is about, and a new call near what it names', () => {
   const [id, other, third] = [newUuid(), newUuid(), newUuid()];
   const whose = (order: string, params: Record<string, string>, body: unknown = {}) => {
