@@ -657,6 +657,10 @@ describe('a recording of another node', () => {
     }
     const part = await rawRequest(own.port, 'GET', own.targets(uuid).pull, { range: 'bytes=0-9' });
     expect([part?.status, part?.body.length]).toEqual([206, 10]);
+    // What the reader has already is sent by nobody, and takes no place.
+    const known = { 'if-none-match': part?.headers.get('etag') ?? '' };
+    for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++)
+      expect((await rawRequest(own.port, 'GET', own.targets(uuid).pull, known))?.status).toBe(304);
     const growing = own.growing();
     growing.wav.begin();
     there.set(growing.uuid, growing.wav);
