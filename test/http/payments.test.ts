@@ -237,18 +237,14 @@ describe('a collection', () => {
     expect((await platform.call(other, 'POST', path(session, 'cvv'), {})).status).toBe(404);
   });
 
-  test('has its defaults, and says the same again where it has no other words for that', async () => {
+  test('is as its fields say, and says the same again where it has no other words for that', async () => {
     const session = platform.session(app, { state: 'answered' });
     const collected = async (kind: string, fields: object) => {
       expect((await platform.call(app, 'POST', path(session, kind), fields)).status).toBe(202);
       return platform.sessions.commands.at(-1)?.command;
     };
-    const times = { firstDigitTimeoutMs: 10_000, interDigitTimeoutMs: 5_000 };
-    expect(await collected('card', {})).toMatchObject({
-      ...{ type: 'collect_payment', promptUrls: [], cardUuid: undefined },
-      terms: { ...times, kind: 'card', maxAttempts: 3, terminators: ['#'], hasPrompt: false, retryUrls: [] },
-    });
     const [ask, again] = ['https://a.example/ask.wav', 'https://a.example/again.wav'];
+    expect(await collected('cvv', {})).toMatchObject({ promptUrls: [], terms: { hasPrompt: false, retryUrls: [] } });
     expect(await collected('cvv', { prompt_files: [ask] })).toMatchObject({
       ...{ promptUrls: [ask], terms: { kind: 'cvv', hasPrompt: true, retryUrls: [ask] } },
     });
@@ -257,7 +253,7 @@ describe('a collection', () => {
       await collected('card', { ...fields, max_attempts: 2, first_digit_timeout_ms: 1, inter_digit_timeout_ms: 2 }),
     ).toMatchObject({
       terms: {
-        ...{ retryUrls: [again], acceptedBrands: ['visa'], terminators: ['5'], maxAttempts: 2 },
+        ...{ kind: 'card', retryUrls: [again], acceptedBrands: ['visa'], terminators: ['5'], maxAttempts: 2 },
         ...{ firstDigitTimeoutMs: 1, interDigitTimeoutMs: 2 },
       },
     });
