@@ -116,7 +116,8 @@ test('orders are obeyed, so many at once, and what is wrong with one or refuses 
   await settle();
   expect(said).toEqual([]);
   answer = Promise.withResolvers();
-  for (let again = 0; again < BOT_ORDERS_MAX; again++) say({ type: 'hangup' });
+  for (let again = 0; again <= BOT_ORDERS_MAX; again++) say({ type: 'hangup' });
+  expect(errors()).toEqual(['hangup: too many orders at once']);
   answer.resolve('the Session has ended');
   await settle();
   expect(errors()).toEqual(new Array(BOT_ORDERS_MAX).fill('hangup: the Session has ended'));
