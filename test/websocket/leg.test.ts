@@ -88,7 +88,7 @@ test('A bot is spoken to as it asked and agreed, and the subprotocol that is spo
     const heard = Promise.withResolvers<string | undefined>();
     const url = serve(
       { message: (_, message) => heard.resolve(typeof message === 'string' ? message : undefined) },
-      ({ headers }) => {
+      ({ headers }): Record<string, string> => {
         offer = headers.get('sec-websocket-protocol');
         return agreed === '' ? {} : { 'sec-websocket-protocol': agreed };
       },
