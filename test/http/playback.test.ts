@@ -210,15 +210,19 @@ describe('the ingest of a push', () => {
   test('ends when the playback does, while the sender says nothing', async () => {
     const { name, push } = open();
     const asked = Promise.withResolvers<void>();
-    const silent = new ReadableStream({
-      pull() {
-        asked.resolve();
-        return new Promise(() => {});
+    const silent = new ReadableStream(
+      {
+        pull() {
+          asked.resolve();
+          return new Promise(() => {});
+        },
       },
-    });
+      // It is asked when somebody reads it, and not before.
+      { highWaterMark: 0 },
+    );
     const answer = send(name, silent);
     await asked.promise;
     push.release();
-    expect((await answer).status).toBe(409);
+    expect(await answer).toMatchObject({ status: 409, body: { message: 'The playback takes no more audio' } });
   });
 });
