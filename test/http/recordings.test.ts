@@ -149,6 +149,7 @@ describe('the list of what an application keeps', () => {
   test('has an `after` where there is more, and none on its last page', async () => {
     expect(await listed('')).toEqual({ recordings: kept, after: '' });
     expect(await listed('?limit=3')).toEqual({ recordings: kept, after: '' });
+    expect(await listed(`?session_uuid=${newUuid()}&room_id=${newUuid()}`)).toEqual({ recordings: kept, after: '' });
     const first = await listed('?limit=2');
     expect(first).toEqual({ recordings: kept.slice(0, 2), after: Buffer.from('999999999999 rec_2').toString('base64url') });
   });
@@ -204,6 +205,7 @@ describe('a recording', () => {
       (await platform.call(by, method, `/v1/recordings/${name}`)).status;
     const other = await platform.testStore.store.apps.create({ name: 'other' });
     expect([await ask('GET', uuid), await ask('GET', uuid, other), await ask('GET', 'rec_1')]).toEqual([200, 404, 404]);
+    removal = 'removed';
     expect([await ask('DELETE', uuid, other), await ask('DELETE', 'rec_1')]).toEqual([404, 404]);
     for (const [what, status] of [
       ['removed', 204],
