@@ -115,19 +115,28 @@ test('A leg without a media worker has failed, and one that is hung up before it
   none.leg.hangup();
   expect(none.said).toHaveLength(1);
 
-  let isOpen = false;
-  const opened = Promise.withResolvers<undefined>();
+  const harness = await Harness.open({ workers: 1 });
+  engines.push(harness);
+  const hungUp = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
   const early = await leg('ws://127.0.0.1:1/', {
     media: {
-      openStreamLeg() {
-        isOpen = true;
-        return opened.promise;
+      async openStreamLeg(...asked) {
+        const audio = await harness.engine.openStreamLeg(...asked);
+        if (audio === undefined) throw new Error('no worker');
+        await hungUp.promise;
+        const { close } = audio;
+        audio.close = () => {
+          closed.resolve();
+          return close.call(audio);
+        };
+        return audio;
       },
     },
   });
-  expect(isOpen).toBe(true);
   early.leg.hangup();
-  opened.resolve();
+  hungUp.resolve();
+  await closed.promise;
   await settle();
   expect(early.said).toMatchObject([{ type: 'leg.ended', end: { cause: 'cancelled' } }]);
 });
