@@ -18,7 +18,7 @@ let platform: Platform;
 let app: AppSecrets;
 /** What the other node says to each command in turn; an answer where nothing is left. */
 let said: Forwarded[] = [];
-/** After so many looks the Session is on this node. */
+/** The Session is on this node after so many looks. */
 let looksElsewhere = Number.POSITIVE_INFINITY;
 let forwarded: (Operation & { readonly isSlow: boolean })[] = [];
 let looks: { readonly whose: Whose; readonly appUuid: string; readonly isAgain: boolean }[] = [];

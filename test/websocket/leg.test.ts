@@ -86,8 +86,16 @@ test('A bot is spoken to as it asked and agreed, and the subprotocol that is spo
   for (const [subprotocol, agreed, offered, spoken, first] of cases) {
     let offer: string | null = null;
     const heard = Promise.withResolvers<string | undefined>();
+    const closed = Promise.withResolvers<void>();
+    let last: string | undefined;
     const url = serve(
-      { message: (_, message) => heard.resolve(typeof message === 'string' ? message : undefined) },
+      {
+        message(_, message) {
+          last = typeof message === 'string' ? message : undefined;
+          heard.resolve(last);
+        },
+        close: () => closed.resolve(),
+      },
       ({ headers }): Record<string, string> => {
         offer = headers.get('sec-websocket-protocol');
         return agreed === '' ? {} : { 'sec-websocket-protocol': agreed };
@@ -106,6 +114,8 @@ test('A bot is spoken to as it asked and agreed, and the subprotocol that is spo
     else expect(message).toContain(first);
     bot.hangup();
     expect(await until('leg.disconnected')).toMatchObject({ reason: 'local_closed', closeCode: 1000 });
+    await closed.promise;
+    expect(last?.includes('"event":"stop"') === true).toBe(subprotocol === 'twilio');
   }
 });
 
