@@ -313,6 +313,28 @@ describe('a connection to a WebSocket server', () => {
     await until('closed local_closed');
   });
 
+  test('answers a ping once', async () => {
+    const frames: number[] = [];
+    const said = Promise.withResolvers<void>();
+    const url = await byHand((socket) => {
+      // Each frame that comes has seven bytes: two, a mask of four, and one.
+      let bytes = Buffer.alloc(0);
+      socket.on('data', (data) => {
+        bytes = Buffer.concat([bytes, Buffer.from(data)]);
+        for (; bytes.length >= 7; bytes = bytes.subarray(7)) frames.push(bytes[0] ?? 0);
+        if (frames.at(-1) === 0x82) said.resolve();
+      });
+      socket.write(Buffer.of(0x89, 1, 7, 0x82, 1, 1));
+    });
+    const { connection, until } = open(url);
+    await until('binary 1');
+    connection.send(new Uint8Array(1));
+    await said.promise;
+    expect(frames).toEqual([0x8a, 0x82]);
+    connection.close();
+    await until('closed');
+  });
+
   test('hears one event of a server in a turn of the event loop, however tiny its frames are', async () => {
     const frames = Buffer.concat(new Array(2_000).fill(Buffer.of(0x8a, 0, 0x82, 0, 0x82, 1, 7, 0x81, 0)));
     let turn = 0;
