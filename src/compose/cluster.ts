@@ -265,7 +265,7 @@ function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, per
     sessions: {
       isHere: (sessionUuid) => sessions.isHere(sessionUuid),
       owner: store.sessions.owner,
-      obey: (appUuid, sessionUuid, order, traceparent) => sessions.obey(appUuid, sessionUuid, order, traceparent),
+      obey: (...order) => sessions.obey(...order),
       replacement: (appUuid, sessionUuid) => sessions.replacement(appUuid, sessionUuid),
       named: (appUuid, replaces) => sessions.named(appUuid, replaces),
     },

@@ -348,6 +348,7 @@ function performer(
       traceparent: operation.traceparent,
       body,
       appUuid,
+      isOperator: appUuid === '',
       operationUuid: operation.operationUuid,
       keyed: key === undefined ? undefined : { appUuid, ...key },
       until,

@@ -95,7 +95,7 @@ export interface RequestContext {
   work: Work | undefined;
   /** The Session that the answer names: the one that a dial made. */
   sessionUuid: string | undefined;
-  /** Another node served it, or was asked to. */
+  /** Another node served it, or may have. */
   isForwarded?: boolean;
   /** The time after which the node that forwarded it counts it as failed, so that nothing may be committed. */
   until?: number;

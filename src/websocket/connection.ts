@@ -126,7 +126,6 @@ export class WebSocketConnection {
     };
     const webSocket = new WebSocket(url, subprotocol === undefined ? [] : [subprotocol], options);
     this.#webSocket = webSocket;
-    webSocket.binaryType = 'nodebuffer';
     webSocket.on('upgrade', (response) => this.#answered(response));
     webSocket.on('unexpected-response', (_request, { statusCode = 0 }) => {
       // A redirect is not followed: where audio goes is for the application to say.

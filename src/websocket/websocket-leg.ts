@@ -67,7 +67,7 @@ export class WebSocketLeg implements Leg {
   }
 
   async #start(): Promise<void> {
-    const { fromSession, toSession, media, listener } = this.#options;
+    const { fromSession, toSession, media } = this.#options;
     const audio = await media.openStreamLeg(
       {
         fromSession,
@@ -86,10 +86,8 @@ export class WebSocketLeg implements Leg {
       return;
     }
     if (audio === undefined) {
-      this.#closing = true;
-      this.#over = true;
       const end = { cause: 'failed', by: 'system', description: 'No media worker is available' } as const;
-      listener({ type: 'leg.failed', reason: 'connection_precondition_failed', error: 'internal', end });
+      this.#end({ type: 'leg.failed', reason: 'connection_precondition_failed', error: 'internal', end });
       return;
     }
     this.#audio = audio;

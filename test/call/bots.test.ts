@@ -107,7 +107,9 @@ describe('An order of a bot', () => {
     const { bots, commands } = world({ one: 'phone_in' }, []);
     expect(await bots.obey('app_of_another', 'one', hangup, about.traceparent)).toBe('the Session has ended');
     expect(commands).toEqual([]);
-    expect(await bots.obey(APP, 'one', hangup, about.traceparent)).toBeUndefined();
+    expect(await bots.obey(APP, 'one', hangup, about.traceparent, 1_000)).toBeUndefined();
+    // Nothing of it is committed after that node has told its bot that it failed.
+    expect(commands).toMatchObject([['one', {}, { until: 1_000 }]]);
   });
 
   test('is none when its Session has ended', async () => {

@@ -82,6 +82,7 @@ describe('authentication', () => {
       'Basic abc',
       `Bearer ${mine.apiKey}`,
       `Bearer ${mine.appUuid}`,
+      `Bearer ${mine.appUuid}x`,
       'Bearer app_1:key',
       // A field that is sent twice arrives as one.
       `Bearer ${mine.appUuid}:${mine.apiKey}, Bearer ${mine.appUuid}:${mine.apiKey}`,

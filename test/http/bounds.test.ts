@@ -131,8 +131,11 @@ describe('A list or a text of a body', () => {
     ['ws://example.com', true],
     ['ws://example.com:0/', false],
     ['ws://example.com:65536/', false],
+    ['ws://user@example.com/', false],
+    ['ws://:secret@example.com/', false],
+    ['ws://example.com/#part', false],
     ['http://example.com/', false],
-  ])('A WebSocket is at a port of 1 to 65535: %s', async (address, fits) => {
+  ])('A WebSocket is at a port of 1 to 65535, and its URL names no user, password or fragment: %s', async (address, fits) => {
     const told = await refusal('/v1/sessions:connectWebsocket', withField(SOCKET, ['websocket', 'url'], address));
     if (fits) expect(told).toBeUndefined();
     else expect(told).toStartWith('websocket.url: ');

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileReaders } from '../../src/http/file-readers.ts';
+import { FILE_READERS_LOOK_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { until } from './media-server.ts';
 
@@ -50,4 +51,22 @@ test('a reader has its place until its file is sent or it leaves, and no longer'
     await server.stop(true);
     rmSync(folder, { recursive: true });
   }
+});
+
+test('readers are looked through where a place is wanted and none is free, and not at every request', async () => {
+  const clock = new VirtualClock();
+  const readers = new FileReaders(clock, { all: 10, ofApp: 1, reserve: 0, reservedOfApp: 0 });
+  let isReading = true;
+  let looks = 0;
+  const isOpen = () => {
+    looks += 1;
+    return isReading;
+  };
+  const admit = () => readers.admit({ appUuid: 'app', isOpen }) !== undefined;
+  expect([admit(), admit(), admit(), looks]).toEqual([true, false, false, 1]);
+  isReading = false;
+  await clock.advance(FILE_READERS_LOOK_MS - 1);
+  expect(admit()).toBe(false);
+  await clock.advance(1);
+  expect([admit(), admit(), looks]).toEqual([true, false, 2]);
 });

@@ -91,11 +91,15 @@ test('A response that is whole already, and an answer that is not stored, leave 
   await keep(store, context, new Response('{}'), () => true);
   expect(calls).toEqual(['left k']);
 
-  const failing: IdempotencyStore = { ...store, finish: () => Promise.reject(new Error('away')) };
-  const second = requestOf();
-  await mark(failing, second);
-  await expect(keep(failing, second, { status: 202, body: {} }, () => true)).rejects.toThrow('away');
-  expect(calls).toEqual(['left k', 'left k']);
+  const away = () => Promise.reject(new Error('away'));
+  const failing: IdempotencyStore = { ...store, finish: away, release: away };
+  for (const outcome of [{ status: 202, body: {} }, problems.callerId(), problems.conflict('busy')]) {
+    calls.length = 0;
+    const second = requestOf();
+    await mark(failing, second);
+    await expect(keep(failing, second, outcome, () => true)).rejects.toThrow('away');
+    expect(calls).toEqual(['left k']);
+  }
 });
 
 test('A replay has the first status and body; one of a 204 has no body and no type', async () => {

@@ -62,6 +62,15 @@ describe('listeners', () => {
     expect(listeners.admit('rec_0', 'app_0', silent)).toBeUndefined();
   });
 
+  test('of one recording leave one place where one of them goes', () => {
+    const listeners = new Listeners(new VirtualClock());
+    const admitted = Array.from({ length: LISTENERS_OF_ONE_MAX + 1 }, () => listeners.admit('rec_0', 'app_0', silent));
+    expect(admitted.filter((each) => each === undefined)).toHaveLength(1);
+    admitted[0]?.close();
+    expect(listeners.admit('rec_0', 'app_0', silent)).toBeDefined();
+    expect(listeners.admit('rec_0', 'app_0', silent)).toBeUndefined();
+  });
+
   test('of one application leave places for those of others', () => {
     const listeners = new Listeners(new VirtualClock());
     const admitted = Array.from({ length: LISTENER_SHARES.all }, (_, count) =>

@@ -98,6 +98,7 @@ describe('messages', () => {
     for (const bad of [
       '?status=lost',
       '?to=5',
+      '?from=5',
       '?limit=0',
       '?limit=50001',
       '?created_after=today',

@@ -146,6 +146,25 @@ describe('a charge', () => {
     expect((await charge(session, body(good))).status).toBe(202);
   });
 
+  test('without a key, of a part of a shekel, by another provider or in a call that is over is refused and uses nothing', async () => {
+    const session = platform.session(app, { state: 'answered' });
+    const good = await references(app, session);
+    const before = seen.length;
+    const keyless = await platform.call(app, 'POST', `/v1/sessions/${session}/payment/charges`, body(good));
+    expect([keyless.status, keyless.body.message]).toEqual([400, 'Idempotency-Key: is required']);
+    for (const wrong of [{ amount: 550 }, { provider: 'other' }])
+      expect([wrong, (await charge(session, body(good, wrong))).status]).toEqual([wrong, 400]);
+    const live = platform.sessions.live.get(session);
+    if (live === undefined) throw new Error('no Session');
+    platform.sessions.live.delete(session);
+    expect((await charge(session, body(good))).status).toBe(404);
+    expect((await charge('nonsense', body(good))).status).toBe(404);
+    expect(seen.length).toBe(before);
+    platform.sessions.live.set(session, live);
+    expect((await charge(session, body(good))).status).toBe(202);
+    expect(seen.at(-1)?.order.installments).toBe(1);
+  });
+
   test('to a terminal that is not assigned is 403, with no operation and no reference used', async () => {
     const session = platform.session(app, { state: 'answered' });
     const good = await references(app, session);
@@ -216,10 +235,27 @@ describe('a collection', () => {
     expect((await platform.call(app, 'POST', path(session, 'card'))).status).toBe(429);
     expect((await platform.call(app, 'POST', path(session, 'cvv'), {})).status).toBe(202);
     expect((await platform.call(other, 'POST', path(session, 'cvv'), {})).status).toBe(404);
-    const [first] = platform.sessions.commands.filter(({ uuid }) => uuid === session);
-    expect(first?.command).toMatchObject({
-      type: 'collect_payment',
-      terms: { kind: 'card', maxAttempts: 3, terminators: ['#'] },
+  });
+
+  test('is as its fields say, and says the same again where it has no other words for that', async () => {
+    const session = platform.session(app, { state: 'answered' });
+    const collected = async (kind: string, fields: object) => {
+      expect((await platform.call(app, 'POST', path(session, kind), fields)).status).toBe(202);
+      return platform.sessions.commands.at(-1)?.command;
+    };
+    const [ask, again] = ['https://a.example/ask.wav', 'https://a.example/again.wav'];
+    expect(await collected('cvv', {})).toMatchObject({ promptUrls: [], terms: { hasPrompt: false, retryUrls: [] } });
+    expect(await collected('cvv', { prompt_files: [ask] })).toMatchObject({
+      ...{ promptUrls: [ask], terms: { kind: 'cvv', hasPrompt: true, retryUrls: [ask] } },
+    });
+    const fields = { prompt_files: [ask], retry_prompt_files: [again], accepted_brands: ['visa'], terminators: ['5'] };
+    expect(
+      await collected('card', { ...fields, max_attempts: 2, first_digit_timeout_ms: 1, inter_digit_timeout_ms: 2 }),
+    ).toMatchObject({
+      terms: {
+        ...{ kind: 'card', retryUrls: [again], acceptedBrands: ['visa'], terminators: ['5'], maxAttempts: 2 },
+        ...{ firstDigitTimeoutMs: 1, interDigitTimeoutMs: 2 },
+      },
     });
   });
 });

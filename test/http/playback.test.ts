@@ -152,7 +152,13 @@ describe('the ingest of a push', () => {
     const { name, push } = open();
     const answer = await send(name, new Uint8Array(1_000), app, { 'content-type': 'audio/basic' });
     expect([answer.status, answer.body]).toEqual([200, { operation_uuid: 'op', bytes_received: 1_000 }]);
-    expect((await send(name, 'again')).status).toBe(409);
+    const { now } = platform;
+    for (const later of [0, 61_000]) {
+      platform.now = () => now() + later;
+      const again = await send(name, 'again');
+      expect([again.status, again.body.message]).toEqual([409, 'The ingest URL was already used']);
+    }
+    platform.now = now;
     push.release();
   });
 
@@ -172,7 +178,8 @@ describe('the ingest of a push', () => {
     expect((await send('nonsense', 'x')).status).toBe(404);
     expect((await send(name, 'x', { ...app, apiKey: 'wrong' })).status).toBe(401);
     push.release();
-    expect((await send(name, 'x')).status).toBe(409);
+    const over = await send(name, 'x');
+    expect([over.status, over.body.message]).toEqual([409, 'The playback is over']);
     const late = open({ expiresAt: platform.now() - 1 });
     expect((await send(late.name, 'x')).status).toBe(403);
     late.push.release();
@@ -198,5 +205,24 @@ describe('the ingest of a push', () => {
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     push.release();
     expect((await answer).status).toBe(409);
+  });
+
+  test('ends when the playback does, while the sender says nothing', async () => {
+    const { name, push } = open();
+    const asked = Promise.withResolvers<void>();
+    const silent = new ReadableStream(
+      {
+        pull() {
+          asked.resolve();
+          return new Promise(() => {});
+        },
+      },
+      // It is asked when somebody reads it, and not before.
+      { highWaterMark: 0 },
+    );
+    const answer = send(name, silent);
+    await asked.promise;
+    push.release();
+    expect(await answer).toMatchObject({ status: 409, body: { message: 'The playback takes no more audio' } });
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash, randomBytes } from 'node:crypto';
-import { rmSync, truncateSync } from 'node:fs';
+import { rmSync, symlinkSync, truncateSync } from 'node:fs';
 import type { PeerStreams } from '../../src/call/ports/peer-streams.ts';
 import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -439,10 +439,19 @@ describe('a growing recording', () => {
     expect(equal((await get(server.targets(uuid).pull)).body.subarray(44), samples)).toBe(true);
   });
 
-  test('that ended without a file is not found', async () => {
+  test('that ended without a file is not found, and takes no place', async () => {
     const { uuid, wav } = server.growing();
     server.media.set(uuid, { state: 'growing', appUuid: 'app', path: wav.path, over: () => true });
-    expect((await get(server.targets(uuid).pull)).status).toBe(404);
+    for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++) expect((await get(server.targets(uuid).pull)).status).toBe(404);
+  });
+
+  test('that cannot be read is 503, and takes no place', async () => {
+    const { uuid, wav } = server.growing();
+    // A link to itself.
+    symlinkSync(wav.path, wav.path);
+    for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++)
+      expect(json(await get(server.targets(uuid).pull)).message).toStartWith('Recording cannot be read now');
+    rmSync(wav.path);
   });
 
   test('is heard to its end by who listens, although its name is gone', async () => {
@@ -657,6 +666,10 @@ describe('a recording of another node', () => {
     }
     const part = await rawRequest(own.port, 'GET', own.targets(uuid).pull, { range: 'bytes=0-9' });
     expect([part?.status, part?.body.length]).toEqual([206, 10]);
+    // What the reader has already is sent by nobody, and takes no place.
+    const known = { 'if-none-match': part?.headers.get('etag') ?? '' };
+    for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++)
+      expect((await rawRequest(own.port, 'GET', own.targets(uuid).pull, known))?.status).toBe(304);
     const growing = own.growing();
     growing.wav.begin();
     there.set(growing.uuid, growing.wav);

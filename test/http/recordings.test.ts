@@ -1,6 +1,6 @@
-/** The buckets of recordings, through the real app, at instants of the test's own. */
+/** Recordings through the real app: their buckets, at instants of the test’s own, and what each route answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { RecordedView } from '../../src/call/ports/recordings.ts';
+import type { RecordedView, Removal } from '../../src/call/ports/recordings.ts';
 import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { RecordingQuery } from '../../src/database/call/recordings.ts';
@@ -23,6 +23,11 @@ const kept: readonly RecordedView[] = ['rec_3', 'rec_2', 'rec_1'].map((uuid, ind
   expires_at: '',
 }));
 
+/** The live recordings of every Session but this one. */
+const live = ['rec_1', 'rec_2'].map((recording_uuid) => ({ recording_uuid, state: 'active' }));
+const gone = newUuid();
+let removal: Removal | undefined;
+
 const BOTH = { direction: 'both', channels: 'mono' } as const;
 
 let platform: Platform;
@@ -36,7 +41,10 @@ beforeAll(async () => {
   platform = await openPlatform({
     recordings: Object.assign(Object.create(noRecordings), {
       terms: RecordingRegistry.prototype.terms.bind(noRecordings),
-      isLive: () => true,
+      isLive: (_: string, sessionUuid: string, uuid: string) => (sessionUuid === gone ? undefined : uuid === 'rec_1'),
+      list: (_: string, sessionUuid: string) => (sessionUuid === gone ? undefined : Promise.resolve(live)),
+      find: async (appUuid: string, uuid: string) => (appUuid === app.appUuid ? { ...kept[0], recording_uuid: uuid } : undefined),
+      remove: async () => removal,
       kept: async (appUuid: string, query: RecordingQuery) => (appUuid === app.appUuid ? kept.slice(0, query.limit) : []),
     }),
     rooms: {
@@ -112,7 +120,13 @@ describe('the buckets of recordings', () => {
   test('are left as they were by what is refused, whatever refuses it', async () => {
     const session = of();
     const create = (body: unknown) => [`${session}/recordings`, body] as const;
-    const bad = times(20, create({}), create({ ...BOTH, channels: 'stereo' }), create('{'));
+    const bad = times(
+      20,
+      create({}),
+      create({ ...BOTH, channels: 'stereo' }),
+      create({ ...BOTH, direction: 'session_in' }),
+      create('{'),
+    );
     expect(new Set(await burst(bad))).toEqual(new Set([400]));
     for (const status of [404, 409, 503]) {
       for (let asked = 0; asked < 6; asked++) {
@@ -135,6 +149,7 @@ describe('the list of what an application keeps', () => {
   test('has an `after` where there is more, and none on its last page', async () => {
     expect(await listed('')).toEqual({ recordings: kept, after: '' });
     expect(await listed('?limit=3')).toEqual({ recordings: kept, after: '' });
+    expect(await listed(`?session_uuid=${newUuid()}&room_id=${newUuid()}`)).toEqual({ recordings: kept, after: '' });
     const first = await listed('?limit=2');
     expect(first).toEqual({ recordings: kept.slice(0, 2), after: Buffer.from('999999999999 rec_2').toString('base64url') });
   });
@@ -151,5 +166,55 @@ describe('the list of what an application keeps', () => {
     ['?after=rec_1', 'after: must be the `after` of an earlier page'],
   ])('refuses %s', async (query, message) => {
     expect(await listed(query)).toEqual({ code: 'invalid_request', message });
+  });
+});
+
+describe('a recording', () => {
+  const session = () => `/v1/sessions/${platform.session(app)}/recordings`;
+
+  test('tells speech as its configuration says, where it is to tell it at all', async () => {
+    const voice_activity_config = { sensitivity: 1, speech_duration_ms: 20, silence_duration_ms: 30 };
+    const told = async (enable_voice_activity_events: boolean) => {
+      const body = { ...BOTH, enable_voice_activity_events, voice_activity_config };
+      expect((await platform.call(app, 'POST', session(), body)).status).toBe(202);
+      const last = platform.sessions.commands.at(-1)?.command;
+      return last?.type === 'record' ? last.terms.voiceActivity : null;
+    };
+    expect(await told(true)).toEqual({ sensitivity: 1, speechDurationMs: 20, silenceDurationMs: 30 });
+    expect(await told(false)).toBeUndefined();
+  });
+
+  test('that is live is found in its Session, by its name or among all', async () => {
+    const ask = async (method: string, path: string) => {
+      const { status, body } = await platform.call(app, method, path);
+      return status < 300 ? body : body.message;
+    };
+    const here = session();
+    const there = `/v1/sessions/${gone}/recordings`;
+    expect(await ask('GET', here)).toEqual({ recordings: live });
+    expect(await ask('GET', `${here}/rec_2`)).toEqual(live[1]);
+    expect(await ask('GET', `${here}/rec_3`)).toBe('Recording not found');
+    expect(await ask('POST', `${here}/rec_3/stop`)).toBe('Recording not found');
+    for (const path of [there, `${there}/rec_1`]) expect(await ask('GET', path)).toBe('Session not found');
+    expect(await ask('POST', `${there}/rec_1/stop`)).toBe('Session not found');
+  });
+
+  test('is found after its call by its name, and removed where it is over and its store can be reached', async () => {
+    const uuid = `rec_${newUuid()}`;
+    const ask = async (method: string, name: string, by = app) =>
+      (await platform.call(by, method, `/v1/recordings/${name}`)).status;
+    const other = await platform.testStore.store.apps.create({ name: 'other' });
+    expect([await ask('GET', uuid), await ask('GET', uuid, other), await ask('GET', 'rec_1')]).toEqual([200, 404, 404]);
+    removal = 'removed';
+    expect([await ask('DELETE', uuid, other), await ask('DELETE', 'rec_1')]).toEqual([404, 404]);
+    for (const [what, status] of [
+      ['removed', 204],
+      ['active', 409],
+      ['out_of_reach', 503],
+      [undefined, 404],
+    ] as const) {
+      removal = what;
+      expect([what, await ask('DELETE', uuid)]).toEqual([what, status]);
+    }
   });
 });

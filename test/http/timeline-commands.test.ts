@@ -6,9 +6,11 @@ import { CallHistory } from '../../src/history/call-history.ts';
 import type { TimedEntry } from '../../src/history/entry.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
+import type { AnsweredCommand } from '../../src/tracing/spans.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 const told: TimedEntry[] = [];
+const traced: AnsweredCommand[] = [];
 const history = new CallHistory({
   clock: systemClock(),
   log: silentLog,
@@ -20,7 +22,7 @@ let platform: Platform;
 let app: AppSecrets;
 let session: string;
 beforeAll(async () => {
-  platform = await openPlatform({ history });
+  platform = await openPlatform({ history, onCommand: (command) => void traced.push(command) });
   app = await platform.testStore.store.apps.create({ name: 'one' });
   session = platform.session(app, { state: 'answered' });
   history.begin(session, app.appUuid);
@@ -39,6 +41,15 @@ test('A command of the operator is told with its operation, and so is one that i
     { kind: 'command', status: 409 },
   ]);
   expect(done.body.operation_uuid).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test('A dial is told with the Session that it made.', async () => {
+  const { body } = await platform.call(app, 'POST', '/v1/sessions:dial', {
+    from: '+15550100',
+    to: '+15550199',
+    ring_timeout_sec: 9,
+  });
+  expect(traced.at(-1)).toMatchObject({ status: 202, sessionUuid: body.session_uuid, operationUuid: body.operation_uuid });
 });
 
 test('Whoever has no right key leaves no mark, nor does another application.', async () => {

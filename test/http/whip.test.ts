@@ -19,7 +19,20 @@ const behind = (): never => {
   if (next instanceof Error) throw next;
   return next as never;
 };
-const browserCalls: BrowserCalls = { create: async () => behind(), patch: async () => behind(), hangUp: async () => behind() };
+/** What they were given. */
+const given: unknown[] = [];
+const text = (body: Uint8Array) => Buffer.from(body).toString();
+const browserCalls: BrowserCalls = {
+  async create(_token, offer) {
+    given.push(text(offer));
+    return behind();
+  },
+  async patch(_token, sessionUuid, { kind, body, ifMatch }) {
+    given.push([sessionUuid, kind, text(body), ifMatch]);
+    return behind();
+  },
+  hangUp: async () => behind(),
+};
 
 let platform: Platform;
 let app: AppSecrets;
@@ -41,6 +54,7 @@ afterAll(() => platform.close());
 const newToken = async () => {
   const made = await platform.call(app, 'POST', '/v1/webrtc-tokens', { ttl_sec: 86_400 });
   token = String(made.body.token);
+  return String(made.body.token_id);
 };
 
 interface Asked {
@@ -121,6 +135,7 @@ test('every operation of WHIP answers with every problem that it documents', asy
 
 test('an offer is answered with its location and the name of its ICE session; a change with what it asks for', async () => {
   await newToken();
+  given.length = 0;
   next = created;
   const begun = await ask('POST', ENDPOINT);
   expect([begun.status, begun.text, begun.headers.get('etag'), begun.headers.get('content-type')]).toEqual([
@@ -134,12 +149,45 @@ test('an offer is answered with its location and the name of its ICE session; a 
   next = undefined;
   expect((await ask('PATCH', CALL, { type: FRAGMENT })).status).toBe(204);
   next = { etag: '"other"', fragment: 'a=ice-ufrag:x' };
-  const restarted = await ask('PATCH', CALL, { type: FRAGMENT });
+  const restarted = await ask('PATCH', CALL, { type: FRAGMENT, body: 'a=x', headers: { 'if-match': '"name"' } });
   expect([restarted.status, restarted.headers.get('etag'), restarted.text]).toEqual([200, '"other"', 'a=ice-ufrag:x']);
   next = { answer: 'v=0' };
   expect((await ask('PATCH', CALL)).headers.get('content-type')).toBe('application/sdp');
+  expect(given).toEqual([
+    'v=0',
+    [UUID, 'fragment', 'v=0', undefined],
+    [UUID, 'fragment', 'a=x', '"name"'],
+    [UUID, 'offer', 'v=0', undefined],
+  ]);
   next = true;
   expect((await ask('DELETE', CALL)).status).toBe(200);
+});
+
+test('a token that is revoked begins no call, and a call that it began goes on', async () => {
+  const tokenId = await newToken();
+  expect((await platform.call(app, 'DELETE', `/v1/webrtc-tokens/${tokenId}`)).status).toBe(204);
+  next = created;
+  expect((await ask('POST', ENDPOINT)).status).toBe(401);
+  next = undefined;
+  expect((await ask('PATCH', CALL, { type: FRAGMENT })).status).toBe(204);
+  next = problems.nodeAway('this call');
+  expect((await ask('DELETE', CALL)).status).toBe(503);
+  next = true;
+  expect((await ask('DELETE', CALL)).status).toBe(200);
+  expect((await ask('DELETE', `${ENDPOINT}/nonsense`)).status).toBe(404);
+});
+
+test('a browser asks without a token what a page may send, and a call without one is challenged', async () => {
+  for (const [path, methods] of [
+    [ENDPOINT, 'OPTIONS, POST'],
+    [CALL, 'DELETE, OPTIONS, PATCH'],
+  ] as const) {
+    const { status, headers } = await ask('OPTIONS', path, { headers: { authorization: '' } });
+    expect([status, headers.get('access-control-allow-methods')]).toEqual([204, methods]);
+    expect(headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type, If-Match');
+  }
+  const { status, headers } = await ask('POST', ENDPOINT, { headers: { authorization: '' } });
+  expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
 });
 
 test('an application makes twenty tokens at once, and ten a second (contract §10)', async () => {

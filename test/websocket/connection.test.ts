@@ -171,12 +171,23 @@ describe('a connection to a WebSocket server', () => {
       head.writeUInt32BE(bytes, 6);
       return Buffer.concat([head, Buffer.alloc(bytes, 0x61)]);
     };
-    const url = await byHand((socket) => socket.write(Buffer.concat([message(1, 1_500_000), message(2, 320)])));
+    const sent: Buffer[] = [];
+    const url = await byHand((socket) => {
+      socket.on('data', (data) => sent.push(Buffer.from(data)));
+      socket.write(Buffer.concat([message(1, 1_500_000), message(2, 320)]));
+    });
     const { said, until, connection } = open(url, { readsText: () => false });
     await until('binary 320');
     connection.close();
     await until('closed');
     expect(said).toEqual(['open ', 'binary 320', 'closed local_closed 1000']);
+    // It was closed as we said and not for the text: a head of two bytes, a mask of four, and the code under it.
+    const frame = Buffer.concat(sent);
+    expect([frame[0], frame.readUInt16BE(6) ^ frame.readUInt16BE(2)]).toEqual([0x88, 1000]);
+    // Where text means something it has its bound.
+    const long = open(await byHand((socket) => socket.write(message(1, 1_500_000))));
+    await long.until('closed');
+    expect(long.said).toEqual(['open ', 'closed protocol_error 1009']);
   });
 
   test('works over TLS to the screened socket', async () => {
@@ -311,6 +322,28 @@ describe('a connection to a WebSocket server', () => {
     await until('binary 2');
     connection.close();
     await until('closed local_closed');
+  });
+
+  test('answers a ping once', async () => {
+    const frames: number[] = [];
+    const said = Promise.withResolvers<void>();
+    const url = await byHand((socket) => {
+      // Each frame that comes has seven bytes: two, a mask of four, and one.
+      let bytes = Buffer.alloc(0);
+      socket.on('data', (data) => {
+        bytes = Buffer.concat([bytes, Buffer.from(data)]);
+        for (; bytes.length >= 7; bytes = bytes.subarray(7)) frames.push(bytes[0] ?? 0);
+        if (frames.at(-1) === 0x82) said.resolve();
+      });
+      socket.write(Buffer.of(0x89, 1, 7, 0x82, 1, 1));
+    });
+    const { connection, until } = open(url);
+    await until('binary 1');
+    connection.send(new Uint8Array(1));
+    await said.promise;
+    expect(frames).toEqual([0x8a, 0x82]);
+    connection.close();
+    await until('closed');
   });
 
   test('hears one event of a server in a turn of the event loop, however tiny its frames are', async () => {

@@ -4,10 +4,10 @@ import type { LegSignal } from '../../src/call/ports/leg.ts';
 import { WEBSOCKET_PING_MS } from '../../src/limits.ts';
 import type { StreamFormat } from '../../src/media/leg/stream.ts';
 import { connector } from '../../src/outbound/connect.ts';
-import { WebSocketLeg } from '../../src/websocket/websocket-leg.ts';
+import { WebSocketLeg, type WebSocketLegOptions } from '../../src/websocket/websocket-leg.ts';
 import { Harness } from '../media/harness.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { byHand, closeAll, raw } from './harness.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { byHand, closeAll, raw, serve } from './harness.ts';
 
 const engines: Harness[] = [];
 afterAll(async () => {
@@ -18,13 +18,13 @@ afterAll(async () => {
 const FORMAT: StreamFormat = { encoding: 'pcm_s16le', rateHz: 8000 };
 
 /** A leg to `url` on virtual time. `until` resolves with the first signal of that type. */
-async function leg(url: string) {
+async function leg(url: string, more: Partial<WebSocketLegOptions> = {}) {
   const harness = await Harness.open({ workers: 1 });
   engines.push(harness);
   const clock = new VirtualClock();
   const said: LegSignal[] = [];
   const waiting: (() => void)[] = [];
-  new WebSocketLeg({
+  const made = new WebSocketLeg({
     sessionUuid: 's',
     appUuid: 'a',
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
@@ -44,7 +44,9 @@ async function leg(url: string) {
     connect: connector(['127.0.0.0/8']),
     clock,
     media: harness.engine,
-  }).start();
+    ...more,
+  });
+  made.start();
   const until = async (type: LegSignal['type']): Promise<LegSignal> => {
     for (;;) {
       const found = said.find((signal) => signal.type === type);
@@ -52,7 +54,7 @@ async function leg(url: string) {
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
   };
-  return { clock, until };
+  return { leg: made, clock, said, until };
 }
 
 test('A server that does not answer in time is a timeout, which the system ends.', async () => {
@@ -71,4 +73,80 @@ test('A server that does not answer pings in time is ended by the system.', asyn
   await until('leg.connected');
   await clock.advance(WEBSOCKET_PING_MS * 3);
   expect(await until('leg.disconnected')).toMatchObject({ reason: 'keepalive_timeout', end: { by: 'system' } });
+});
+
+test('A bot is spoken to as it asked and agreed, and the subprotocol that is spoken is told.', async () => {
+  const cases = [
+    // What the application asks for, what the server agrees to, what is offered, told, and said first.
+    ['sidetone.v1', 'sidetone.v1', 'sidetone.v1', 'sidetone.v1', '"type":"start"'],
+    ['other', 'other', 'other', 'other', undefined],
+    ['twilio', '', null, 'twilio', '"event":"connected"'],
+    [undefined, '', null, undefined, undefined],
+  ] as const;
+  for (const [subprotocol, agreed, offered, spoken, first] of cases) {
+    let offer: string | null = null;
+    const heard = Promise.withResolvers<string | undefined>();
+    const closed = Promise.withResolvers<void>();
+    let last: string | undefined;
+    const url = serve(
+      {
+        message(_, message) {
+          last = typeof message === 'string' ? message : undefined;
+          heard.resolve(last);
+        },
+        close: () => closed.resolve(),
+      },
+      ({ headers }): Record<string, string> => {
+        offer = headers.get('sec-websocket-protocol');
+        return agreed === '' ? {} : { 'sec-websocket-protocol': agreed };
+      },
+    );
+    const { leg: bot, until } = await leg(url, { subprotocol });
+    const connected = await until('leg.connected');
+    expect([subprotocol, offer, connected]).toEqual([
+      subprotocol,
+      offered,
+      { type: 'leg.connected', ...(spoken === undefined ? {} : { subprotocol: spoken }) },
+    ]);
+    // Whoever is told nothing first hears a frame of audio.
+    const message = await heard.promise;
+    if (first === undefined) expect(message).toBeUndefined();
+    else expect(message).toContain(first);
+    bot.hangup();
+    expect(await until('leg.disconnected')).toMatchObject({ reason: 'local_closed', closeCode: 1000 });
+    await closed.promise;
+    expect(last?.includes('"event":"stop"') === true).toBe(subprotocol === 'twilio');
+  }
+});
+
+test('A leg without a media worker has failed, and one that is hung up before it has any has ended; neither says more.', async () => {
+  const none = await leg('ws://127.0.0.1:1/', { media: { openStreamLeg: async () => undefined } });
+  expect(await none.until('leg.failed')).toMatchObject({ reason: 'connection_precondition_failed', end: { by: 'system' } });
+  none.leg.hangup();
+  expect(none.said).toHaveLength(1);
+
+  const harness = await Harness.open({ workers: 1 });
+  engines.push(harness);
+  const hungUp = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const early = await leg('ws://127.0.0.1:1/', {
+    media: {
+      async openStreamLeg(...asked) {
+        const audio = await harness.engine.openStreamLeg(...asked);
+        if (audio === undefined) throw new Error('no worker');
+        await hungUp.promise;
+        const { close } = audio;
+        audio.close = () => {
+          closed.resolve();
+          return close.call(audio);
+        };
+        return audio;
+      },
+    },
+  });
+  early.leg.hangup();
+  hungUp.resolve();
+  await closed.promise;
+  await settle();
+  expect(early.said).toMatchObject([{ type: 'leg.ended', end: { cause: 'cancelled' } }]);
 });

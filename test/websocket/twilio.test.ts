@@ -63,6 +63,13 @@ test('a call is told as Twilio tells one: connected, start, media, dtmf, mark an
   ]);
 });
 
+test('a call without a phone Session has its own name', () => {
+  const { bot, said } = connected({ phoneSessionUuid: undefined });
+  bot.start();
+  bot.stop();
+  expect(said.slice(1)).toMatchObject([{ start: { callSid: SESSION } }, { stop: { callSid: SESSION } }]);
+});
+
 test('what a bot of Twilio says is obeyed, and what it would not say changes nothing', () => {
   const written: number[][] = [];
   const marks: string[] = [];

@@ -104,14 +104,23 @@ export class Bots {
       : await this.obey(appUuid, whom, order, traceparent);
   }
 
-  /** Carries out an order about a Session of this node. Resolves with the reason where it is refused. */
-  async obey(appUuid: string, whom: string, order: BotOrder, traceparent: string): Promise<string | undefined> {
+  /**
+   * Carries out an order about a Session of this node, before `until` if at all. Resolves with the reason where it is
+   * refused.
+   */
+  async obey(
+    appUuid: string,
+    whom: string,
+    order: BotOrder,
+    traceparent: string,
+    until = Number.POSITIVE_INFINITY,
+  ): Promise<string | undefined> {
     const target = this.#options.find(whom);
     if (target !== undefined && target.state.appUuid !== appUuid) return 'the Session has ended';
     const command = commandOf(order);
     if (typeof command === 'string') return command;
     const { tokens, clock } = this.#options;
-    const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined };
+    const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined, until };
     const work = () => this.#options.command(whom, command, context);
     const result = await tokens.spend(bucketOf(BUCKET[order.type], whom), clock.now(), work).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) return problems.unavailable('the database is away', 2);

@@ -51,8 +51,8 @@ export interface LocalWork {
     isHere(sessionUuid: string): boolean;
     /** The node of a live Session of the application. */
     owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
-    /** Obeys a bot of another node. Resolves with the reason where the order is refused. */
-    obey(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined>;
+    /** Obeys a bot of another node, before `until` if at all. Resolves with the reason where the order is refused. */
+    obey(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string, until: number): Promise<string | undefined>;
     /** What a transfer to one of this node's calls needs to know. */
     replacement(appUuid: string, sessionUuid: string): Replacement | undefined;
     /** The Session of one of this node's calls, which a Replaces names. */
@@ -94,7 +94,7 @@ export class PeerCommands implements Peers {
     bus.answer('named', (body) => (isNaming(body) ? { sessionUuid: sessions.named(body.appUuid, body.replaces) } : {}));
     bus.answer('bot', async (body) => {
       if (!isBotOrder(body) || clock.now() >= body.until) return { reason: TOO_LATE };
-      return { reason: await sessions.obey(body.appUuid, body.sessionUuid, body.order, body.traceparent) };
+      return { reason: await sessions.obey(body.appUuid, body.sessionUuid, body.order, body.traceparent, body.until) };
     });
     bus.answer('bucket', (body) => {
       if (!isTake(body)) return {};

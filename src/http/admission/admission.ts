@@ -55,7 +55,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     idempotencyKey, // 400: what could never be a key
     shape(idempotency), // 400, 422
     (context) => mark(idempotency, context), // replay, 409, 422
-    ...(options.peers === undefined ? [] : [elsewhere(options.peers)]), // served by the node that has it
+    ...(options.peers === undefined ? [] : [connected(options.turn), elsewhere(options.peers)]), // the node that has it
     ownership, // 404
     rateLimit(tokens, () => clock.now(), options.peers), // 429
     draining(options.draining), // 503

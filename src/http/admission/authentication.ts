@@ -68,9 +68,9 @@ export function authentication(
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
     if (auth === 'operator' || (auth === 'either' && credential?.startsWith('app_') !== true))
       return asOperator(operator(credential, context), context);
-    const colon = credential?.indexOf(':') ?? -1;
     // No credential has a blank within it (RFC 6750 §2.1); a field that was sent twice comes as one that has.
     if (credential === undefined || /\s/.test(credential)) return problems.malformedAuthorization();
+    const colon = credential.indexOf(':');
     if (colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);
     const apiKey = credential.slice(colon + 1);

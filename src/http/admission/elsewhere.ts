@@ -68,6 +68,7 @@ async function served(peers: Peers, context: RequestContext, whose: Whose): Prom
     const nodeId = await peers.nodeOf(whose, applicationOf(context), tries > 0);
     if (nodeId === undefined) return undefined;
     const result = await peers.forward(nodeId, operationOf(context), opensSources(context));
+    if (result.outcome === 'moved' || result.outcome === 'not_delivered') continue;
     context.isForwarded = true;
     switch (result.outcome) {
       case 'answered':

@@ -28,7 +28,7 @@ export function idempotencyKey(context: RequestContext): Problem | undefined {
 
 /** Marks the key as in flight, or says what came of it before. Undefined at once: the request has none. */
 export function mark(store: IdempotencyStore, context: RequestContext): Promise<Outcome | undefined> | undefined {
-  if (context.route.command !== true || context.appUuid === '') return undefined;
+  if (context.route.command !== true) return undefined;
   const key = context.request.headers.get('idempotency-key');
   return key === null ? undefined : begin(store, context, { appUuid: context.appUuid, key, fingerprint: fingerprint(context) });
 }

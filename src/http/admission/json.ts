@@ -9,7 +9,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export function json(context: RequestContext): Problem | undefined {
   const { raw, route } = context;
-  if (!route.takesBody || raw === undefined) return undefined;
+  if (raw === undefined) return undefined;
   if (raw.length === 0 && route.optionalBody) {
     context.body = {};
     return undefined;

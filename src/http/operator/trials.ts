@@ -4,7 +4,7 @@ import type { CommandContext, SessionCommand, Sessions } from '../../call/ports/
 import type { Store } from '../../database/store.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
-import type { RequestContext, Route, Work } from '../request-context.ts';
+import { commandContext, type RequestContext, type Route, type Work } from '../request-context.ts';
 import { sourceUrl } from '../route/playback.ts';
 import { e164, target } from '../route/sessions.ts';
 import { makeToken, tokenShape } from '../route/webrtc-tokens.ts';
@@ -68,8 +68,10 @@ export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string)
       return () => sessions.dial({ ...request, ring_timeout_sec: RING_TIMEOUT_SEC }, onBehalf(appUuid, context));
     },
   ),
-  bodyRoute({ ...facts, path: `${CALL}/play`, summary: 'Play a file to a call of an application' }, play, (context, { url }) =>
-    ordered(sessions, context, { type: 'play', urls: [url], loop: 1, volume: 100 }),
+  bodyRoute(
+    { ...facts, path: `${CALL}/play`, summary: 'Play a file to a call of an application', opensSources: true },
+    play,
+    (context, { url }) => ordered(sessions, context, { type: 'play', urls: [url], loop: 1, volume: 100 }),
   ),
   bareRoute({ ...facts, path: `${CALL}/hangup`, summary: 'Hang a call of an application up' }, (context) =>
     ordered(sessions, context, { type: 'hangup' }),
@@ -87,5 +89,5 @@ async function ordered(sessions: Sessions, context: RequestContext, command: Ses
 /** Makes a command an operation of its own, which the timeline of its call then tells. */
 function onBehalf(appUuid: string, context: RequestContext): CommandContext {
   context.operationUuid = newUuid();
-  return { appUuid, operationUuid: context.operationUuid, idempotencyKey: undefined, traceparent: context.traceparent };
+  return { ...commandContext(context), appUuid };
 }

@@ -110,7 +110,6 @@ export class RecordingMediaDoor {
       response = failureResponse(error, MEDIA_PATH, log, traceparent);
     }
     for (const [name, value] of Object.entries(OPEN)) response.headers.set(name, value);
-    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
     metrics.request(request.method, MEDIA_PATH, response.status, (clock.now() - started) / 1000);
     return response;
   }

@@ -216,9 +216,9 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
       success: [200, '`{"recordings": […]}`: active or stopping, oldest first; no history.'],
       buckets: ['recording_list'],
     },
-    (context) => {
-      const found = listed(recordings, context);
-      return found === undefined ? undefined : async () => ok({ recordings: await found });
+    async (context) => {
+      const found = await listed(recordings, context);
+      return found && (() => ok({ recordings: found }));
     },
   ),
   route(
