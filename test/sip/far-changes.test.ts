@@ -103,6 +103,38 @@ describe('a change of the far end', () => {
     expect(line(say('UPDATE', 5)[0])).toBe('SIP/2.0 200 OK');
   });
 
+  test('after a 200 whose ACK is lost is taken all the same, because the far end has that 200', () => {
+    const { call, network, own, say, told, run, sent } = answered();
+    const answer = () => call.answerOffer(bytes('v=0 ours'), network.now);
+    say('INVITE', 2, { body: 'v=0 one', fields: [SDP] });
+    answer();
+    say('INVITE', 3, { body: 'v=0 two', fields: [SDP] });
+    answer();
+    run(10);
+    const before = sent().length;
+    expect(told('offer')).toEqual(['v=0 one', 'v=0 two']);
+    // The ACK of the first comes late, and that of the second is waited for.
+    say('ACK', 2);
+    run(600);
+    expect(
+      sent()
+        .slice(before)
+        .map((each) => /CSeq: (.*)\r/.exec(each)?.[1]),
+    ).toEqual(['3 INVITE']);
+    say('ACK', 3);
+    run(40_000);
+    expect([sent().length, own.ends(call)]).toEqual([before + 1, []]);
+  });
+
+  test('after a 200 with our offer, whose answer the ACK brings, has to wait for that', () => {
+    const { call, network, say, told } = answered();
+    say('INVITE', 2);
+    call.answerOffer(bytes('v=0 ours'), network.now);
+    expect(line(say('INVITE', 3, { body: 'v=0 theirs', fields: [SDP] }).at(-1))).toStartWith('SIP/2.0 500');
+    say('ACK', 2, { body: 'v=0 answer', fields: [SDP] });
+    expect([told('offer'), told('answer')]).toEqual([[''], ['v=0 answer']]);
+  });
+
   test('is not described by a 200 that needs no description, and sets up the session timer that it asks for', () => {
     const { say } = answered();
     const timed = { fields: ['Session-Expires: 1200;refresher=uac'], without: /^Session-Expires/ };

@@ -66,6 +66,22 @@ const REQUIRED = { fields: ['Require: 100rel'] };
 const SUPPORTED = { fields: ['Supported: 100rel'] };
 
 describe('a call that comes in', () => {
+  test('is up where the ACK of its 200 is lost and the caller goes on to another INVITE; not where the ACK has the answer', () => {
+    const { accept, ask, events, run, said } = called();
+    accept();
+    expect(ask('INVITE', 2, { body: 'v=0 held' })).toEqual(['100']);
+    const wentOn = ['accepted', 'confirmed', 'offer'];
+    expect(events()).toEqual(wentOn);
+    ask('ACK', 1);
+    run(40_000);
+    expect([events(), said(200).length]).toEqual([wentOn, 1]);
+    const late = called({ body: '' });
+    late.accept();
+    expect(late.ask('INVITE', 2, { body: 'v=0 held' })).toEqual(['500']);
+    late.ask('ACK', 1, { body: 'v=0 answer' });
+    expect([late.events(), late.answers()]).toEqual([['accepted', 'answer', 'confirmed'], ['v=0 answer']]);
+  });
+
   test('rings with our Contact and what we can do, and describes the session where it is described', () => {
     const { provisional, accept, said } = called();
     provisional(180);

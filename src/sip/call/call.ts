@@ -371,7 +371,11 @@ export class Call implements Timed {
       else if (this.#uas.onPrack(transaction) === 'offer' && !this.#farChanges.takeOffer(transaction)) this.#uas.goOn();
     } else if (request.method === 'REFER') this.#transfers.onRefer(transaction);
     else if (request.method === 'NOTIFY') this.#transfers.onNotify(transaction);
-    else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#farChanges.take(transaction, dialog);
+    else if (request.method === 'INVITE') {
+      this.#uas?.assumeAck();
+      this.#farChanges.assumeAck();
+      this.#farChanges.take(transaction, dialog);
+    } else if (request.method === 'UPDATE') this.#farChanges.take(transaction, dialog);
     else if (request.method === 'INFO') answerInfo(transaction, (event) => this.#emit(event));
     else {
       const response = transaction.make(request.method === 'OPTIONS' ? 200 : 405);

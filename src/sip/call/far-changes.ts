@@ -113,6 +113,11 @@ export class FarChanges {
     if (waiting.offered && ack.body.length > 0) this.#call.onAnswer(ack.body);
   }
 
+  /** Takes the next INVITE for the ACK of our 2xx, as `UasInvite` does. */
+  assumeAck(): void {
+    if (this.#unacknowledged?.offered === false) this.abandon();
+  }
+
   /** Ends what is under way: the call is over. A request that waits for its answer is refused with 487 (§15.1.2). */
   stop(): void {
     this.abandon();

@@ -202,13 +202,25 @@ export class UasInvite implements ServerOwner, Timed {
   takeAck(ack: SipRequest): boolean {
     const waiting = this.#unacknowledged;
     if (waiting === undefined || parseCSeq(ack.headers.get('cseq'))?.number !== waiting.number) return false;
-    if (this.state !== 'accepted') return true;
+    if (this.state === 'accepted') this.#confirm(waiting, ack.body);
+    return true;
+  }
+
+  /**
+   * Takes the next INVITE of the caller for the ACK of our 2xx, which was lost or is late: it has the 2xx (RFC 3261
+   * §14.1). Where the ACK would bring the answer to our offer, it is waited for.
+   */
+  assumeAck(): void {
+    const waiting = this.#unacknowledged;
+    if (this.state === 'accepted' && waiting?.offered === false) this.#confirm(waiting, NO_BODY);
+  }
+
+  #confirm(waiting: SuccessRetransmission, answer: Uint8Array): void {
     waiting.stop();
     this.state = 'confirmed';
     // An ACK without a body leaves the offer without an answer, which is for the owner to know.
-    if (waiting.offered) this.#owner.onAnswer(ack.body);
+    if (waiting.offered) this.#owner.onAnswer(answer);
     this.#owner.onConfirmed();
-    return true;
   }
 
   onAck(ack: SipRequest): void {
