@@ -160,6 +160,22 @@ test('commits nothing after the other node has given it up, the operator’s com
   expect(told).toEqual([202, 202]);
 });
 
+test('tells a dial that another node forwards in the timeline of the call that it made', async () => {
+  const uuid = newUuid();
+  history.begin(uuid, app.appUuid);
+  const route = { method: 'POST', params: { app_uuid: app.appUuid }, query: '', traceparent: '' };
+  for (const [path, appUuid, body] of [
+    ['/v1/sessions:dial', app.appUuid, { from: '+15550100', to: '+15550101', ring_timeout_sec: 30 }],
+    ['/operator/v1/apps/:app_uuid/dial', '', { from: '+15550100', to: '+15550101' }],
+  ] as const) {
+    told = [];
+    platform.sessions.dialled = uuid;
+    const operation = { ...route, route: path, path, body, appUuid, operationUuid: newUuid() };
+    expect(await platform.app.perform(operation, Number.POSITIVE_INFINITY)).toMatchObject({ status: 202 });
+    expect(told).toEqual([202]);
+  }
+});
+
 test('gives its token of the rate limit back where it is refused here or fails, whoever asked', async () => {
   const uuid = platform.session(app);
   const { capacity } = buckets.answer;
