@@ -1,9 +1,10 @@
 /** Requests from node to node, with no bus between them but calls. */
 import { expect, test } from 'bun:test';
-import type { Operation } from '../../src/call/ports/peers.ts';
+import type { Operation, Whose } from '../../src/call/ports/peers.ts';
 import { accepted } from '../../src/call/ports/sessions.ts';
 import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { PeerCommands, type PeerCommandsOptions } from '../../src/cluster/peer/commands.ts';
+import { newUuid } from '../../src/id.ts';
 import { NODE_COMMAND_TIMEOUT_MS } from '../../src/limits.ts';
 import { problems } from '../../src/problem.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -11,11 +12,12 @@ import { nodeRow } from './node-row.ts';
 
 type Answer = Parameters<PeerCommandsOptions['bus']['answer']>[1];
 
-/** Node `a`, which asks, and node `b`, which serves as the test says. */
+/** Node `a`, which asks, and nodes `b` and `c`, which serve as the test says. */
 function nodes(served: Partial<PeerCommandsOptions> = {}) {
   const clock = new VirtualClock();
   const answers = new Map<string, Answer>();
-  const rows = ['a', 'b'].map((nodeId) => nodeRow(nodeId));
+  const rows = ['a', 'b', 'c'].map((nodeId) => nodeRow(nodeId, { load: JSON.stringify({ load: nodeId === 'a' ? 0 : 1 }) }));
+  const owner = { now: 'b' };
   const released: string[] = [];
   const node = (nodeId: string) =>
     new PeerCommands({
@@ -32,7 +34,7 @@ function nodes(served: Partial<PeerCommandsOptions> = {}) {
       clock,
       sessions: {
         isHere: () => false,
-        owner: async () => undefined,
+        owner: async () => owner.now,
         obey: async () => undefined,
         replacement: () => undefined,
         named: () => undefined,
@@ -45,9 +47,8 @@ function nodes(served: Partial<PeerCommandsOptions> = {}) {
       perform: async () => problems.nodeAway('this call'),
       ...(nodeId === 'b' ? served : {}),
     });
-  const a = node('a');
-  node('b');
-  return { clock, a, released };
+  const [a] = [node('a'), node('b'), node('c')];
+  return { clock, a, owner, released };
 }
 
 const operation: Operation = {
@@ -73,4 +74,13 @@ test('A command that another node refuses too late frees its Idempotency-Key the
     await a.forward('b', operation, false);
     expect(released).toEqual([...freed]);
   }
+});
+
+test('A new Session is made on the node where the one that it names is now, not where that was.', async () => {
+  const { a, owner } = nodes();
+  const sessionUuid = newUuid();
+  const node = (whose: Whose) => a.nodeOf(whose, 'app', false);
+  expect(await node({ kind: 'session', sessionUuid })).toBe('b');
+  owner.now = 'c';
+  expect(await node({ kind: 'new', near: [sessionUuid], trunk: undefined, isPhone: false })).toBe('c');
 });

@@ -249,6 +249,8 @@ export class PeerCommands implements Peers {
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;
     for (const id of near) {
+      // Nobody would say that it has moved: the new Session would be made at its old node.
+      this.#places.forget(appUuid, id);
       const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
       if (candidates.some((row) => row.nodeId === node) && typeof node === 'string') return node;
     }
