@@ -62,6 +62,8 @@ const make = (problem: ProblemCode, status: number, message: string, more: Parti
 export const isProblem = (value: unknown): value is Problem =>
   typeof value === 'object' && value !== null && 'problem' in value && 'status' in value;
 
+/** The hand-over of a call is over in a moment. */
+const CALL_MOVED_RETRY_SEC = 1;
 /** It tells a client that this 409 is no state's: the same request gets the answer of the first one later. */
 const IN_PROGRESS_RETRY_SEC = 1;
 const SEE_HEADER = 'See Retry-After header.';
@@ -128,6 +130,8 @@ export const problems = {
     make('unavailable', 503, `This node takes nothing new, because it is being drained or stopped. ${SEE_HEADER}`, {
       retryAfterSec: DRAINING_RETRY_SEC,
     }),
+  /** A live call is not at this node any more, or not yet. */
+  callMoved: () => make('unavailable', 503, 'The call has just moved to another node.', { retryAfterSec: CALL_MOVED_RETRY_SEC }),
   /** 503: the node that has what the request is about does not answer; `what` is `this call`, `this Room`. */
   nodeAway: (what: string) =>
     make('unavailable', 503, `The node of ${what} cannot be reached. ${SEE_HEADER}`, { retryAfterSec: NODE_RETRY_AFTER_SEC }),

@@ -5,7 +5,7 @@ import { remembered } from '../bounds/remembered.ts';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
 import { PEER_STREAM_PATH, type PeerStreams } from '../call/ports/peer-streams.ts';
-import type { Operation, Peers } from '../call/ports/peers.ts';
+import type { Operation, Peers, Whose } from '../call/ports/peers.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
 import type { Answer, Sessions } from '../call/ports/sessions.ts';
@@ -330,18 +330,18 @@ function performer(
   serve: (context: RequestContext) => Promise<Outcome>,
 ): HttpApp['perform'] {
   const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
-  const { clock, sessions, rooms, log, history } = deps;
+  const { clock, sessions, rooms, log, history, store } = deps;
+  const isHere = async (whose: Whose | undefined, appUuid: string): Promise<boolean> => {
+    if (whose === undefined || whose.kind === 'new') return true;
+    if (whose.kind !== 'room' && sessions.isHere(whose.sessionUuid)) return true;
+    if (whose.kind === 'session' || !rooms.isHere(whose.roomId)) return false;
+    // Whoever asked may have known a member's call from here, which is at another node by now.
+    return whose.kind === 'room' || (await store.sessions.owner(appUuid, whose.sessionUuid)) === undefined;
+  };
   return async (operation, until) => {
     const { method, params, body, appUuid, key } = operation;
     const route = known.get(`${method} ${operation.route}`);
     if (route === undefined) return problems.unavailable('The nodes are of different releases.', NODE_RETRY_AFTER_SEC);
-    const whose = whoseOf(route, params, body);
-    const isHere =
-      whose === undefined ||
-      whose.kind === 'new' ||
-      (whose.kind !== 'room' && sessions.isHere(whose.sessionUuid)) ||
-      (whose.kind !== 'session' && rooms.isHere(whose.roomId));
-    if (!isHere) return 'moved';
     const request = new Request(`http://node.invalid${operation.path}${operation.query}`, { method });
     const context: RequestContext = {
       ...contextOf(request, route, { ...params }),
@@ -356,6 +356,7 @@ function performer(
     const started = clock.now();
     let outcome: Outcome;
     try {
+      if (!(await isHere(whoseOf(route, params, body), appUuid))) return 'moved';
       outcome = await serve(context);
     } catch (error) {
       if (!(error instanceof StoreUnavailable))

@@ -37,6 +37,8 @@ interface Desk {
   readonly isAssigned: boolean;
   readonly isServed: boolean;
   readonly isConnected: boolean;
+  /** How long the database takes to say whether the terminal is assigned, in milliseconds. */
+  readonly asksMs: number;
   readonly shared: boolean;
   left(until: number): readonly ChargeRow[];
   readonly collections: readonly CollectionRow[];
@@ -52,7 +54,7 @@ function desk(more: Partial<Desk> = {}) {
   const options: Desk = {
     admit: async () => consumed(),
     charge: async () => ({ status: 'declined', reason: 'card_declined' }),
-    ...{ isOff: false, isAssigned: true, isServed: true, isConnected: true, shared: false },
+    ...{ isOff: false, isAssigned: true, isServed: true, isConnected: true, asksMs: 0, shared: false },
     ...{ left: () => [], collections: [], expires: async () => undefined },
     ...more,
   };
@@ -88,10 +90,13 @@ function desk(more: Partial<Desk> = {}) {
   const dispatcher = new ChargeDispatcher({
     ...{ store, clock, log: silentLog, gateway: options.isOff ? undefined : gateway },
     connected: () => (options.isConnected ? { clientState: 'state' } : undefined),
-    mayUseTerminal: async () => options.isAssigned,
+    mayUseTerminal: async () => {
+      if (options.asksMs > 0) await clock.advance(options.asksMs);
+      return options.isAssigned;
+    },
   });
-  const charge = async () => {
-    const answer = await dispatcher.charge('session', REQUEST, context);
+  const charge = async (until = Number.POSITIVE_INFINITY) => {
+    const answer = await dispatcher.charge('session', REQUEST, { ...context, until });
     return answer.status;
   };
   return { clock, dispatcher, charge, told, orders, swept };
@@ -132,6 +137,14 @@ test('The digits are wiped once the provider has answered, also where it fails',
       isBroken ? { status: 'indeterminate', failure_reason: 'internal_error' } : { status: 'declined' },
     ]);
   }
+});
+
+test('Nothing leaves once the node that was asked for the charge has given it up', async () => {
+  const { clock, charge, orders, told } = desk({ asksMs: 1_000 });
+  expect(await charge(clock.now() + 1_000)).toBe(503);
+  await settle();
+  expect([orders, told]).toEqual([[], []]);
+  expect(await charge(clock.now() + 1_001)).toBe(202);
 });
 
 test.each<[string, Partial<Desk>, number]>([

@@ -7,7 +7,8 @@ import { newUuid } from '../../src/id.ts';
 import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietSession } from './quiet-session.ts';
 
 const snapshot: LegSnapshot = {
   trunk: 'carrier',
@@ -85,6 +86,25 @@ test('A call that was taken over in the middle of its hand-over goes on with the
   const commit = { type: 'commit', sessionUuid, epoch: 1, state, now: clock.now(), traceparent: '' } as const;
   expect(await ask(commit, clock.now() + 1)).toEqual({ type: 'committed' });
   expect([released, gone]).toEqual([['prepared'], []]);
+});
+
+test('A command that waits while its call is handed over is to come again, and is not told that there is no such call.', async () => {
+  const clock = new VirtualClock();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, deadlines: {} } as const;
+  const journal = { commit: async () => true, wasStored: async () => true };
+  const actor = quietSession(state, journal, clock, 'a');
+  const { promise: outcome, resolve: gives } = Promise.withResolvers<'given'>();
+  const handed = actor.handOver(() => outcome);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const join = { type: 'member_join', roomId: newUuid(), room: 1, muted: false, voiceActivityEvents: false } as const;
+  const transfer = { type: 'transfer', target: { number: '+15550100' }, timeoutMs: 30_000 } as const;
+  const waiting = [join, transfer].map((command) => actor.command(command, context));
+  await settle();
+  gives('given');
+  expect(await handed).toBe(true);
+  const moved = { status: 503, message: 'The call has just moved to another node.', retryAfterSec: 1 };
+  expect(await Promise.all([...waiting, actor.command(join, context)])).toMatchObject([moved, moved, moved]);
 });
 
 test('A drain that is taken back and given again at once looks for calls to hand over as often as before.', async () => {

@@ -269,6 +269,17 @@ describe('a live Session', () => {
     expect(await registry.get('app_1', sessionUuid)).toBeUndefined();
   });
 
+  test('that is just coming from another node, or has just gone there, is to be commanded again, and is not unknown', async () => {
+    const { registry, journal, context } = world();
+    const row = sessionRow({ appUuid: 'app_1' });
+    journal.rows.set(row.sessionUuid, row);
+    for (const type of ['answer', 'hangup'] as const) {
+      expect(await registry.owns('app_1', row.sessionUuid, type)).toBe(true);
+      expect(await registry.command(row.sessionUuid, { type }, context())).toMatchObject({ status: 503, retryAfterSec: 1 });
+      expect(await registry.owns('app_2', row.sessionUuid, type)).toBe(false);
+    }
+  });
+
   test('keeps a fact it could not store and stores it when the database is back; commands meanwhile are 503', async () => {
     const { registry, journal, clock, leg, context, incoming } = world();
     const sessionUuid = await incoming();

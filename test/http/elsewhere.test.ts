@@ -11,6 +11,7 @@ import { whoseOf } from '../../src/http/admission/elsewhere.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
+import { sessionRow } from '../database/rows.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform, type Reply } from './platform.ts';
 
@@ -25,6 +26,8 @@ let looks: { readonly whose: Whose; readonly appUuid: string; readonly isAgain: 
 /** The tokens that were taken of buckets that the nodes have in common; seconds to wait where none is left. */
 let takes: Parameters<Peers['take']>[] = [];
 let waitSec: number | undefined;
+/** A Room of this node. */
+const hereRoom = newUuid();
 /** The statuses of commands that were told in timelines of this node. */
 let told: number[] = [];
 const history = new CallHistory({
@@ -38,7 +41,7 @@ const history = new CallHistory({
 beforeAll(async () => {
   platform = await openPlatform({
     history,
-    rooms: { ...noRooms, knows: async () => true },
+    rooms: { ...noRooms, knows: async () => true, isHere: (roomId) => roomId === hereRoom },
     peers: {
       async nodeOf(whose, appUuid, isAgain) {
         looks.push({ whose, appUuid, isAgain });
@@ -158,6 +161,43 @@ test('commits nothing after the other node has given it up, the operator’s com
   ]);
   // The timeline of the call is here.
   expect(told).toEqual([202, 202]);
+});
+
+test('tells a dial that another node forwards in the timeline of the call that it made', async () => {
+  const uuid = newUuid();
+  history.begin(uuid, app.appUuid);
+  const route = { method: 'POST', params: { app_uuid: app.appUuid }, query: '', traceparent: '' };
+  for (const [path, appUuid, body] of [
+    ['/v1/sessions:dial', app.appUuid, { from: '+15550100', to: '+15550101', ring_timeout_sec: 30 }],
+    ['/operator/v1/apps/:app_uuid/dial', '', { from: '+15550100', to: '+15550101' }],
+  ] as const) {
+    told = [];
+    platform.sessions.dialled = uuid;
+    const operation = { ...route, route: path, path, body, appUuid, operationUuid: newUuid() };
+    expect(await platform.app.perform(operation, Number.POSITIVE_INFINITY)).toMatchObject({ status: 202 });
+    expect(told).toEqual([202]);
+  }
+});
+
+test('puts no member in or out of a Room of this node whose call has gone on to another one', async () => {
+  const uuid = newUuid();
+  await platform.testStore.store.journal.commit({ events: [], session: sessionRow({ sessionUuid: uuid, appUuid: app.appUuid }) });
+  const route = '/api/v1/rooms/:room_id/members';
+  const room = { room_id: hereRoom };
+  const about = { query: '', traceparent: '', path: '/', appUuid: app.appUuid, operationUuid: newUuid() };
+  const ordered = async (sessionUuid: string) => [
+    await platform.app.perform(
+      { ...about, method: 'POST', route, params: room, body: { session_uuid: sessionUuid } },
+      Number.POSITIVE_INFINITY,
+    ),
+    await platform.app.perform(
+      { ...about, method: 'DELETE', route: `${route}/:uuid`, params: { ...room, uuid: sessionUuid }, body: undefined },
+      Number.POSITIVE_INFINITY,
+    ),
+  ];
+  expect(await ordered(uuid)).toEqual(['moved', 'moved']);
+  // Of no call anywhere, the node of the Room says so.
+  expect(await ordered(newUuid())).toMatchObject([{ status: 404 }, { status: 404 }]);
 });
 
 test('gives its token of the rate limit back where it is refused here or fails, whoever asked', async () => {

@@ -41,6 +41,8 @@ interface FakeSessions extends Sessions {
   readonly commands: { uuid: string; command: SessionCommand; context: CommandContext }[];
   /** The next command or dial ends as this instead. */
   next: Problem | Error | undefined;
+  /** The Session that the next dial makes; a new one unless told. */
+  dialled: string | undefined;
 }
 
 export interface Platform {
@@ -160,9 +162,10 @@ function fakeSessions(testStore: TestStore): FakeSessions {
     live: new Map(),
     commands: [],
     next: undefined,
+    dialled: undefined,
     async dial(request, context) {
       if (request.from !== '+15550100') return problems.callerId();
-      return await admit(context, accepted(context.operationUuid, { session_uuid: newUuid() }));
+      return await admit(context, accepted(context.operationUuid, { session_uuid: fake.dialled ?? newUuid() }));
     },
     connectWebsocket: async () => problems.notConfigured('WebSocket'),
     owns: async (appUuid, uuid) => fake.live.get(uuid)?.appUuid === appUuid,

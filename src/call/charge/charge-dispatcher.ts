@@ -85,6 +85,8 @@ export class ChargeDispatcher implements Charges {
     if (!(await this.#options.mayUseTerminal(appUuid, terminalNumber)))
       return problems.forbidden('Payment terminal is not assigned to this application');
     if (!gateway.serves(terminalNumber)) return problems.notConfigured('The payment terminal');
+    if ((context.until ?? Infinity) <= clock.now())
+      return problems.unavailable('The charge came too late. See Retry-After header.', BUSY_RETRY_SEC);
     const session = this.#options.connected(sessionUuid);
     if (session === undefined) return problems.conflict('Session is not connected');
     if (this.#closedAt !== undefined || this.#inFlight.size + this.#admissions.size >= CHARGES_IN_FLIGHT_MAX)

@@ -20,7 +20,7 @@ import { runningText } from '../../machine/session/operation/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { LegAudio, MediaEngine, MediaRoom, Playlist, RoomMember } from '../../media/engine.ts';
-import { type Problem, problems } from '../../problem.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Leg, LegListener, LegSnapshot, RoomNews } from '../ports/leg.ts';
@@ -75,7 +75,7 @@ export class SessionActor {
   #epoch: number;
   #isOver = false;
   /** Another node goes on with the Session. */
-  isGiven = false;
+  #isGiven = false;
   #keptCall: string | undefined;
   #giving: { readonly give: Give; readonly given: (given: boolean) => void } | undefined;
   readonly #environment: ActorEnvironment;
@@ -183,13 +183,13 @@ export class SessionActor {
     const giving = this.#giving;
     this.#giving = undefined;
     const outcome = isMovable(this.#state) ? await giving?.give(this.#state) : undefined;
-    this.isGiven = outcome === 'given';
+    this.#isGiven = outcome === 'given';
     if (typeof outcome === 'number') this.#epoch = outcome;
-    if (this.isGiven) {
+    if (this.#isGiven) {
       this.#leg?.handOver?.release();
       this.#close();
     }
-    giving?.given(this.isGiven);
+    giving?.given(this.#isGiven);
   }
 
   /** Tells the leg what happened in the Room or to the phone Session. */
@@ -236,14 +236,15 @@ export class SessionActor {
   }
 
   /** Takes over `playlist`: it is played, or released when the command is refused. */
-  command(
+  async command(
     command: Command,
     context: CommandContext,
     playlist?: Playlist,
     answer = accepted(context.operationUuid),
   ): Promise<Answer | Problem> {
     const { operationUuid } = context;
-    return this.#mailbox.ask({ type: 'command', command, operationUuid }, { context, answer, playlist });
+    const result = await this.#mailbox.ask({ type: 'command', command, operationUuid }, { context, answer, playlist });
+    return this.#isGiven && isProblem(result) ? problems.callMoved() : result;
   }
 
   /** Finds the Session that a transfer of the far end is to. What follows waits, so that it is told in order. */

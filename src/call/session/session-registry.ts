@@ -330,8 +330,8 @@ export class SessionRegistry implements Sessions {
     const actor = this.#actors.get(sessionUuid);
     if (actor?.state.appUuid === appUuid) return true;
     // Another application's call is looked up like one that is not there, so that the time tells nothing.
-    const ended = await this.#ended(appUuid, sessionUuid);
-    return ended !== undefined && afterEnd(ended, command) !== 'not_found';
+    const row = await this.#kept(appUuid, sessionUuid);
+    return row !== undefined && (row.endedAt === undefined || afterEnd(row, command) !== 'not_found');
   }
 
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
@@ -339,7 +339,6 @@ export class SessionRegistry implements Sessions {
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     if (command.type === 'transfer') return this.#transfers.transfer(actor, command, context);
     const result = await this.#audio.command(actor, command, context);
-    if (actor.isGiven) return problems.unavailable('The call has just moved to another node.', 1);
     // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
       return this.#afterEnd(sessionUuid, command, context);
@@ -363,9 +362,10 @@ export class SessionRegistry implements Sessions {
   }
 
   async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
-    const ended = await this.#ended(context.appUuid, sessionUuid);
-    if (ended === undefined) return problems.notFound('Session');
-    const outcome = afterEnd(ended, command.type);
+    const row = await this.#kept(context.appUuid, sessionUuid);
+    if (row === undefined) return problems.notFound('Session');
+    if (row.endedAt === undefined) return problems.callMoved();
+    const outcome = afterEnd(row, command.type);
     if (outcome === 'not_found') return problems.notFound('Session');
     if (outcome === 'conflict') return problems.conflict('Session has already ended');
     const answer = { status: 202, body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true } };
@@ -380,11 +380,11 @@ export class SessionRegistry implements Sessions {
     return answer;
   }
 
-  /** The row of a Session that ended less than 24 h ago. */
-  async #ended(appUuid: string, sessionUuid: string): Promise<SessionRecord | undefined> {
+  /** The row of a Session that is not here: it ended less than 24 h ago, or is on its way between two nodes. */
+  async #kept(appUuid: string, sessionUuid: string): Promise<FoundSession | undefined> {
     const row = await this.#options.records.find(appUuid, sessionUuid);
-    if (row?.endedAt === undefined) return undefined;
-    return row.endedAt + ENDED_SESSION_KEPT_SEC * 1000 > this.#options.clock.now() ? row : undefined;
+    const keptUntil = (row?.endedAt ?? Infinity) + ENDED_SESSION_KEPT_SEC * 1000;
+    return keptUntil > this.#options.clock.now() ? row : undefined;
   }
 
   async get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined> {

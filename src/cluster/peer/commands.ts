@@ -75,8 +75,8 @@ export interface LocalWork {
 }
 
 export interface PeerCommandsOptions extends LocalWork {
-  readonly bus: Bus;
-  readonly members: Members;
+  readonly bus: Pick<Bus, 'ask' | 'answer' | 'connected'>;
+  readonly members: Pick<Members, 'rows' | 'isSuspect' | 'isAway'>;
   readonly nodeId: string;
   readonly clock: Clock;
 }
@@ -249,6 +249,8 @@ export class PeerCommands implements Peers {
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;
     for (const id of near) {
+      // Nobody would say that it has moved: the new Session would be made at its old node.
+      this.#places.forget(appUuid, id);
       const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
       if (candidates.some((row) => row.nodeId === node) && typeof node === 'string') return node;
     }
@@ -264,8 +266,9 @@ export class PeerCommands implements Peers {
     if (result === 'moved') return { outcome: 'moved' };
     if (!isProblem(result)) return { outcome: 'answered', answer: result };
     const { key, appUuid } = operation;
-    // Whoever asked has given it up with an unknown outcome and keeps the mark: nothing of it will be stored.
-    if (key !== undefined && clock.now() >= until) await release({ appUuid, ...key }, from).catch(() => {});
+    // Whoever asked has given it up with an unknown outcome and keeps the mark. What may be stored all the same keeps it.
+    const isFree = clock.now() >= until && result.isInDoubt !== true;
+    if (key !== undefined && isFree) await release({ appUuid, ...key }, from).catch(() => {});
     return { outcome: 'refused', problem: result };
   }
 }

@@ -66,8 +66,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
   return async (context) => {
     try {
       const outcome = await inOrder(order, context);
-      if (isProblem(outcome)) context.refund?.();
-      else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
+      settle(context, outcome);
       if (context.keyed !== undefined) await keep(idempotency, context, outcome, mayKeep);
       if (outcome instanceof Response) return traced(outcome, context.traceparent);
       return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
@@ -95,13 +94,19 @@ export function performing(
   return async (context) => {
     try {
       const outcome = await inOrder(order, context);
-      if (isProblem(outcome)) context.refund?.();
+      settle(context, outcome);
       return outcome;
     } catch (error) {
       context.refund?.();
       throw error;
     }
   };
+}
+
+/** Gives the tokens of what was refused back, and notes the Session that an answer names. */
+function settle(context: RequestContext, outcome: Outcome): void {
+  if (isProblem(outcome)) context.refund?.();
+  else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
 }
 
 /** Takes the context through the steps from the one at `from` on. Only a step that waits makes it wait. */
