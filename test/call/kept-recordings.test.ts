@@ -134,4 +134,26 @@ describe('what an application keeps in recordings', () => {
     expect([kept.hasRoomFor('app'), kept.of('app').keptBytes]).toEqual([true, 10]);
     kept.close();
   });
+
+  test('is looked at anew after a removal, where a look under way has read the rows of before', async () => {
+    const late = Promise.withResolvers<number>();
+    const reads = [Promise.resolve(100), late.promise, Promise.resolve(0), Promise.resolve(100)];
+    const kept = new KeptRecordings({
+      maxBytes: 100,
+      rows: { kept: async () => new Map([['app', (await reads.shift()) ?? 0]]), sized: async () => {} },
+      volumeId: 'volume',
+      sizeOf: async () => undefined,
+      clock: new VirtualClock(),
+      log: silentLog,
+    });
+    await kept.look();
+    void kept.look();
+    const removed = kept.removed('app');
+    late.resolve(100);
+    await removed;
+    expect(kept.hasRoomFor('app')).toBe(true);
+    // No request waits for a look while there is room.
+    await kept.removed('app');
+    expect(reads).toHaveLength(1);
+  });
 });

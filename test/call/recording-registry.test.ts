@@ -205,6 +205,17 @@ describe('the desk of recordings', () => {
     expect(desk.use('app_1')?.keptBytes).toBe(0);
   });
 
+  test('An application that keeps as much as it may has room as soon as it has removed a recording', async () => {
+    row('rec_1', { endedAt: 1 });
+    sizes.set('rec_1', 100);
+    desk = deskOf(storage, 'volume', { keptMaxBytes: 100 });
+    await desk.recover();
+    const begin = async () => 'begun' as const;
+    expect(await desk.admitting('app_1', begin)).toMatchObject({ status: 503 });
+    expect(await desk.remove('app_1', 'rec_1')).toBe('removed');
+    expect(await desk.admitting('app_1', begin)).toBe('begun');
+  });
+
   test('An application has so many recordings under way and no more, however many it asks for at once', async () => {
     desk = deskOf(storage, 'volume', { perAppMax: 2 });
     const owner = { session_uuid: 's1' };

@@ -92,6 +92,13 @@ export class KeptRecordings {
     return this.#looking;
   }
 
+  /** A recording of the application was removed. Where it had no room, a look that begins after that finds some. */
+  async removed(appUuid: string): Promise<void> {
+    if (this.#count.of(appUuid) < this.#options.maxBytes) return;
+    await this.#looking;
+    await this.look();
+  }
+
   close(): void {
     this.#closed = true;
     this.#cancel();

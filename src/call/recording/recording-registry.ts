@@ -399,7 +399,9 @@ export class RecordingRegistry implements Recordings {
     const { rows, storage, clock } = this.#options;
     const row = await rows.get(recordingUuid);
     if (row?.appUuid !== appUuid || storage === undefined) return undefined;
-    return await removeRecorded(row, { rows, storage, clock });
+    const removal = await removeRecorded(row, { rows, storage, clock });
+    if (removal === 'removed') await this.#kept?.removed(appUuid);
+    return removal;
   }
 
   async media(recordingUuid: string): Promise<RecordingMedia | undefined> {
