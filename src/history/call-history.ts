@@ -76,6 +76,9 @@ export class CallHistory implements HistorySink {
   }
 
   begin(sessionUuid: string, appUuid: string): void {
+    // A call that comes back from another node may have left a moment ago.
+    const before = this.#calls.get(sessionUuid);
+    if (before !== undefined) this.#cut(sessionUuid, before);
     this.#calls.set(sessionUuid, { appUuid, entries: [], count: 0, since: 0, endedAt: undefined });
   }
 

@@ -56,6 +56,19 @@ test('a long call is stored every ten seconds, and as soon as a part is full', a
   expect(written.map(({ entries }) => entries.length)).toEqual([1, HISTORY_PART_MAX_ENTRIES]);
 });
 
+test('what a call left that comes back from another node at once is stored with what follows', async () => {
+  const { clock, history, whats } = world();
+  history.begin('one', 'app');
+  history.add('one', media('before'));
+  history.ended('one');
+  await clock.advance(5);
+  history.begin('one', 'app');
+  history.add('one', media('after'));
+  expect(history.unsaved('one')).toHaveLength(2);
+  await history.close();
+  expect(whats()).toEqual(['before', 'after']);
+});
+
 test('what another application says of a Session is not kept', async () => {
   const { history } = world();
   history.begin('one', 'app');
