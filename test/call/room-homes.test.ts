@@ -267,6 +267,18 @@ test('A Room that is being given up takes no orders: they would be lost with it.
   await given;
 });
 
+test('Orders that find their Room at another node are to come again; those of a Room that is gone are 404.', async () => {
+  const pair = new Pair();
+  const orders = (roomId: string) =>
+    Promise.all([50, 60].map((volume) => pair.first.order(roomId, { type: 'volume', volume }, pair.context())));
+  const taken = await pair.made();
+  pair.takenBySecond(taken);
+  for (const each of await orders(taken)) expect(each).toMatchObject({ status: 503 });
+  const gone = await pair.made();
+  pair.rows.delete(gone);
+  for (const each of await orders(gone)) expect(each).toMatchObject({ status: 404 });
+});
+
 test('A Room of which something was asked that is not done yet is not given up.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -449,6 +449,29 @@ test('a call that comes back before the node has let it go is one call, whatever
   expect(journal.names.filter((name) => name === 'session.ended')).toHaveLength(1);
 });
 
+test.each(['handed over', 'taken'])('a call that is %s while commands wait: each is told that it has moved', async (how) => {
+  const { registry, journal, clock, context } = world();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const { sessionUuid } = about;
+  const handOver = { snapshot: () => undefined, kept: () => undefined, release() {}, reclaim() {} };
+  const leg = Object.assign(new PaperLeg(), { handOver });
+  await registry.goOn({ ...inbound(about, clock.now()), phase: 'answered' }, { leg, listen: () => {} }, 1, '');
+  const given = Promise.withResolvers<'given' | number>();
+  const actor = registry.find(sessionUuid);
+  void actor?.handOver(() => given.promise);
+  const target = { number: '+15550100' };
+  const commands = [
+    registry.command(sessionUuid, { type: 'hangup' }, context()),
+    registry.command(sessionUuid, { type: 'play', urls: ['http://a/'], loop: 1, volume: 100 }, context()),
+    registry.command(sessionUuid, { type: 'transfer', target, timeoutMs: 30_000 }, context()),
+  ];
+  await settle();
+  journal.rows.set(sessionUuid, sessionRow({ sessionUuid, appUuid: 'app_1', nodeId: 'other', state: 'answered' }));
+  if (how === 'taken') actor?.dropTaken();
+  given.resolve(how === 'taken' ? 1 : 'given');
+  for (const each of await Promise.all(commands)) expect(each).toMatchObject({ status: 503 });
+});
+
 test('draining refuses new calls, waits for live ones, then ends them by the system', async () => {
   const { registry, journal, clock, leg, context, incoming } = world();
   await incoming();

@@ -27,21 +27,7 @@ import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
 
-export interface RoomEnvironment
-  extends Omit<
-    ActorEnvironment,
-    | 'onEnded'
-    | 'mediaRoom'
-    | 'audioOf'
-    | 'away'
-    | 'onMembership'
-    | 'onSeated'
-    | 'onNews'
-    | 'named'
-    | 'history'
-    | 'keepsCalls'
-    | 'payments'
-  > {
+export interface RoomEnvironment extends Pick<ActorEnvironment, 'journal' | 'clock' | 'log' | 'nodeId' | 'media' | 'recordings'> {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;

@@ -215,6 +215,14 @@ export class RoomRegistry implements Rooms {
   }
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
+    const room = this.#rooms.get(roomId);
+    const result = await this.#order(roomId, order, context);
+    // Another node took the Room while the order waited. Any other 404 names what is missing of a Room of this one.
+    const isGone = room !== undefined && (room.isLeaving || this.#rooms.get(roomId) !== room);
+    return isGone && isProblem(result) && result.status === 404 ? await this.#notHere(context.appUuid, roomId) : result;
+  }
+
+  async #order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     // A Room that came from another node would be deleted before its members have left.
     const opening = this.opening(roomId);
     const moving = opening && (await opening);

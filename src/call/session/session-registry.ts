@@ -337,9 +337,11 @@ export class SessionRegistry implements Sessions {
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
-    if (command.type === 'transfer') return this.#transfers.transfer(actor, command, context);
-    const result = await this.#audio.command(actor, command, context);
-    // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
+    const { type } = command;
+    const result = await (type === 'transfer'
+      ? this.#transfers.transfer(actor, command, context)
+      : this.#audio.command(actor, command, context));
+    // The call ended or moved while the command waited. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
       return this.#afterEnd(sessionUuid, command, context);
     return result;

@@ -249,7 +249,7 @@ export class PeerCommands implements Peers {
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;
     for (const id of near) {
-      // Nobody would say that it has moved: the new Session would be made at its old node.
+      // Its old node would not say that it has moved, and would make the new Session.
       this.#places.forget(appUuid, id);
       const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
       if (candidates.some((row) => row.nodeId === node) && typeof node === 'string') return node;
@@ -266,7 +266,7 @@ export class PeerCommands implements Peers {
     if (result === 'moved') return { outcome: 'moved' };
     if (!isProblem(result)) return { outcome: 'answered', answer: result };
     const { key, appUuid } = operation;
-    // Whoever asked has given it up with an unknown outcome and keeps the mark. What may be stored all the same keeps it.
+    // Whoever asked has given it up and keeps the mark. So does what may be stored all the same.
     const isFree = clock.now() >= until && result.isInDoubt !== true;
     if (key !== undefined && isFree) await release({ appUuid, ...key }, from).catch(() => {});
     return { outcome: 'refused', problem: result };
