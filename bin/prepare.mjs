@@ -81,7 +81,7 @@ function buildAddon() {
   if (!works('make', '--version') || !works('c++', '--version'))
     stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
   sayWhatIsMissing();
-  // A compiler may warn of what ours does not. That is an error for who works on the sources (native/Makefile).
+  // A newer compiler may warn of what ours does not. Warnings are errors only in the tests and in CI (native/Makefile).
   if (process.env.WERROR === undefined) process.env.WERROR = '';
   const missing = missingForNodeGyp();
   if (missing === undefined) {

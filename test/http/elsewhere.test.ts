@@ -196,7 +196,7 @@ test('puts no member in or out of a Room of this node whose call has gone on to 
     ),
   ];
   expect(await ordered(uuid)).toEqual(['moved', 'moved']);
-  // Of no call anywhere, the node of the Room says so.
+  // The node of the Room answers for a call that is nowhere: it is unknown.
   expect(await ordered(newUuid())).toMatchObject([{ status: 404 }, { status: 404 }]);
 });
 

@@ -184,7 +184,7 @@ describe('a connection to a WebSocket server', () => {
     // It was closed as we said and not for the text: a head of two bytes, a mask of four, and the code under it.
     const frame = Buffer.concat(sent);
     expect([frame[0], frame.readUInt16BE(6) ^ frame.readUInt16BE(2)]).toEqual([0x88, 1000]);
-    // Where text means something it has its bound.
+    // A text message that means something is bounded too.
     const long = open(await byHand((socket) => socket.write(message(1, 1_500_000))));
     await long.until('closed');
     expect(long.said).toEqual(['open ', 'closed protocol_error 1009']);

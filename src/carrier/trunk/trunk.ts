@@ -49,12 +49,12 @@ export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
 
 const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722', 'opus'];
 
-/** A trunk that names none has what every media plane has. Opus is spoken where it is named. */
+/** The codecs of a trunk that names none: every build of the media plane has them. Opus needs a library. */
 const DEFAULT_CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
 
 /**
  * The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks
- * those of every trunk.
+ * the default ones.
  */
 export function trunkCodecs(trunk: Trunk, able = CODECS): readonly AudioCodec[] {
   const isNamed = (name: string) => (codec: AudioCodec) => codec.toUpperCase() === name.toUpperCase();
