@@ -48,11 +48,12 @@ describe.skipIf(!isLong || !baresipInstalled || !natInstalled)('a telephone behi
     const phone = await registered();
     await calls.hearEachOther(await calls.callIn(phone, platform()), phone);
     const uuid = await called(phone);
-    // Each side reports every five seconds or so, and the platform has to have its own answered.
-    const reports = [await calls.report(uuid), await calls.report(uuid)];
-    expect(Math.max(...reports.map(({ round_trip_ms }) => Number(round_trip_ms)))).toBeGreaterThan(0);
+    // The telephone counts in whole milliseconds: by one of its reports the way there and back may take less than none.
+    let roundTrip = 0;
+    for (let reports = 0; reports < 4 && roundTrip === 0; reports++) roundTrip = Number((await calls.report(uuid)).round_trip_ms);
+    expect(roundTrip).toBeGreaterThan(0);
     await calls.hearEachOther(uuid, phone);
-  }, 60_000);
+  }, 90_000);
 
   test('is heard again 2 s after its router has restarted in a call, and can hang up', async () => {
     const phone = await registered();

@@ -114,6 +114,9 @@ export class Kamailio {
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     process.kill(-child.pid, 'SIGKILL');
     await ended;
+    // Its children end a moment later, and listen until then.
+    for (let looks = 0; looks < 500 && (await takes(this.tlsPort)); looks++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
