@@ -2,10 +2,11 @@
  * Every token bucket, from a table that was written out of the interface (Limits) and the contract (§10), not out of
  * the code: its burst, its refill, whose it is, which commands share it, and that what is refused keeps its token.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { accepted } from '../../src/call/ports/sessions.ts';
 import { buckets } from '../../src/call/rate/buckets.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { HttpDeps } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
@@ -269,6 +270,23 @@ describe('the bucket of', () => {
       expect((await send(app, turn(0), here)).status).toBe(429);
     });
   }
+});
+
+test('what is refused gives one token back where its key cannot be released, not two', async () => {
+  now += 3_600_000;
+  const here = place();
+  const collect: Request = ['POST', session('/dtmf/collect'), {}];
+  const release = spyOn(platform.testStore.store.idempotency, 'release').mockRejectedValue(new StoreUnavailable('away'));
+  try {
+    for (let n = 0; n < 2; n += 1) expect((await send(app, collect, here)).status).toBe(202);
+    isRefused = true;
+    expect((await send(app, collect, here)).status).toBe(503);
+  } finally {
+    isRefused = false;
+    release.mockRestore();
+  }
+  for (let n = 0; n < 2; n += 1) expect((await send(app, collect, here)).status).toBe(202);
+  expect((await send(app, collect, here)).status).toBe(429);
 });
 
 test('every route of an application has a limit, and every limit is that of a route', () => {

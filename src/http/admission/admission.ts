@@ -71,7 +71,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
       if (outcome instanceof Response) return traced(outcome, context.traceparent);
       return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
     } catch (error) {
-      context.refund?.();
+      giveBack(context);
       if (context.keyed !== undefined) await idempotency.release(context.keyed).catch(() => {});
       return failureResponse(error, context.route.path, log, context.traceparent);
     }
@@ -97,7 +97,7 @@ export function performing(
       settle(context, outcome);
       return outcome;
     } catch (error) {
-      context.refund?.();
+      giveBack(context);
       throw error;
     }
   };
@@ -105,8 +105,14 @@ export function performing(
 
 /** Gives the tokens of what was refused back, and notes the Session that an answer names. */
 function settle(context: RequestContext, outcome: Outcome): void {
-  if (isProblem(outcome)) context.refund?.();
+  if (isProblem(outcome)) giveBack(context);
   else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
+}
+
+/** Gives the tokens back that a request has taken, once. */
+function giveBack(context: RequestContext): void {
+  context.refund?.();
+  context.refund = undefined;
 }
 
 /** Takes the context through the steps from the one at `from` on. Only a step that waits makes it wait. */
