@@ -9,6 +9,7 @@ import { openPlatform, type Platform } from './platform.ts';
 const roomId = newUuid();
 const member = { uuid: newUuid(), muted: true };
 let opening: Promise<Problem | undefined> | undefined;
+let isOpen = true;
 let members: readonly (typeof member)[] = [];
 let platform: Platform;
 let app: AppSecrets;
@@ -21,7 +22,7 @@ beforeAll(async () => {
       opening: (asked) => (asked === roomId ? opening : undefined),
       knows: async (appUuid, asked) => appUuid === app.appUuid && asked === roomId,
       get: (appUuid, room_id) =>
-        appUuid !== app.appUuid || room_id !== roomId
+        appUuid !== app.appUuid || room_id !== roomId || !isOpen
           ? undefined
           : {
               ...{ room_id, created_at: '2026-01-01T00:00:00Z', hold_music_url: '', voice_activity_events: false },
@@ -58,4 +59,15 @@ test('A Room whose members are not known for long is 503, and the request comes 
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
   opening = undefined;
   expect((await get(app, '/members')).status).toBe(200);
+});
+
+test('A Room that is here by its row, and is not opened yet, is 503 and not unknown; to another application it is 404.', async () => {
+  isOpen = false;
+  for (const tail of ['', '/members', `/members/${member.uuid}`]) {
+    const answer = await get(app, tail);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await get(other, tail)).status).toBe(404);
+  }
+  isOpen = true;
+  expect((await get(app, '')).status).toBe(200);
 });

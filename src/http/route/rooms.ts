@@ -2,6 +2,7 @@
 
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
+import { roomIsMoving } from '../../call/room/room-moving.ts';
 import { isUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import type { RoomCommand } from '../../machine/room/room.ts';
@@ -57,12 +58,14 @@ export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] =
  * The work, where the Room is the application's. One that has just come to this node, as from a node that was lost, has
  * its members a moment later: until then it would look empty, or unknown.
  */
-const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undefined | Promise<Work | undefined> => {
+const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | Promise<Work | undefined> => {
   const { appUuid } = context;
   const roomId = roomOf(context);
   const opening = rooms.opening(roomId);
-  if (opening === undefined) return rooms.get(appUuid, roomId) === undefined ? undefined : work;
-  return onMember(rooms, context, async () => (await opening) ?? (await work()));
+  const isHere = () => rooms.get(appUuid, roomId) !== undefined;
+  if (opening === undefined && isHere()) return work;
+  // One that is here by its row and not opened yet, as one of many of a node that was lost, is not unknown.
+  return onMember(rooms, context, async () => (await opening) ?? (isHere() ? await work() : roomIsMoving));
 };
 
 /** The work of what a member's own node does, where the Room is the application's. */
