@@ -1,7 +1,8 @@
 /**
  * `sidetone conform FILE`: holds the log of a receiver against the emission contract. The file has a line of JSON for
  * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or as an
- * object. Exits with 0, or with 1 and a line for each breach. `--open`: calls may still run, so nothing is missing yet.
+ * object. Exits with 0, with 1 and a line for each breach, or with 2 where the file cannot be read or holds no delivery,
+ * which proves nothing. `--open`: calls may still run, so nothing is missing yet.
  * `--json`: `{events, deliveries, breaches: [{where, what}], more}` instead, where `more` counts those left out.
  */
 import { createReadStream } from 'node:fs';
@@ -23,6 +24,7 @@ function usage(): 2 {
 async function conform(path: string): Promise<0 | 1 | 2> {
   const checker = new EmissionChecker();
   let line = 0;
+  let deliveries = 0;
   let count = 0;
   const breaches: { readonly where: string; readonly what: string }[] = [];
   const tell = (where: string, what: string): void => {
@@ -33,6 +35,7 @@ async function conform(path: string): Promise<0 | 1 | 2> {
     for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
       line += 1;
       if (text.trim() === '') continue;
+      deliveries += 1;
       const delivery = parsed(text);
       if (delivery === undefined) tell(`line ${line}`, 'is not {webhook_id, received_at, body}');
       else for (const wrong of checker.take(delivery.webhookId, delivery.body)) tell(`line ${line}`, wrong);
@@ -43,14 +46,18 @@ async function conform(path: string): Promise<0 | 1 | 2> {
     );
     return 2;
   }
+  if (deliveries === 0) {
+    process.stderr.write(`sidetone: ${path} holds no delivery, so that nothing was checked\n`);
+    return 2;
+  }
   if (!isOpen) for (const missing of checker.end()) tell('at the end', missing);
   const more = count - breaches.length;
   if (isJson) {
-    process.stdout.write(`${JSON.stringify({ events: checker.events, deliveries: line, breaches, more }, null, 2)}\n`);
+    process.stdout.write(`${JSON.stringify({ events: checker.events, deliveries, breaches, more }, null, 2)}\n`);
   } else {
     for (const { where, what } of breaches) process.stdout.write(`${where}: ${what}\n`);
     if (more > 0) process.stdout.write(`and ${more} more\n`);
-    process.stderr.write(`${checker.events} events in ${line} deliveries, ${count} breaches\n`);
+    process.stderr.write(`${checker.events} events in ${deliveries} deliveries, ${count} breaches\n`);
   }
   return count === 0 ? 0 : 1;
 }
