@@ -666,6 +666,12 @@ describe('a recording of another node', () => {
     }
     const part = await rawRequest(own.port, 'GET', own.targets(uuid).pull, { range: 'bytes=0-9' });
     expect([part?.status, part?.body.length]).toEqual([206, 10]);
+    expect(part?.headers.get('content-disposition')).toBe(`inline; filename="${uuid}.wav"`);
+    // A refusal is no file.
+    const gone = newRecordingUuid();
+    own.media.set(gone, { state: 'elsewhere', appUuid: 'app', volumeId: 'volume' });
+    const refused = await rawRequest(own.port, 'GET', own.targets(gone).pull);
+    expect([refused?.status, refused?.headers.get('content-disposition') ?? '']).toEqual([404, '']);
     // What the reader has already is sent by nobody, and takes no place.
     const known = { 'if-none-match': part?.headers.get('etag') ?? '' };
     for (let turn = 0; turn <= LISTENERS_OF_ONE_MAX; turn++)

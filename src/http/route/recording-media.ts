@@ -69,7 +69,10 @@ const OPEN = {
   'x-content-type-options': 'nosniff',
 };
 /** The fields of another node's response that are its own to say. */
-const FROM_PEER = ['content-type', 'content-length', 'content-range', 'accept-ranges', 'etag', 'cache-control', 'retry-after'];
+const FROM_PEER = [
+  ...['content-type', 'content-disposition', 'content-length', 'content-range'],
+  ...['accept-ranges', 'etag', 'cache-control', 'retry-after'],
+];
 const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
 
 /**
@@ -166,7 +169,7 @@ export class RecordingMediaDoor {
       if (response === undefined) listener?.close();
     }
     if (response === undefined) return this.#unreachable(recordingUuid, 'its node is away');
-    const headers = new Headers(headersOf(recordingUuid));
+    const headers = new Headers({ traceparent: newTraceparent() });
     for (const name of FROM_PEER) {
       const value = response.headers.get(name);
       if (value !== null) headers.set(name, value);
