@@ -1,7 +1,7 @@
 /** The carriers of short messages and charges, from `SMS_PROVIDER`, `PAYMENT_PROVIDER` and `NEDARIM_*`. */
 import type { Config } from '../config.ts';
 import { SMPP_RATE_MAX_PER_SEC, SMPP_WINDOW_DEFAULT, SMPP_WINDOW_MAX } from '../limits.ts';
-import { type Environment, isLoopback, SettingError, text, url, word } from './value.ts';
+import { type Environment, isCutShort, isLoopback, SettingError, text, url, word } from './value.ts';
 
 const SMPP_PORT = 2775;
 const SMPP_SHAPE = 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT';
@@ -15,7 +15,7 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
   const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
   if (given === 'sandbox' || given === 'off') return { kind: given };
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '')
+  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '' || isCutShort(parsed))
     throw new SettingError('SMS_PROVIDER', SMPP_SHAPE);
   const query = parsed.searchParams;
   const systemId = decoded(parsed.username);

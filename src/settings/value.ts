@@ -105,8 +105,8 @@ export function url(env: Environment, variable: string, schemes: readonly string
   const given = text(env, variable);
   if (given === undefined) return undefined;
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed === undefined || !schemes.includes(parsed.protocol) || parsed.hostname === '') {
-    // A `#`, `/` or `?` in a password ends what comes before the host, so that the URL is none.
+  if (parsed === undefined || !schemes.includes(parsed.protocol) || parsed.hostname === '' || isCutShort(parsed)) {
+    // A `#`, `/` or `?` in a password ends what comes before the host, so that the URL is none, or another one.
     const escapes = given.includes('@') ? ', with what is special in a password percent-encoded (# is %23)' : '';
     throw new SettingError(variable, `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}${escapes}`);
   }
@@ -114,6 +114,13 @@ export function url(env: Environment, variable: string, schemes: readonly string
     throw new SettingError(variable, 'a URL in which each % begins an escape (% itself is %25)');
   return given;
 }
+
+/**
+ * Tells whether a password of digits was taken for a port, as in `nats://user:12/34@host`: an `@` then stands behind the
+ * host. One in the value of a parameter is no sign of that: databases have users such as `me@server`.
+ */
+export const isCutShort = ({ username, pathname, search, hash }: URL): boolean =>
+  username === '' && `${pathname}${search.split('=', 1)[0]}${hash}`.includes('@');
 
 function isDecodable(part: string): boolean {
   try {

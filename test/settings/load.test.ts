@@ -271,6 +271,26 @@ describe('settings', () => {
     expect(load({ DATABASE_URL: 'postgres://user:pass%23word@h/d' }).databaseUrl).toBe('postgres://user:pass%23word@h/d');
   });
 
+  // `user` would be the host and `12` the port.
+  test.each(['/', '#', '?'])('stop at a password of digits and %s, which ends before the host', (special) => {
+    const given = `user:12${special}34@h:5000`;
+    const database = { DATABASE_URL: 'postgres://h/d' };
+    expect(() => load({ DATABASE_URL: `postgres://${given}/d` })).toThrow('DATABASE_URL: expected a URL starting with');
+    expect(() => load({ ...database, NATS_URL: `nats://${given}` })).toThrow('NATS_URL: expected a URL starting with');
+    expect(() => load({ SMS_PROVIDER: `smpp://${given}` })).toThrow('SMS_PROVIDER: expected ');
+    expect(load({ SMS_PROVIDER: `smpp://${given.replace(special, encodeURIComponent(special))}` }).smsProvider).toMatchObject({
+      host: 'h',
+      port: 5000,
+      systemId: 'user',
+      password: `12${special}34`,
+    });
+  });
+
+  test('take a user of the database with an @ in the query', () => {
+    const given = 'postgres://h/d?user=me@server';
+    expect(load({ DATABASE_URL: given }).databaseUrl).toBe(given);
+  });
+
   test.each(malformed)('stop at a malformed %s, naming it in one line without its value (%s)', (variable, value) => {
     const more: Record<string, string> = variable === 'SIP_TLS_CERT' ? { SIP_LISTEN: 'tls:127.0.0.1:5061' } : {};
     let message = '';
