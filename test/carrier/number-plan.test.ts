@@ -103,6 +103,11 @@ describe('a number that comes in', () => {
     expect(normaliseNumber('0014155552671', 'national', '972')).toBe('+14155552671');
   });
 
+  test('has the 1 of North America as its prefix within the country too', () => {
+    for (const user of ['4155552671', '14155552671']) expect(normaliseNumber(user, 'national', '1')).toBe('+14155552671');
+    expect(normaliseNumber('442079460958', 'national', '1')).toBeUndefined();
+  });
+
   test('that is text, too long or empty is no number', () => {
     for (const user of ['', 'nobody', '+', '00', '*97', '12345678901234567890123', '+0123', '٣٤٥'])
       for (const format of ['auto', 'e164', 'national'] as const) expect(normaliseNumber(user, format, '972')).toBeUndefined();

@@ -48,7 +48,8 @@ export function normaliseNumber(user: string, format: InboundFormat, countryCode
     const abroad = dialled?.countryCallingCode === countryCode ? undefined : dialled;
     return plain?.number ?? abroad?.number ?? international(bare.slice(2));
   }
-  const hasCode = bare === `${countryCode}${dialled?.nationalNumber ?? ''}`;
+  // The 1 of North America is its calling code and its national prefix: both readings are the same number.
+  const hasCode = countryCode !== '1' && bare === `${countryCode}${dialled?.nationalNumber ?? ''}`;
   if (format === 'national') return hasCode ? undefined : dialled?.number;
   // Digits that could be both are national, unless only the other reading is a number of the plan.
   const coded = bare.startsWith(countryCode) ? possible(parsed(`+${bare}`)) : undefined;
