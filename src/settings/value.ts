@@ -116,8 +116,8 @@ export function url(env: Environment, variable: string, schemes: readonly string
 }
 
 /**
- * Tells whether a password of digits was taken for a port, as in `nats://user:12/34@host`: an `@` then stands behind the
- * host. One in the value of a parameter is no sign of that: databases have users such as `me@server`.
+ * Whether a password of digits was taken for a port, as in `nats://user:12/34@host`: then an `@` stands behind the
+ * host. The value of a parameter may have one: databases have users such as `me@server`.
  */
 export const isCutShort = ({ username, pathname, search, hash }: URL): boolean =>
   username === '' && `${pathname}${search.split('=', 1)[0]}${hash}`.includes('@');
