@@ -15,7 +15,7 @@ test('A call that comes in carries its Call-ID, trunk, codec, X- headers as they
   peer = await RawPeer.udp(carrier.port('udp'));
   carrier.onIncoming = ({ call: { leg } }) => leg.answer();
   const fields =
-    'X-Customer-Ref: 42\r\nx-Lower: yes\r\nP-Asserted-Identity: <sip:+15550199@x;user=phone;verstat=TN-Validation-Passed>\r\n' +
+    'X-Customer-Ref: 42\r\nx-Lower: yes\r\nX-Route: a;b\r\nX-Route: c\r\nP-Asserted-Identity: <sip:+15550199@x;user=phone;verstat=TN-Validation-Passed>\r\n' +
     'Diversion: <sip:+15550111@x>;reason=no-answer\r\nHistory-Info: <sip:+15550111@x>;index=1, <sip:+15550002@x>;index=1.1\r\n';
   peer.send(peer.request('INVITE', { id: 'facts', body: sdp(), fields }));
   await peer.until(/^SIP\/2.0 200/);
@@ -23,7 +23,7 @@ test('A call that comes in carries its Call-ID, trunk, codec, X- headers as they
     call_id: 'facts',
     trunk: 'carrier',
     codec: 'PCMU',
-    headers: { 'X-Customer-Ref': '42', 'x-Lower': 'yes' },
+    headers: { 'X-Customer-Ref': '42', 'x-Lower': 'yes', 'X-Route': 'a;b, c' },
     p_asserted_identity: '<sip:+15550199@x;user=phone;verstat=TN-Validation-Passed>',
     diversion: '<sip:+15550111@x>;reason=no-answer',
     history_info: '<sip:+15550111@x>;index=1, <sip:+15550002@x>;index=1.1',

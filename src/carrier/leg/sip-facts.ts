@@ -45,13 +45,16 @@ function listed(headers: Headers, name: string): string | undefined {
   return values.length === 0 ? undefined : told(values.join(', '));
 }
 
-/** The `X-` header fields under the names that were sent, SIP_FACT_HEADERS_MAX at most. */
+/**
+ * The `X-` header fields under the names that were sent, SIP_FACT_HEADERS_MAX at most. A repeated one is a list (RFC
+ * 3261 §7.3.1).
+ */
 function extensions(headers: Headers): Readonly<Record<string, string>> | undefined {
   const found = new Map<string, string>();
-  for (const [i, name] of headers.names.entries()) {
+  for (const name of headers.names) {
     if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
     const spelled = headers.spelling(name);
-    if (!found.has(spelled)) found.set(spelled, told(headers.values[i] ?? ''));
+    if (!found.has(spelled)) found.set(spelled, listed(headers, name) ?? '');
   }
   return found.size === 0 ? undefined : Object.fromEntries(found);
 }
