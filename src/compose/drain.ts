@@ -1,5 +1,5 @@
 /** The drain of a node: what its row orders, and how the operator orders it. */
-import type { Mover } from '../call/session/mover.ts';
+import type { Mover } from '../call/session/handover/mover.ts';
 import type { SessionRegistry } from '../call/session/session-registry.ts';
 import type { Carrier } from '../carrier/carrier.ts';
 import type { Clock } from '../clock.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
-import { Mover } from '../../src/call/session/mover.ts';
+import { Mover } from '../../src/call/session/handover/mover.ts';
 import { newUuid } from '../../src/id.ts';
 import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';

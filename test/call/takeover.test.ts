@@ -1,7 +1,7 @@
 /** Calls of a lost node that go on here, where far ends are silent and where going on with one fails. */
 import { expect, test } from 'bun:test';
 import type { LegSnapshot } from '../../src/call/ports/leg.ts';
-import { Takeover } from '../../src/call/session/takeover.ts';
+import { Takeover } from '../../src/call/session/handover/takeover.ts';
 import { sleep } from '../../src/clock.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../src/limits.ts';

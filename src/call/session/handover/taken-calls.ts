@@ -3,12 +3,12 @@
  * that was cut off did not hear that, so it looks for itself when it is back: twice, since a statement may be under
  * way.
  */
-import { type Clock, sleep } from '../../clock.ts';
-import type { SessionRow } from '../../database/journal/journal.ts';
-import { NODE_LEFT_LOOK_MS } from '../../limits.ts';
-import type { SessionState } from '../../machine/session/session.ts';
-import { untilStored } from '../until-stored.ts';
-import type { SessionActor } from './session-actor.ts';
+import { type Clock, sleep } from '../../../clock.ts';
+import type { SessionRow } from '../../../database/journal/journal.ts';
+import { NODE_LEFT_LOOK_MS } from '../../../limits.ts';
+import type { SessionState } from '../../../machine/session/session.ts';
+import { untilStored } from '../../until-stored.ts';
+import type { SessionActor } from '../session-actor.ts';
 
 interface TakenCallsOptions {
   readonly clock: Clock;

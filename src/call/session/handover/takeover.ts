@@ -4,14 +4,14 @@
  *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
  */
 
-import type { Clock } from '../../clock.ts';
-import type { SessionRow } from '../../database/journal/journal.ts';
-import { warnUnlessAway } from '../../database/journal/journal.ts';
-import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../limits.ts';
-import type { Log } from '../../log.ts';
-import { runningOf } from '../../machine/session/operation/running.ts';
-import { type SessionState, takenOver } from '../../machine/session/session.ts';
-import type { Dialer, LegSnapshot, ResumedLeg } from '../ports/leg.ts';
+import type { Clock } from '../../../clock.ts';
+import type { SessionRow } from '../../../database/journal/journal.ts';
+import { warnUnlessAway } from '../../../database/journal/journal.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../../limits.ts';
+import type { Log } from '../../../log.ts';
+import { runningOf } from '../../../machine/session/operation/running.ts';
+import { type SessionState, takenOver } from '../../../machine/session/session.ts';
+import type { Dialer, LegSnapshot, ResumedLeg } from '../../ports/leg.ts';
 
 /**
  * What a lost node may have used since its row was written, for each node that has had the call since: the numbers of a

@@ -1,13 +1,13 @@
 /** Hands the calls of a node that drains to others, one by one, and takes those of others (ports/session-moves.ts). */
-import { type Clock, sleep } from '../../clock.ts';
-import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../limits.ts';
-import type { Log } from '../../log.ts';
-import { carriedOver, isMovable } from '../../machine/session/movable.ts';
-import type { SessionState } from '../../machine/session/session.ts';
-import type { Dialer, ResumedLeg } from '../ports/leg.ts';
-import type { MovePeers, MoveReply, MoveRequest } from '../ports/session-moves.ts';
-import { untilStored } from '../until-stored.ts';
-import type { SessionActor } from './session-actor.ts';
+import { type Clock, sleep } from '../../../clock.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../../limits.ts';
+import type { Log } from '../../../log.ts';
+import { carriedOver, isMovable } from '../../../machine/session/movable.ts';
+import type { SessionState } from '../../../machine/session/session.ts';
+import type { Dialer, ResumedLeg } from '../../ports/leg.ts';
+import type { MovePeers, MoveReply, MoveRequest } from '../../ports/session-moves.ts';
+import { untilStored } from '../../until-stored.ts';
+import type { SessionActor } from '../session-actor.ts';
 
 /** A live Session of this node. */
 type Call = Pick<SessionActor, 'state' | 'epoch' | 'traceparent' | 'snapshot' | 'handOver' | 'reclaim'>;
