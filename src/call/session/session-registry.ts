@@ -1,18 +1,12 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
 import type { FoundSession, SessionRecord } from '../../database/call/sessions.ts';
-import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
+import type { Journal, SessionRow } from '../../database/journal/journal.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { isUuid, newUuid } from '../../id.ts';
-import {
-  CALL_DURATION_DEFAULT_SEC,
-  ENDED_SESSION_KEPT_SEC,
-  MACHINE_DETECTION_DEFAULT_MS,
-  WEBSOCKET_CONNECT_DEFAULT_SEC,
-} from '../../limits.ts';
+import { CALL_DURATION_DEFAULT_SEC, MACHINE_DETECTION_DEFAULT_MS, WEBSOCKET_CONNECT_DEFAULT_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Seat } from '../../machine/room/membership.ts';
-import { afterEnd } from '../../machine/session/after-end.ts';
 import { runningOf } from '../../machine/session/operation/running.ts';
 import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
@@ -37,7 +31,7 @@ import {
 import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
-import { storedAnswer } from '../step-change.ts';
+import { AbsentSessions } from './absent-sessions.ts';
 import { AudioCommands } from './audio-commands.ts';
 import { Bots } from './bots.ts';
 import { dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
@@ -88,6 +82,7 @@ export interface RegistryOptions extends TransferOptions {
 export class SessionRegistry implements Sessions {
   readonly #actors: LiveSessions;
   readonly #options: RegistryOptions;
+  readonly #absent: AbsentSessions;
   readonly #audio: AudioCommands;
   readonly #bots: Bots;
   readonly #transfers: Transfers;
@@ -109,6 +104,7 @@ export class SessionRegistry implements Sessions {
       idOf: ({ sessionUuid }) => sessionUuid,
       takeUp: () => this.recover(),
     });
+    this.#absent = new AbsentSessions(options);
     this.#audio = new AudioCommands(options);
     this.#transfers = new Transfers(this.#actors, options);
     this.#bots = new Bots({
@@ -330,20 +326,19 @@ export class SessionRegistry implements Sessions {
     const actor = this.#actors.get(sessionUuid);
     if (actor?.state.appUuid === appUuid) return true;
     // Another application's call is looked up like one that is not there, so that the time tells nothing.
-    const row = await this.#kept(appUuid, sessionUuid);
-    return row !== undefined && (row.endedAt === undefined || afterEnd(row, command) !== 'not_found');
+    return await this.#absent.has(appUuid, sessionUuid, command);
   }
 
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
-    if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
+    if (actor === undefined) return this.#absent.command(sessionUuid, command, context);
     const { type } = command;
     const result = await (type === 'transfer'
       ? this.#transfers.transfer(actor, command, context)
       : this.#audio.command(actor, command, context));
     // The call ended or moved while the command waited. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
-      return this.#afterEnd(sessionUuid, command, context);
+      return this.#absent.command(sessionUuid, command, context);
     return result;
   }
 
@@ -361,32 +356,6 @@ export class SessionRegistry implements Sessions {
 
   ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
     return this.#audio.ingest(appUuid, ingestUuid);
-  }
-
-  async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
-    const row = await this.#kept(context.appUuid, sessionUuid);
-    if (row === undefined) return problems.notFound('Session');
-    if (row.endedAt === undefined) return problems.callMoved();
-    const outcome = afterEnd(row, command.type);
-    if (outcome === 'not_found') return problems.notFound('Session');
-    if (outcome === 'conflict') return problems.conflict('Session has already ended');
-    const answer = { status: 202, body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true } };
-    const stored = storedAnswer(context, answer);
-    if (stored === undefined) return answer;
-    try {
-      await this.#options.journal.commit({ events: [], answer: stored });
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
-      throw error;
-    }
-    return answer;
-  }
-
-  /** The row of a Session that is not here: it ended less than 24 h ago, or is on its way between two nodes. */
-  async #kept(appUuid: string, sessionUuid: string): Promise<FoundSession | undefined> {
-    const row = await this.#options.records.find(appUuid, sessionUuid);
-    const keptUntil = (row?.endedAt ?? Infinity) + ENDED_SESSION_KEPT_SEC * 1000;
-    return keptUntil > this.#options.clock.now() ? row : undefined;
   }
 
   async get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined> {
