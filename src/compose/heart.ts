@@ -113,6 +113,8 @@ export function makeHeart(engines: HeartEngines): Heart {
       const state = sessions.find(sessionUuid)?.state;
       return state?.phase === 'answered' && state.hasLeg && state.ending === undefined ? state : undefined;
     },
+    isHere: (sessionUuid) => sessions.isHere(sessionUuid),
+    isLive: isLive(engines),
     mayUseTerminal: store.terminals.allowed,
   });
   const messages = new MessageDispatcher({
@@ -173,6 +175,12 @@ const reachOf =
     return own === undefined ? () => false : mayReach(settings.destinations, own);
   };
 
+/** Whether a Session of an application is live by its row, at whatever node. */
+const isLive =
+  ({ store }: HeartEngines) =>
+  async (appUuid: string, sessionUuid: string): Promise<boolean> =>
+    (await store.sessions.owner(appUuid, sessionUuid)) !== undefined;
+
 function makeRooms(engines: HeartEngines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
   const { store, clock, log, nodeId, media, cluster } = engines;
   return new RoomRegistry({
@@ -188,6 +196,7 @@ function makeRooms(engines: HeartEngines, recordings: RecordingRegistry, session
     tellBots: (sessionUuid, roomId, news) => sessions.tellBots(sessionUuid, roomId, news),
     limits: async (appUuid) => (await store.apps.settings(appUuid))?.roomLimits,
     session: (sessionUuid) => sessions.find(sessionUuid),
+    isLive: isLive(engines),
   });
 }
 

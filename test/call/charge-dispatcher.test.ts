@@ -53,6 +53,8 @@ function desk(isStored: boolean, isHeard = false) {
       },
     },
     connected: () => ({ clientState: '' }),
+    isHere: () => true,
+    isLive: async () => true,
     mayUseTerminal: async () => true,
   });
   const context = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };

@@ -37,6 +37,8 @@ interface Desk {
   readonly isAssigned: boolean;
   readonly isServed: boolean;
   readonly isConnected: boolean;
+  readonly isHere: boolean;
+  readonly isLive: boolean;
   /** How long the database takes to say whether the terminal is assigned, in milliseconds. */
   readonly asksMs: number;
   readonly shared: boolean;
@@ -54,7 +56,16 @@ function desk(more: Partial<Desk> = {}) {
   const options: Desk = {
     admit: async () => consumed(),
     charge: async () => ({ status: 'declined', reason: 'card_declined' }),
-    ...{ isOff: false, isAssigned: true, isServed: true, isConnected: true, asksMs: 0, shared: false },
+    ...{
+      isOff: false,
+      isAssigned: true,
+      isServed: true,
+      isConnected: true,
+      isHere: true,
+      isLive: true,
+      asksMs: 0,
+      shared: false,
+    },
     ...{ left: () => [], collections: [], expires: async () => undefined },
     ...more,
   };
@@ -90,6 +101,8 @@ function desk(more: Partial<Desk> = {}) {
   const dispatcher = new ChargeDispatcher({
     ...{ store, clock, log: silentLog, gateway: options.isOff ? undefined : gateway },
     connected: () => (options.isConnected ? { clientState: 'state' } : undefined),
+    isHere: () => options.isHere,
+    isLive: async () => options.isLive,
     mayUseTerminal: async () => {
       if (options.asksMs > 0) await clock.advance(options.asksMs);
       return options.isAssigned;
@@ -152,6 +165,8 @@ test.each<[string, Partial<Desk>, number]>([
   ['the terminal is not assigned to the application', { isAssigned: false }, 403],
   ['the provider has no credentials for the terminal', { isServed: false }, 503],
   ['the Session is not connected', { isConnected: false }, 409],
+  ['the Session is just moving to another node', { isConnected: false, isHere: false }, 503],
+  ['the Session is over', { isConnected: false, isHere: false, isLive: false }, 409],
   ['a reference is not of this Session', { admit: async () => 'unknown' }, 404],
   ['a reference was used', { admit: async () => 'used' }, 409],
   ['a reference has expired', { admit: async () => 'expired' }, 409],

@@ -7,7 +7,13 @@ import { silentLog } from '../../src/log.ts';
 import type { SessionState } from '../../src/machine/session/session.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 
-export const quietSession = (state: SessionState, journal: Journal, clock: Clock, nodeId: string): SessionActor =>
+export const quietSession = (
+  state: SessionState,
+  journal: Journal,
+  clock: Clock,
+  nodeId: string,
+  onEnded = () => {},
+): SessionActor =>
   new SessionActor(state, undefined, {
     journal,
     clock,
@@ -25,5 +31,5 @@ export const quietSession = (state: SessionState, journal: Journal, clock: Clock
     named: async () => undefined,
     history: NO_HISTORY,
     keepsCalls: false,
-    onEnded() {},
+    onEnded,
   });

@@ -36,6 +36,8 @@ class Pair {
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
   replies: (request: SeatRequest) => SeatReply | undefined = () => undefined;
+  /** Calls that are not here are live by their rows. */
+  isLive = false;
   /** Media workers that can open a Room. */
   hasWorker = true;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
@@ -71,12 +73,12 @@ class Pair {
   }
 
   /** A Session of a node that has joined a Room. */
-  memberOf(roomId: string, nodeId: string): SessionActor {
+  memberOf(roomId: string, nodeId: string, commits = true): SessionActor {
     const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
     const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
-    const journal = { commit: async () => true, wasStored: async () => false };
-    const state = { ...inbound(about, this.clock.now()), membership: joined };
-    const actor = quietSession(state, journal, this.clock, nodeId);
+    const journal = { commit: async () => commits, wasStored: async () => false };
+    const state = { ...inbound(about, this.clock.now()), phase: 'answered' as const, membership: joined };
+    const actor = quietSession(state, journal, this.clock, nodeId, () => this.actors.delete('member'));
     this.actors.set('member', actor);
     return actor;
   }
@@ -169,6 +171,7 @@ class Pair {
       recordings: noRecordings,
       limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
       session: (sessionUuid) => this.actors.get(sessionUuid),
+      isLive: async () => this.isLive,
     });
   }
 }
@@ -277,6 +280,24 @@ test('Orders that find their Room at another node are to come again; those of a 
   const gone = await pair.made();
   pair.rows.delete(gone);
   for (const each of await orders(gone)) expect(each).toMatchObject({ status: 404 });
+});
+
+test('A join or leave that finds its call at another node is to come again; one of a call that is over is 404.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const join = { session_uuid: 'member', muted: false };
+  for (const isLive of [true, false]) {
+    pair.isLive = isLive;
+    // The call is found gone at once, or by the commit of the command.
+    for (const isGone of [true, false])
+      for (const command of ['join', 'leave'] as const) {
+        if (!isGone) pair.memberOf(roomId, 'first', false);
+        if (!isGone) pair.first.find(roomId)?.take('member');
+        const context = pair.context();
+        const answer = command === 'join' ? pair.first.join(roomId, join, context) : pair.first.leave(roomId, 'member', context);
+        expect(await answer).toMatchObject(isLive ? { status: 503, retryAfterSec: 1 } : { status: 404 });
+      }
+  }
 });
 
 test('A Room of which something was asked that is not done yet is not given up.', async () => {

@@ -65,6 +65,7 @@ function world(rows: number, deleting = false) {
     recordings: noRecordings,
     limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
     session: () => undefined,
+    isLive: async () => false,
   });
   return { registry, events, opened, bug, clock, stored, source, open };
 }

@@ -22,6 +22,8 @@ export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGat
       clock,
       log: silentLog,
       connected: () => ({ clientState: '' }),
+      isHere: () => true,
+      isLive: async () => true,
       mayUseTerminal: store.terminals.allowed,
     }),
     messages: new MessageDispatcher({

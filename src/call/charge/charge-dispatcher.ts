@@ -32,6 +32,10 @@ export interface ChargeDeskOptions {
   readonly log: Log;
   /** A Session that is connected; undefined: it is not. */
   connected(sessionUuid: string): { readonly clientState: string } | undefined;
+  /** Tells whether this node has the Session. */
+  isHere(sessionUuid: string): boolean;
+  /** Tells whether a Session of the application is live by its row. One that is not here is on its way between nodes. */
+  isLive(appUuid: string, sessionUuid: string): Promise<boolean>;
   mayUseTerminal(appUuid: string, terminalNumber: string): Promise<boolean>;
 }
 
@@ -87,7 +91,9 @@ export class ChargeDispatcher implements Charges {
     if (!gateway.serves(terminalNumber)) return problems.notConfigured('The payment terminal');
     if ((context.until ?? Infinity) <= clock.now())
       return problems.unavailable('The charge came too late. See Retry-After header.', BUSY_RETRY_SEC);
-    const session = this.#options.connected(sessionUuid);
+    const { connected, isHere, isLive } = this.#options;
+    const session = connected(sessionUuid);
+    if (session === undefined && !isHere(sessionUuid) && (await isLive(appUuid, sessionUuid))) return problems.callMoved();
     if (session === undefined) return problems.conflict('Session is not connected');
     if (this.#closedAt !== undefined || this.#inFlight.size + this.#admissions.size >= CHARGES_IN_FLIGHT_MAX)
       return problems.unavailable('Too many charges are under way. See Retry-After header.', BUSY_RETRY_SEC);

@@ -11,6 +11,7 @@ import { Adoption } from '../adoption.ts';
 import type { RoomMember as Who } from '../ports/room-peers.ts';
 import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
+import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
 import { AwayJoins, onceKnown } from './away-joins.ts';
 import { Homes } from './homes.ts';
@@ -252,11 +253,28 @@ export class RoomRegistry implements Rooms {
 
   /** Puts a Session of this node into a Room, wherever it is mixed. A Room that is just moving is waited for. */
   async join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
+    const { session_uuid: sessionUuid } = request;
+    const session = this.#options.session(sessionUuid);
     for (let looks = 1; ; looks++) {
       const result = await this.#join(roomId, request, context);
-      if (result !== roomIsMoving || looks === ROOM_MOVING_LOOKS) return result;
+      if (result !== roomIsMoving || looks === ROOM_MOVING_LOOKS)
+        return await this.#unlessMoved(result, session, context.appUuid, sessionUuid);
       await sleep(this.#options.clock, ROOM_MOVING_LOOK_MS);
     }
+  }
+
+  /** The answer to a command about a member, whose call may have gone to another node while the command waited. */
+  async #unlessMoved(
+    answer: Answer | Problem,
+    before: SessionActor | undefined,
+    appUuid: string,
+    sessionUuid: string,
+  ): Promise<Answer | Problem> {
+    const { session, isLive } = this.#options;
+    // Another application's call is looked up like one that is not there, so that the time tells nothing.
+    const isHere = before?.state.appUuid === appUuid && session(sessionUuid) === before;
+    const isUnknown = isProblem(answer) && answer.status === 404 && !isHere;
+    return isUnknown && (await isLive(appUuid, sessionUuid)) ? problems.callMoved() : answer;
   }
 
   async #join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
@@ -308,10 +326,10 @@ export class RoomRegistry implements Rooms {
   async leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem> {
     const session = this.#options.session(sessionUuid);
     const isIn = this.#rooms.get(roomId)?.has(sessionUuid) === true || this.span?.has(sessionUuid, roomId) === true;
-    if (session === undefined || !isIn) return problems.notFound('Member');
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'leaving' } };
-    const result = await session.command({ type: 'member_leave', roomId }, context, undefined, answer);
-    return isProblem(result) && result.status === 404 ? problems.notFound('Member') : result;
+    const result = isIn ? await session?.command({ type: 'member_leave', roomId }, context, undefined, answer) : undefined;
+    const told = result === undefined || (isProblem(result) && result.status === 404) ? problems.notFound('Member') : result;
+    return await this.#unlessMoved(told, session, context.appUuid, sessionUuid);
   }
 
   members(roomId: string): readonly MemberView[] {
