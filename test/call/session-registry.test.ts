@@ -209,7 +209,10 @@ describe('dial', () => {
     leg.orders.length = 0;
     await incoming();
     expect(leg.orders).toEqual(['hangup']);
-    expect(await registry.dial(dialRequest, context({ appUuid: 'app_2' }))).toMatchObject({ status: 202 });
+    // Two that come at once are looked at before either has begun.
+    const other = context({ appUuid: 'app_2' });
+    const both = await Promise.all([registry.dial(dialRequest, other), registry.dial(dialRequest, other)]);
+    expect(both).toMatchObject([{ status: 202 }, { status: 529, retryAfterSec: 5 }]);
     listener(bye);
     await settle();
     expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 202 });

@@ -204,7 +204,8 @@ export class SessionRegistry implements Sessions {
     const mayReach = await this.#options.reachOf(context.appUuid);
     if (isE164(request.to) && !mayReach(request.to)) return problems.destination();
     if (this.#dialer === undefined) return problems.noTrunk();
-    if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    const refused = this.#refusesNew(context.appUuid);
+    if (refused !== undefined) return refused;
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
     if (isProblem(seat)) return seat;
@@ -226,6 +227,13 @@ export class SessionRegistry implements Sessions {
       this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);
     }
+    // Others may have begun while a seat and a trunk were looked for.
+    const refusedNow = this.#refusesNew(context.appUuid);
+    if (refusedNow !== undefined) {
+      this.#unseat(seat, sessionUuid);
+      reserved.leg.hangup();
+      return refusedNow;
+    }
     const actor = this.#begin(this.#dialled(request, context, sessionUuid, seat), reserved.leg);
     listener = actor.listener;
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
@@ -234,9 +242,9 @@ export class SessionRegistry implements Sessions {
   }
 
   async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#draining) return problems.draining();
     if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
-    if (!this.#actors.hasRoomFor(context.appUuid)) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    const refused = this.#refusesNew(context.appUuid);
+    if (refused !== undefined) return refused;
     const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;
     const { appUuid, operationUuid, traceparent } = context;
     if (phoneSessionUuid !== undefined && !(await this.#isPhoneOf(appUuid, phoneSessionUuid)))
@@ -244,6 +252,12 @@ export class SessionRegistry implements Sessions {
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, appUuid, true);
     if (isProblem(seat)) return seat;
+    // Others may have begun while its phone Session and a seat were looked for.
+    const refusedNow = this.#refusesNew(appUuid);
+    if (refusedNow !== undefined) {
+      this.#unseat(seat, sessionUuid);
+      return refusedNow;
+    }
     let listener: LegListener = () => {};
     const leg = this.#webSockets({
       sessionUuid,
@@ -268,6 +282,12 @@ export class SessionRegistry implements Sessions {
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) leg.hangup();
     return result;
+  }
+
+  /** Why no Session of the application may begin now, or undefined. */
+  #refusesNew(appUuid: string): Problem | undefined {
+    if (this.#draining) return problems.draining();
+    return this.#actors.hasRoomFor(appUuid) ? undefined : problems.noCapacity(NO_CAPACITY_RETRY_SEC);
   }
 
   /** Tells whether that is a live phone Session of the application. */
