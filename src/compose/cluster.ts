@@ -263,6 +263,9 @@ function keepLeases({ settings, store, clock, log, carrier, messages, drain, tru
 function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, perform: LocalWork['perform']): LocalWork {
   return {
     sessions: {
+      get isDraining() {
+        return sessions.isDraining;
+      },
       isHere: (sessionUuid) => sessions.isHere(sessionUuid),
       owner: store.sessions.owner,
       obey: (...order) => sessions.obey(...order),

@@ -332,7 +332,9 @@ function performer(
   const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
   const { clock, sessions, rooms, log, history, store } = deps;
   const isHere = async (whose: Whose | undefined, appUuid: string): Promise<boolean> => {
-    if (whose === undefined || whose.kind === 'new') return true;
+    if (whose === undefined) return true;
+    // Whoever asked has not read yet that this node drains.
+    if (whose.kind === 'new') return !sessions.isDraining;
     if (whose.kind !== 'room' && sessions.isHere(whose.sessionUuid)) return true;
     if (whose.kind === 'session' || !rooms.isHere(whose.roomId)) return false;
     // Whoever asked may have known a member's call from here, which is at another node by now.

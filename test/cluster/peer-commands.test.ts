@@ -13,16 +13,16 @@ import { nodeRow } from './node-row.ts';
 type Answer = Parameters<PeerCommandsOptions['bus']['answer']>[1];
 
 /** Node `a`, which asks, and nodes `b` and `c`, which serve as the test says. */
-function nodes(served: Partial<PeerCommandsOptions> = {}) {
+function nodes(served: Partial<PeerCommandsOptions> = {}, { load = 0, connected = true, isDraining = false } = {}) {
   const clock = new VirtualClock();
   const answers = new Map<string, Answer>();
-  const rows = ['a', 'b', 'c'].map((nodeId) => nodeRow(nodeId, { load: JSON.stringify({ load: nodeId === 'a' ? 0 : 1 }) }));
+  const rows = ['a', 'b', 'c'].map((nodeId) => nodeRow(nodeId, { load: JSON.stringify({ load: nodeId === 'a' ? load : 1 }) }));
   const owner = { now: 'b' };
   const released: string[] = [];
   const node = (nodeId: string) =>
     new PeerCommands({
       bus: {
-        connected: true,
+        connected,
         answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
         ask: async (to, kind, body, _timeoutMs, deadlineMs) => {
           const until = clock.now() + deadlineMs;
@@ -33,6 +33,7 @@ function nodes(served: Partial<PeerCommandsOptions> = {}) {
       nodeId,
       clock,
       sessions: {
+        isDraining: nodeId === 'a' && isDraining,
         isHere: () => false,
         owner: async () => owner.now,
         obey: async () => undefined,
@@ -79,8 +80,34 @@ test('A command that another node refuses too late frees its Idempotency-Key the
 test('A new Session is made on the node where the one that it names is now, not where that was.', async () => {
   const { a, owner } = nodes();
   const sessionUuid = newUuid();
-  const node = (whose: Whose) => a.nodeOf(whose, 'app', false);
+  const node = (whose: Whose) => a.nodeOf(whose, 'app', []);
   expect(await node({ kind: 'session', sessionUuid })).toBe('b');
   owner.now = 'c';
   expect(await node({ kind: 'new', near: [sessionUuid], trunk: undefined, isPhone: false })).toBe('c');
+});
+
+test('A new Session goes to another node that has not refused it, and is made here where no other gets it.', async () => {
+  const whose: Whose = { kind: 'new', near: [], trunk: undefined, isPhone: false };
+  const placed = (tried: readonly string[], terms: { readonly connected?: boolean; readonly isDraining?: boolean } = {}) =>
+    nodes({}, { load: 5, ...terms }).a.nodeOf(whose, 'app', tried);
+  expect(await placed([])).toMatch(/^[bc]$/);
+  expect(await placed([], { connected: false })).toBeUndefined();
+  expect(await placed(['b'])).toBeUndefined();
+  expect(await placed(['b'], { isDraining: true })).toBe('c');
+  expect(await placed(['b', 'c'], { isDraining: true })).toBeUndefined();
+});
+
+test('A node whose drain has just begun makes no new Session itself, before it has read its own row.', async () => {
+  const { a } = nodes({}, { isDraining: true });
+  expect(await a.nodeOf({ kind: 'new', near: [], trunk: undefined, isPhone: false }, 'app', [])).toMatch(/^[bc]$/);
+});
+
+test('A call that is on its way to this node is away for a bot or a transfer, and not unknown.', async () => {
+  const { a, owner } = nodes();
+  const ask = async () => [
+    await a.order('app', 'session', { type: 'hangup', sessionUuid: undefined }, ''),
+    await a.replacement('app', 'session'),
+  ];
+  owner.now = 'a';
+  expect(await ask()).toEqual(['the node of the Session cannot be reached', 'unreachable']);
 });

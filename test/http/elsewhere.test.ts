@@ -22,7 +22,7 @@ let said: Forwarded[] = [];
 /** The Session is on this node after so many looks. */
 let looksElsewhere = Number.POSITIVE_INFINITY;
 let forwarded: (Operation & { readonly isSlow: boolean })[] = [];
-let looks: { readonly whose: Whose; readonly appUuid: string; readonly isAgain: boolean }[] = [];
+let looks: { readonly whose: Whose; readonly appUuid: string; readonly tried: readonly string[] }[] = [];
 /** The tokens that were taken of buckets that the nodes have in common; seconds to wait where none is left. */
 let takes: Parameters<Peers['take']>[] = [];
 let waitSec: number | undefined;
@@ -43,8 +43,8 @@ beforeAll(async () => {
     history,
     rooms: { ...noRooms, knows: async () => true, isHere: (roomId) => roomId === hereRoom },
     peers: {
-      async nodeOf(whose, appUuid, isAgain) {
-        looks.push({ whose, appUuid, isAgain });
+      async nodeOf(whose, appUuid, tried) {
+        looks.push({ whose, appUuid, tried: [...tried] });
         return looks.length > looksElsewhere ? undefined : 'another';
       },
       async take(...asked) {
@@ -104,7 +104,7 @@ test('goes there as it was admitted, and its answer or refusal is the one of tha
       ...{ appUuid: app.appUuid, operationUuid: operation, key: { key: 'one' }, isSlow: false },
     },
   ]);
-  expect(looks).toEqual([{ whose: { kind: 'session', sessionUuid: uuid }, appUuid: app.appUuid, isAgain: false }]);
+  expect(looks).toEqual([{ whose: { kind: 'session', sessionUuid: uuid }, appUuid: app.appUuid, tried: [] }]);
   const refused = await sent(path, {}, {}, { outcome: 'refused', problem: problems.conflict('It rings no more') });
   expect([refused.status, refused.body.message]).toEqual([409, 'It rings no more']);
   expect(forwarded[0]).not.toHaveProperty('key');
@@ -119,7 +119,7 @@ test('is served here, and told in the timeline, where its Session has just come 
   const done = await sent(`/v1/sessions/${session}/answer`, {}, {}, { outcome: 'moved' }, { outcome: 'not_delivered' });
   looksElsewhere = Number.POSITIVE_INFINITY;
   expect([done.status, platform.sessions.commands.at(-1)?.uuid]).toEqual([202, session]);
-  expect(looks.map(({ isAgain }) => isAgain)).toEqual([false, true, true]);
+  expect(looks.map(({ tried }) => tried.length)).toEqual([0, 1, 2]);
   expect(told).toEqual([202]);
 });
 
@@ -177,6 +177,16 @@ test('tells a dial that another node forwards in the timeline of the call that i
     expect(await platform.app.perform(operation, Number.POSITIVE_INFINITY)).toMatchObject({ status: 202 });
     expect(told).toEqual([202]);
   }
+});
+
+test('makes nothing new on a node that has begun to drain, of which the other node does not know yet', async () => {
+  const about = { method: 'POST', params: {}, query: '', traceparent: '', appUuid: app.appUuid, operationUuid: newUuid() };
+  const body = { from: '+15550100', to: '+15550101', ring_timeout_sec: 30 };
+  const dial = { ...about, route: '/v1/sessions:dial', path: '/v1/sessions:dial', body };
+  platform.sessions.isDraining = true;
+  expect(await platform.app.perform(dial, Number.POSITIVE_INFINITY)).toBe('moved');
+  platform.sessions.isDraining = false;
+  expect(await platform.app.perform(dial, Number.POSITIVE_INFINITY)).toMatchObject({ status: 202 });
 });
 
 test('puts no member in or out of a Room of this node whose call has gone on to another one', async () => {

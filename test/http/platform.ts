@@ -41,6 +41,7 @@ interface FakeSessions extends Sessions {
   readonly commands: { uuid: string; command: SessionCommand; context: CommandContext }[];
   /** The next command or dial ends as this instead. */
   next: Problem | Error | undefined;
+  isDraining: boolean;
   /** The Session that the next dial makes; a new one unless told. */
   dialled: string | undefined;
 }
@@ -173,6 +174,7 @@ function fakeSessions(testStore: TestStore): FakeSessions {
       fake.commands.push({ uuid, command, context });
       return await admit(context, accepted(context.operationUuid));
     },
+    isDraining: false,
     isHere: (uuid) => fake.live.has(uuid),
     ingest: () => undefined,
     async get(appUuid, uuid) {

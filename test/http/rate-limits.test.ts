@@ -177,6 +177,7 @@ function admitting(): Partial<HttpDeps> {
       connectWebsocket: answer,
       command: answer,
       owns: async () => true,
+      isDraining: false,
       isHere: () => false,
       ingest: () => ({
         appUuid: app.appUuid,

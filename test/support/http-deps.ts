@@ -20,6 +20,7 @@ export const storedSessions = (store: Store): Sessions => ({
   connectWebsocket: async () => problems.notConfigured('WebSocket'),
   owns: async () => false,
   command: async () => problems.notFound('Session'),
+  isDraining: false,
   isHere: () => false,
   ingest: () => undefined,
   async get(appUuid, uuid) {

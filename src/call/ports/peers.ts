@@ -39,7 +39,7 @@ export interface Operation {
 export type Forwarded =
   | { readonly outcome: 'answered'; readonly answer: Answer }
   | { readonly outcome: 'refused'; readonly problem: Problem }
-  /** The node has it no more: whoever asks looks once more. */
+  /** The node has it no more, or takes nothing new: whoever asks looks once more. */
   | { readonly outcome: 'moved' }
   /** Nobody got it: it did not happen and will not. */
   | { readonly outcome: 'not_delivered' }
@@ -48,10 +48,10 @@ export type Forwarded =
 
 export interface Peers {
   /**
-   * The other node that serves the request. Undefined: this one does, or nobody has such an object. `isAgain`: the node
-   * that was told before has it no more, or cannot be reached.
+   * The other node that serves the request. Undefined: this one does, or nobody has such an object. `tried`: nodes that
+   * were told before; they have it no more, take nothing new, or cannot be reached.
    */
-  nodeOf(whose: Whose, appUuid: string, isAgain: boolean): Promise<string | undefined>;
+  nodeOf(whose: Whose, appUuid: string, tried: readonly string[]): Promise<string | undefined>;
   /** `isSlow`: the request opens audio sources before it is admitted. */
   forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded>;
   /**

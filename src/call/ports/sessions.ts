@@ -105,6 +105,8 @@ export interface Sessions {
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  /** This node takes no new Sessions: it drains. */
+  readonly isDraining: boolean;
   /** Tells whether this node runs the Session, whatever its application. */
   isHere(sessionUuid: string): boolean;
   /** Finds the push of the application that takes a body under that name, or undefined. */

@@ -342,6 +342,10 @@ export class SessionRegistry implements Sessions {
     return actor;
   }
 
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
   async owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean> {
     const actor = this.#actors.get(sessionUuid);
     if (actor?.state.appUuid === appUuid) return true;

@@ -48,6 +48,8 @@ interface Take {
 /** What this node has and does, for requests of others and its own. */
 export interface LocalWork {
   readonly sessions: {
+    /** This node takes no new Sessions: it drains. */
+    readonly isDraining: boolean;
     isHere(sessionUuid: string): boolean;
     /** The node of a live Session of the application. */
     owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
@@ -108,12 +110,13 @@ export class PeerCommands implements Peers {
     });
   }
 
-  async nodeOf(whose: Whose, appUuid: string, isAgain: boolean): Promise<string | undefined> {
+  async nodeOf(whose: Whose, appUuid: string, tried: readonly string[]): Promise<string | undefined> {
     const { rooms } = this.#options;
+    const isAgain = tried.length > 0;
     if (isAgain && 'sessionUuid' in whose) this.#places.forget(appUuid, whose.sessionUuid);
     if (isAgain && 'roomId' in whose) this.#places.forget(appUuid, whose.roomId);
     if (whose.kind === 'session') return this.#elsewhere(await this.#nodeOfSession(appUuid, whose.sessionUuid));
-    if (whose.kind === 'new') return this.#elsewhere(await this.#place(whose, appUuid));
+    if (whose.kind === 'new') return this.#elsewhere(await this.#place(whose, appUuid, tried));
     if (whose.kind === 'member') {
       const node = await this.#nodeOfSession(appUuid, whose.sessionUuid);
       if (node !== undefined) return this.#elsewhere(node);
@@ -153,7 +156,7 @@ export class PeerCommands implements Peers {
 
   /** Another node for a call of this one, near one of those objects if it may be there. */
   async otherFor(appUuid: string, trunk: string, near: readonly string[]): Promise<string | undefined> {
-    const node = await this.#place({ kind: 'new', near, trunk, isPhone: true }, appUuid, this.#options.nodeId);
+    const node = await this.#place({ kind: 'new', near, trunk, isPhone: true }, appUuid, [this.#options.nodeId]);
     return node === this.#options.nodeId ? undefined : node;
   }
 
@@ -161,11 +164,13 @@ export class PeerCommands implements Peers {
   async order(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined> {
     const { bus, sessions, nodeId } = this.#options;
     const owner = await sessions.owner(appUuid, sessionUuid);
-    if (owner === undefined || owner === nodeId) return 'the Session has ended';
+    if (owner === undefined) return 'the Session has ended';
+    // It is on its way to this node, or from it.
+    if (owner === nodeId) return AWAY;
     const timeLeft = NODE_COMMAND_TIMEOUT_MS - NODE_COMMAND_MARGIN_MS;
     const body = { appUuid, sessionUuid, order, traceparent };
     const result = await bus.ask(owner, 'bot', body, NODE_COMMAND_TIMEOUT_MS, timeLeft);
-    if (result.outcome !== 'answered') return 'the node of the Session cannot be reached';
+    if (result.outcome !== 'answered') return AWAY;
     const said = result.body;
     return typeof said === 'object' && said !== null && 'reason' in said && typeof said.reason === 'string'
       ? said.reason
@@ -175,7 +180,9 @@ export class PeerCommands implements Peers {
   /** Asks the node of a call for what a transfer to it needs to know. Undefined: it is no answered phone call. */
   async replacement(appUuid: string, sessionUuid: string): Promise<Replacement | 'unreachable' | undefined> {
     const nodeId = await this.#options.sessions.owner(appUuid, sessionUuid);
-    if (nodeId === undefined || nodeId === this.#options.nodeId) return undefined;
+    if (nodeId === undefined) return undefined;
+    // It is on its way to this node, or from it.
+    if (nodeId === this.#options.nodeId) return 'unreachable';
     const result = await this.#ask(nodeId, 'replacement', { appUuid, sessionUuid });
     if (result.outcome !== 'answered') return 'unreachable';
     return isReplacement(result.body) ? result.body.call : undefined;
@@ -233,21 +240,25 @@ export class PeerCommands implements Peers {
   async #place(
     { near, trunk, isPhone, device }: Extract<Whose, { kind: 'new' }>,
     appUuid: string,
-    but = '',
+    tried: readonly string[],
   ): Promise<string | undefined> {
-    const { members, nodeId, trunks } = this.#options;
+    const { bus, members, nodeId, sessions, trunks } = this.#options;
     const question = { appUuid, trunk, isPhone };
     const known = trunks();
     const candidates = members.rows.filter(
       (row: NodeRow) =>
-        row.nodeId !== but &&
+        !tried.includes(row.nodeId) &&
         row.drainingAt === undefined &&
+        // A drain begins up to a beat before its row is read.
+        (row.nodeId !== nodeId || !sessions.isDraining) &&
         !members.isSuspect(row.nodeId) &&
         mayPlace(row.labels, question, known),
     );
     // What only one node reaches comes first: it would not ring elsewhere.
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;
+    // Nobody else is reached, or who was asked did not take it.
+    if ((tried.length > 0 || !bus.connected) && candidates.some((row) => row.nodeId === nodeId)) return nodeId;
     for (const id of near) {
       // Its old node would not say that it has moved, and would make the new Session.
       this.#places.forget(appUuid, id);
@@ -277,6 +288,7 @@ export class PeerCommands implements Peers {
 const BUCKET_TRIES = 2;
 
 const TOO_LATE = 'the order came too late';
+const AWAY = 'the node of the Session cannot be reached';
 
 const late = () => ({
   outcome: 'refused' as const,

@@ -64,10 +64,12 @@ export function elsewhere(peers: Peers): (context: RequestContext) => Promise<Ou
 }
 
 async function served(peers: Peers, context: RequestContext, whose: Whose): Promise<Outcome | undefined> {
-  for (let tries = 0; tries < TRIES; tries++) {
-    const nodeId = await peers.nodeOf(whose, applicationOf(context), tries > 0);
+  const tried: string[] = [];
+  while (tried.length < TRIES) {
+    const nodeId = await peers.nodeOf(whose, applicationOf(context), tried);
     if (nodeId === undefined) return undefined;
     const result = await peers.forward(nodeId, operationOf(context), opensSources(context));
+    tried.push(nodeId);
     if (result.outcome === 'moved' || result.outcome === 'not_delivered') continue;
     context.isForwarded = true;
     switch (result.outcome) {
