@@ -225,6 +225,37 @@ test('A call that goes on at another node stays in its Room, also when the datab
   expect([pair.second.span?.has('member', roomId), actor.state.membership?.roomId]).toEqual([true, roomId]);
 });
 
+test('A member that comes to the node of its Room keeps its place there, and is asked for at its old node no more.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const about = { roomId, sessionUuid: 'member', link: 'l', appUuid: 'app', isBot: false, reserved: false };
+  await pair.askFirst({ type: 'take', ...about });
+  const actor = pair.memberOf(roomId, 'first');
+  await pair.first.span?.follow(actor);
+  await settle();
+  actor.abandon();
+  await pair.advance(2 * SEAT_CHECK_MS);
+  expect([pair.first.joined(roomId), pair.clock.armed]).toEqual([['member'], 0]);
+});
+
+test('A member that is muted or removed while its seat is looked for at its new node is still a member.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'second');
+  pair.fates.set('where', 'away');
+  const followed = pair.second.span?.follow(actor);
+  const { membership } = actor.state;
+  pair.second.onMembership('member', membership, membership && { ...membership, muted: true });
+  await pair.advance(10);
+  expect(actor.state.membership?.roomId).toBe(roomId);
+  expect(await pair.second.leave(roomId, 'member', pair.context())).toMatchObject({ status: 202 });
+  pair.fates.delete('where');
+  await pair.advance(10_000);
+  await followed;
+  // It has left before it had a seat.
+  expect(pair.second.span?.has('member', roomId)).toBe(false);
+});
+
 test('A member whose node has lost its seat keeps its place until the database tells whether it has left.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -201,14 +201,11 @@ export class Guests {
   }
 
   #remove(room: RoomActor, guest: Guest): void {
-    const guests = this.#guests.get(room);
-    guests?.delete(guest.sessionUuid);
-    if (guests?.size === 0) this.#guests.delete(room);
     const { media } = guest;
     guest.media = undefined;
-    guest.link.close();
     media?.leave();
     void media?.close();
+    this.release(room, guest.sessionUuid);
     room.giveBack(guest.sessionUuid);
   }
 
@@ -238,8 +235,10 @@ export class Guests {
 
   /** A guest's Session goes on at this node: its place stays, and what led elsewhere is given back. */
   release(room: RoomActor, sessionUuid: string): void {
-    const guest = this.#guests.get(room)?.get(sessionUuid);
-    this.#guests.get(room)?.delete(sessionUuid);
+    const guests = this.#guests.get(room);
+    const guest = guests?.get(sessionUuid);
+    guests?.delete(sessionUuid);
+    if (guests?.size === 0) this.#guests.delete(room);
     guest?.link.close();
     void guest?.media?.close();
     if (guest !== undefined) guest.media = undefined;

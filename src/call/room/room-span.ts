@@ -65,6 +65,8 @@ export class RoomSpan implements SeatsAway {
   readonly guests: Guests;
   /** The pipes by Room and Session. */
   readonly #pipes = new Map<string, Pipe>();
+  /** Sessions that came from another node, whose Rooms are looked for. The names are those of the pipes. */
+  readonly #following = new Map<string, SessionActor>();
   readonly #search: HomeSearch;
   /** The Rooms that this node has by their rows and is about to open. */
   readonly #opening = new Map<string, Promise<void>>();
@@ -111,8 +113,10 @@ export class RoomSpan implements SeatsAway {
     });
   }
 
+  /** Tells whether a Session of this node has a seat in a Room of another one, or comes to it just now. */
   has(sessionUuid: string, roomId: string): boolean {
-    return this.#pipes.has(keyOf(roomId, sessionUuid));
+    const key = keyOf(roomId, sessionUuid);
+    return this.#pipes.has(key) || this.#following.has(key);
   }
 
   /** Takes a seat at the home of a Room. The seat is the number under which its notices come, or why there is none. */
@@ -391,10 +395,20 @@ export class RoomSpan implements SeatsAway {
 
   /** A Session of another node goes on at this one: so does its seat. */
   async follow(actor: SessionActor): Promise<void> {
-    const { homes, clock, find, session } = this.#options;
-    const { membership, sessionUuid, appUuid, type } = actor.state;
+    const { membership, sessionUuid } = actor.state;
     if (membership === undefined) return;
-    const { roomId } = membership;
+    const key = keyOf(membership.roomId, sessionUuid);
+    this.#following.set(key, actor);
+    try {
+      await this.#follow(actor, membership.roomId);
+    } finally {
+      if (this.#following.get(key) === actor) this.#following.delete(key);
+    }
+  }
+
+  async #follow(actor: SessionActor, roomId: string): Promise<void> {
+    const { homes, clock, find, session } = this.#options;
+    const { sessionUuid, appUuid, type } = actor.state;
     const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
     const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
     const home = await untilStored(clock, look, isIn);
