@@ -4,16 +4,20 @@ import type { RoomCommand } from '../../machine/room/room.ts';
 import type { Problem } from '../../problem.ts';
 import type { Answer, CommandContext } from './sessions.ts';
 
-/** A Room as GET shows it (interface, Room). */
-export interface RoomView {
+/** A Room as a list shows it (interface, Rooms). */
+export interface ListedRoomView {
   readonly room_id: string;
   readonly created_at: string;
   readonly member_count: number;
   readonly playback_status: 'stopped' | 'playing' | 'paused';
+  readonly voice_activity_events: boolean;
+}
+
+/** A Room as GET shows it (interface, Room). */
+export interface RoomView extends ListedRoomView {
   readonly playback_operation_uuid: string;
   readonly playback_urls: readonly string[];
   readonly playback_volume: number;
-  readonly voice_activity_events: boolean;
 }
 
 export interface MemberView {
@@ -45,7 +49,7 @@ export interface JoinRequest {
 
 export interface Rooms {
   create(request: CreateRequest, context: CommandContext): Promise<Answer | Problem>;
-  list(appUuid: string): readonly RoomView[] | Problem | Promise<readonly RoomView[] | Problem>;
+  list(appUuid: string): readonly ListedRoomView[] | Problem | Promise<readonly ListedRoomView[] | Problem>;
   /** Tells whether this node mixes the Room, whatever its application. */
   isHere(roomId: string): boolean;
   /** Tells whether the application has such a Room, on whatever node. */

@@ -9,7 +9,7 @@ import type { RoomMember, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
 import type { RoomMember as Who } from '../ports/room-peers.ts';
-import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
+import type { CreateRequest, JoinRequest, ListedRoomView, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
@@ -158,7 +158,7 @@ export class RoomRegistry implements Rooms {
     this.#count(room.state.appUuid, -1);
   }
 
-  list(appUuid: string): readonly RoomView[] | Problem | Promise<readonly RoomView[] | Problem> {
+  list(appUuid: string): readonly ListedRoomView[] | Problem | Promise<readonly ListedRoomView[] | Problem> {
     const { homes } = this.#options;
     if (homes !== undefined) return this.#listAll(homes, appUuid);
     const own = [...this.#rooms.values()].filter((room) => room.state.appUuid === appUuid);
@@ -167,7 +167,7 @@ export class RoomRegistry implements Rooms {
   }
 
   /** The Rooms of all nodes. Those of this one are told as they are now. */
-  async #listAll(homes: RoomHomes, appUuid: string): Promise<readonly RoomView[] | Problem> {
+  async #listAll(homes: RoomHomes, appUuid: string): Promise<readonly ListedRoomView[] | Problem> {
     const rows = await homes.list(appUuid);
     if (rows === 'too_many') return problems.tooManyResults();
     return rows.map((row) => {

@@ -3,27 +3,21 @@ import { timestamp } from '../../clock.ts';
 import type { ListedRoom } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { playbackStatus } from '../../machine/room/room.ts';
-import type { RoomView } from '../ports/rooms.ts';
+import type { ListedRoomView, RoomView } from '../ports/rooms.ts';
 import type { RoomActor, StoredPlayback } from './room-actor.ts';
 
 /** The playback that a Room's row tells of, if any. */
 export const storedPlayback = ({ playback }: Pick<RoomRow, 'playback'>): StoredPlayback | undefined =>
   playback === '' ? undefined : JSON.parse(playback);
 
-/** A Room of another node, as its row tells it. */
-export function rowView(row: ListedRoom): RoomView {
-  const heard = storedPlayback(row);
-  return {
-    room_id: row.roomId,
-    created_at: timestamp(row.createdAt),
-    member_count: row.members,
-    playback_status: heard?.status ?? 'stopped',
-    playback_operation_uuid: heard?.operationUuid ?? '',
-    playback_urls: heard?.urls ?? [],
-    playback_volume: row.volume ?? 0,
-    voice_activity_events: row.voiceActivityEvents,
-  };
-}
+/** A Room of another node in a list, as its row tells it. */
+export const rowView = (row: ListedRoom): ListedRoomView => ({
+  room_id: row.roomId,
+  created_at: timestamp(row.createdAt),
+  member_count: row.members,
+  playback_status: storedPlayback(row)?.status ?? 'stopped',
+  voice_activity_events: row.voiceActivityEvents,
+});
 
 /** A live Room of this node. */
 export const view = (room: RoomActor): RoomView => {
