@@ -18,7 +18,10 @@ import {
 import type { Log } from '../log.ts';
 import type { Entry, TimedEntry } from './entry.ts';
 
-/** A piece of one call's timeline, as it is stored. `since` is the time of its first entry, in ms since the epoch. */
+/**
+ * A piece of one call's timeline, as it is stored. `since` is the time of its first entry, in ms since the epoch, and
+ * later than that of the piece before it.
+ */
 export interface TimelinePart {
   readonly sessionUuid: string;
   readonly since: number;
@@ -79,7 +82,7 @@ export class CallHistory implements HistorySink {
     // A call that comes back from another node may have left a moment ago.
     const before = this.#calls.get(sessionUuid);
     if (before !== undefined) this.#cut(sessionUuid, before);
-    this.#calls.set(sessionUuid, { appUuid, entries: [], count: 0, since: 0, endedAt: undefined });
+    this.#calls.set(sessionUuid, { appUuid, entries: [], count: 0, since: before?.since ?? 0, endedAt: undefined });
   }
 
   add(sessionUuid: string, entry: Entry, appUuid?: string): void {
@@ -88,7 +91,7 @@ export class CallHistory implements HistorySink {
     // One place beyond the limit is for the entry that says so.
     if (call === undefined || call.count > HISTORY_CALL_MAX_ENTRIES) return;
     if (appUuid !== undefined && appUuid !== call.appUuid) return;
-    if (call.entries.length === 0) call.since = at;
+    if (call.entries.length === 0) call.since = Math.max(at, call.since + 1);
     const timed: TimedEntry =
       call.count === HISTORY_CALL_MAX_ENTRIES ? { at, kind: 'media', what: 'timeline_full' } : { at, ...entry };
     call.entries.push(timed);

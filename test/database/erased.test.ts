@@ -38,3 +38,16 @@ test('A part that is written while its call is being erased is not kept either',
   );
   for (const { sessionUuid } of sessions) expect(await store.calls.timeline(sessionUuid)).toEqual([]);
 });
+
+test('Parts of a timeline that two nodes write of one millisecond are kept both, and each once', async () => {
+  const { store } = opened;
+  const session = sessionRow();
+  await store.journal.commit({ session, events: [] });
+  const part = (what: string) => ({
+    ...{ sessionUuid: session.sessionUuid, since: 1 },
+    entries: [{ at: 1, kind: 'media', what } as const, { at: 2, kind: 'media', what: `${what} on` } as const],
+  });
+  const [old, next] = [part('old'), part('next')];
+  for (const each of [old, next, old, next]) await store.calls.write([each]);
+  expect(await store.calls.timeline(session.sessionUuid)).toEqual([...old.entries, ...next.entries]);
+});

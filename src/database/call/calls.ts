@@ -57,13 +57,15 @@ export interface CallStore {
 
 /**
  * A timeline is written a moment after its call: where the call is erased by then, or is being erased, nothing of it
- * comes back. The lock waits for an erasure that is under way.
+ * comes back. The lock waits for an erasure that is under way. A part that another node has written of the same
+ * millisecond stays, with this one behind it. One that is there already was written, and the answer to that was lost.
  */
 const WRITE = `INSERT INTO timelines (session_uuid, since, entries)
 SELECT t.session_uuid, t.since, t.entries
 FROM json_to_recordset($1::text::json) AS t (session_uuid uuid, since bigint, entries text)
 JOIN sessions AS s ON s.session_uuid = t.session_uuid FOR KEY SHARE OF s
-ON CONFLICT DO NOTHING`;
+ON CONFLICT (session_uuid, since) DO UPDATE SET entries = left(timelines.entries, -1) || ',' || substr(excluded.entries, 2)
+  WHERE strpos(timelines.entries, substr(excluded.entries, 2, length(excluded.entries) - 2)) = 0`;
 
 /** The columns of a session's row that the operator reads. */
 const COLUMNS = {
