@@ -4,6 +4,7 @@ import { roomIsMoving } from '../../src/call/room/room-moving.ts';
 import { type Journal, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { inbound } from '../../src/machine/session/session.ts';
+import { type Problem, problems } from '../../src/problem.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietSession } from './quiet-session.ts';
 
@@ -29,12 +30,18 @@ function world() {
   const session = quietSession(answered, journal, clock, 'here');
   const taken: string[] = [];
   const left: string[] = [];
+  /** The home of the Room by its row, and what the home that is asked answers instead of a seat. */
+  const room = { home: 'home', refused: undefined as Problem | undefined };
   const joins = new AwayJoins({
     span: {
-      take: async (nodeId) => ({ room: taken.push(nodeId), voiceActivityEvents: false }),
+      take: async (nodeId) => {
+        const seat = { room: taken.push(nodeId), voiceActivityEvents: false };
+        return nodeId === room.home ? seat : (room.refused ?? seat);
+      },
       left: (sessionUuid) => void left.push(sessionUuid),
     },
-    homes: { home: async () => 'home' },
+    homes: { home: async () => room.home },
+    nodeId: 'here',
   });
   const join = () =>
     joins.join(
@@ -44,7 +51,7 @@ function world() {
       { session_uuid: 'caller', muted: false },
       { appUuid: 'app', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' },
     );
-  return { clock, commits, session, taken, left, join };
+  return { clock, commits, session, taken, left, room, join };
 }
 
 test('A join that comes while another of the same Session is open takes no second seat, and is to come again.', async () => {
@@ -69,4 +76,19 @@ test('The seat of a join whose outcome is unknown is kept until it is known, and
   await clock.advance(10_000);
   expect(session.state.membership).toMatchObject({ roomId: ROOM, room: 1 });
   expect({ taken, left }).toEqual({ taken: ['home'], left: [] });
+});
+
+test('A Room that has just moved is joined at its next home; where that is this node, the join is to come again.', async () => {
+  for (const [next, seats] of [
+    ['next', ['home', 'next']],
+    ['here', ['home']],
+  ] as const) {
+    const { commits, taken, room, join } = world();
+    Object.assign(room, { home: next, refused: next === 'here' ? problems.nodeAway('this Room') : roomIsMoving });
+    const joined = join();
+    await settle();
+    commits[0]?.stored();
+    expect(await joined).toMatchObject(next === 'here' ? roomIsMoving : { status: 202 });
+    expect(taken).toEqual([...seats]);
+  }
 });

@@ -13,6 +13,7 @@ import type { RoomSpan, SeatWish } from './room-span.ts';
 export interface AwayJoinsOptions {
   readonly span: Pick<RoomSpan, 'take' | 'left'>;
   readonly homes: Pick<RoomHomes, 'home'>;
+  readonly nodeId: string;
 }
 
 export class AwayJoins {
@@ -67,12 +68,16 @@ export class AwayJoins {
     return result;
   }
 
-  /** Takes a seat at a Room's home, which is looked up once more where it has just moved. */
+  /**
+   * Takes a seat at a Room's home, which is looked up once more where it has just moved. A Room that has moved to this
+   * node is none of another: the join is to come again, and finds it here.
+   */
   async seat(home: string, wish: SeatWish): ReturnType<RoomSpan['take']> {
-    const { span, homes } = this.#options;
+    const { span, homes, nodeId } = this.#options;
     const seat = await span.take(home, wish);
     if (!isProblem(seat) || seat.status !== 503) return seat;
     const next = await homes.home(wish.appUuid, wish.roomId);
+    if (next === nodeId) return roomIsMoving;
     return typeof next === 'string' && next !== home ? await span.take(next, wish) : seat;
   }
 }

@@ -81,7 +81,7 @@ export class RoomRegistry implements Rooms {
       giveUp: (roomId) => this.giveUp(roomId),
       tellBots: (sessionUuid, roomId, news) => options.tellBots?.(sessionUuid, roomId, news),
     });
-    this.#awayJoins = new AwayJoins({ span: this.span, homes });
+    this.#awayJoins = new AwayJoins({ span: this.span, homes, nodeId });
   }
 
   get size(): number {
