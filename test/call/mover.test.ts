@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/handover/mover.ts';
+import type { Change } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
@@ -105,6 +106,19 @@ test('A command that waits while its call is handed over is to come again, and i
   expect(await handed).toBe(true);
   const moved = { status: 503, message: 'The call has just moved to another node.', retryAfterSec: 1 };
   expect(await Promise.all([...waiting, actor.command(join, context)])).toMatchObject([moved, moved, moved]);
+});
+
+test('A call that stays here after a hand-over that was not answered is written at the epoch that it has then.', async () => {
+  const clock = new VirtualClock();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, deadlines: {} } as const;
+  const epochs: (number | undefined)[] = [];
+  const commit = async ({ session }: Change) => epochs.push(session?.epoch) > 0;
+  const actor = quietSession(state, { commit, wasStored: async () => true }, clock, 'a');
+  expect(await actor.handOver(async () => 7)).toBe(false);
+  actor.signal({ type: 'leg.ended', end: { cause: 'completed', by: 'callee', description: '' } });
+  await settle();
+  expect(epochs).toEqual([7]);
 });
 
 test('A drain that is taken back and given again at once looks for calls to hand over as often as before.', async () => {
