@@ -6,7 +6,8 @@ import { expect, test } from 'bun:test';
 import { L16_PROTOCOL, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { Pipe } from '../../src/call/room/pipe.ts';
 import { HOME_LOOK_MS, HOME_PIPE_MS } from '../../src/limits.ts';
-import { type MediaPipe, type MediaRoom, NO_COUNTERS, type PipeCodec } from '../../src/media/engine.ts';
+import type { Reach } from '../../src/machine/room/home-watch.ts';
+import { type MediaPipe, type MediaRoom, NO_COUNTERS, type PipeCodec, type PipeOptions } from '../../src/media/engine.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const END = { host: '127.0.0.1', port: 10_000, ssrc: 1 };
@@ -26,19 +27,26 @@ const member = { join() {}, leave() {}, setMuted() {}, coach() {}, setVolume: ()
 
 /** A pipe to the node `home`, and what was asked of it. `agree` hears the codec that is spoken. */
 function pipeTo(
-  answer: (request: SeatRequest) => SeatReply | Promise<SeatReply>,
+  answer: (request: SeatRequest) => SeatReply | Promise<SeatReply> | undefined,
   { protocol = L16_PROTOCOL, agree = () => {} }: { readonly protocol?: number; readonly agree?: (codec: PipeCodec) => void } = {},
 ) {
   const asked: SeatRequest[] = [];
   const notices: string[] = [];
   const clock = new VirtualClock();
+  /** Ends of pipes at this node that were given back. */
+  const ends = { closed: 0 };
+  const nats: { reach: Reach } = { reach: 'answers' };
   let silence = () => {};
+  let notify: PipeOptions['notify'] = () => {};
   const media: MediaPipe = {
     end: END,
     ...member,
     connect: (_end, codec) => agree(codec),
     counters: async () => NO_COUNTERS,
-    close: () => new Promise(() => {}),
+    close: async () => {
+      ends.closed++;
+      return NO_COUNTERS;
+    },
   };
   const pipe = new Pipe(
     {
@@ -48,7 +56,7 @@ function pipeTo(
           asked.push(request);
           return await answer(request);
         },
-        reach: async () => 'answers',
+        reach: async () => nats.reach,
         isDead: () => false,
         protocol: (nodeId) => (nodeId.startsWith('home') ? protocol : 0),
         tellHome() {},
@@ -57,8 +65,8 @@ function pipeTo(
       },
       clock,
       media: {
-        openPipe: async ({ onSilent }) => {
-          silence = onSilent;
+        openPipe: async (options) => {
+          ({ notify, onSilent: silence } = options);
           return media;
         },
         openRoom: async () => room,
@@ -70,15 +78,24 @@ function pipeTo(
       number: 1,
       listener: {
         notice: ({ type }) => void notices.push(type),
-        closed() {},
-        news() {},
+        closed: () => void notices.push('closed'),
+        news: ({ type }) => void notices.push(type),
         unheard: (home) => void notices.push(`unheard ${home}`),
-        homeLost() {},
+        homeLost: (why, { nodeId }) => void notices.push(`${nodeId} ${why}`),
       },
     },
     'home',
   );
-  return { pipe, asked, notices, clock, fallSilent: () => silence() };
+  return {
+    pipe,
+    asked,
+    notices,
+    clock,
+    ends,
+    nats,
+    fallSilent: () => silence(),
+    heard: () => notify({ type: 'room.joined', room: 1 }),
+  };
 }
 
 /** The codec that is asked for, and the one that is spoken, where the leg's own is `pipeCodec`. */
@@ -178,4 +195,72 @@ test('What is set while the home makes its end of the pipe is told once the end 
     { note: 'muted', muted: true },
     { note: 'volume', from_member: 30 },
   ]);
+});
+
+test('What a home answers to the opening of a pipe says whether it is asked again, replaced, or the member has left.', async () => {
+  const open = { type: 'open', end: END, epoch: 1 } as const;
+  for (const [replies, questions, told] of [
+    [[{ type: 'opening' }, undefined, open], 3, []],
+    [[{ type: 'moved' }], 1, ['home moved']],
+    [[{ type: 'gone' }], 1, ['room.left']],
+    [[], 4, ['home silent']],
+  ] as const) {
+    const left: (SeatReply | undefined)[] = [...replies];
+    const { pipe, asked, notices, clock, ends } = pipeTo((request) => (request.type === 'open' ? left.shift() : { type: 'ok' }));
+    pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+    await settle();
+    await clock.advance(10_000);
+    expect([asked.length, notices, clock.armed, ends.closed]).toEqual([questions, [...told], 0, told.length]);
+    pipe.drop();
+    await settle();
+    expect(ends.closed).toBe(1);
+  }
+});
+
+test('A member has joined once it is heard at the home and hears it, of each home anew until then.', async () => {
+  const { pipe, notices, heard } = pipeTo(() => ({ type: 'open', end: END, epoch: 1 }));
+  const join = async () => {
+    pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+    await settle();
+  };
+  await join();
+  heard();
+  pipe.retarget('home-2', 2, false);
+  await join();
+  pipe.hear(1, { note: 'joined' });
+  expect(notices).toEqual([]);
+  heard();
+  pipe.hear(2, { note: 'joined' });
+  heard();
+  expect(notices).toEqual(['room.joined']);
+});
+
+test('Each note of a home is heard once and in order, and its end or that of its Room is told.', async () => {
+  const { pipe, notices } = pipeTo(() => ({ type: 'ok' }));
+  expect(pipe.hear(2, { note: 'closed' })).toEqual({ type: 'gone' });
+  for (const number of [1, 1]) expect(pipe.hear(number, { note: 'talking', talking: true })).toEqual({ type: 'ok' });
+  pipe.hear(2, { note: 'news', news: { type: 'member_joined', session_uuid: 'other' } });
+  pipe.hear(3, { note: 'closed' });
+  pipe.hear(4, { note: 'inherit' });
+  pipe.hear(5, { note: 'lost' });
+  pipe.drop();
+  pipe.hear(6, { note: 'lost' });
+  expect(notices).toEqual(['voice', 'member_joined', 'closed', 'home inherit', 'room.left']);
+});
+
+test('A home from which nothing comes is lost where NATS knows no such node, and is not while it answers.', async () => {
+  for (const [reach, told] of [
+    ['nobody', ['home silent']],
+    ['answers', []],
+  ] as const) {
+    const { pipe, notices, clock, nats, fallSilent } = pipeTo(() => ({ type: 'open', end: END, epoch: 1 }));
+    pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+    await settle();
+    nats.reach = reach;
+    // Two notices of one silence begin one watch.
+    fallSilent();
+    fallSilent();
+    await clock.advance(2 * HOME_LOOK_MS);
+    expect(notices).toEqual([...told]);
+  }
 });

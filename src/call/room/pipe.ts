@@ -129,6 +129,7 @@ export class Pipe {
     this.#isJoined = isMember;
     this.#isMove = true;
     this.#isHeardThere = false;
+    this.#isHeardHere = false;
   }
 
   /** Puts the leg into the Room through the home's end of the pipe. */
