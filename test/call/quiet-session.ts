@@ -1,5 +1,6 @@
-/** A Session's actor with nothing around it but its journal and its clock. */
-import { SessionActor } from '../../src/call/session/session-actor.ts';
+/** A Session's actor with nothing around it but its journal and its clock, and what the test gives it. */
+import type { Leg } from '../../src/call/ports/leg.ts';
+import { type ActorEnvironment, SessionActor } from '../../src/call/session/session-actor.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Journal } from '../../src/database/journal/journal.ts';
 import { NO_HISTORY } from '../../src/history/call-history.ts';
@@ -12,9 +13,10 @@ export const quietSession = (
   journal: Journal,
   clock: Clock,
   nodeId: string,
-  onEnded = () => {},
+  more: Partial<ActorEnvironment> = {},
+  leg?: Leg,
 ): SessionActor =>
-  new SessionActor(state, undefined, {
+  new SessionActor(state, leg, {
     journal,
     clock,
     log: silentLog,
@@ -31,5 +33,6 @@ export const quietSession = (
     named: async () => undefined,
     history: NO_HISTORY,
     keepsCalls: false,
-    onEnded,
+    onEnded() {},
+    ...more,
   });

@@ -35,7 +35,7 @@ class Pair {
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
-  replies: (request: SeatRequest) => SeatReply | undefined = () => undefined;
+  replies: (request: SeatRequest) => SeatReply | Promise<undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
   /** Media workers that can open a Room. */
@@ -78,7 +78,7 @@ class Pair {
     const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
     const journal = { commit: async () => commits, wasStored: async () => false };
     const state = { ...inbound(about, this.clock.now()), phase: 'answered' as const, membership: joined };
-    const actor = quietSession(state, journal, this.clock, nodeId, () => this.actors.delete('member'));
+    const actor = quietSession(state, journal, this.clock, nodeId, { onEnded: () => this.actors.delete('member') });
     this.actors.set('member', actor);
     return actor;
   }
@@ -223,6 +223,20 @@ test('A call that goes on at another node stays in its Room, also when the datab
   await pair.advance(2_000);
   await followed;
   expect([pair.second.span?.has('member', roomId), actor.state.membership?.roomId]).toEqual([true, roomId]);
+});
+
+test('A dial whose seat was never answered keeps no place in a Room that comes to this node meanwhile.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.first.find(roomId)?.take('another');
+  const silence = Promise.withResolvers<undefined>();
+  pair.replies = () => silence.promise;
+  const seat = pair.second.reserve({ roomId, sessionUuid: 'dialled', appUuid: 'app', muted: false, isBot: false });
+  await settle();
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  silence.resolve(undefined);
+  expect(await seat).toMatchObject({ status: 503 });
+  expect(pair.second.find(roomId)?.places).toEqual([]);
 });
 
 test('A member that comes to the node of its Room keeps its place there, and is asked for at its old node no more.', async () => {

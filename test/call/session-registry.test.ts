@@ -14,6 +14,8 @@ import { isProblem } from '../../src/problem.ts';
 import { sessionRow } from '../database/rows.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietRoom } from './quiet-room.ts';
+import { quietSession } from './quiet-session.ts';
 
 /** Keeps what is committed, in order, and can be away. */
 class MemoryJournal implements Journal {
@@ -450,6 +452,21 @@ test('a call that comes back before the node has let it go is one call, whatever
   after.listener(bye);
   await settle();
   expect(journal.names.filter((name) => name === 'session.ended')).toHaveLength(1);
+});
+
+test('A member whose Room has come to this node before its join was stored takes its seat in the mix that is here.', async () => {
+  const { journal, clock, leg } = world();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
+  const actor = quietSession(state, journal, clock, 'node', { mediaRoom: () => quietRoom }, leg);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  // The number of its seat at another node.
+  const room = 0x1_0000_0001;
+  await actor.command({ type: 'member_join', roomId: 'room', room, muted: false, voiceActivityEvents: false }, context);
+  await settle();
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: quietRoom.number } });
+  await settle();
+  expect([leg.orders, journal.names]).toEqual([['join'], ['room.member.joined']]);
 });
 
 test.each(['handed over', 'taken'])('a call that is %s while commands wait: each is told that it has moved', async (how) => {

@@ -315,9 +315,11 @@ export class RoomSpan implements SeatsAway {
     const { sessionUuid } = pipe;
     const { roomId } = room.state;
     const session = this.#options.session(sessionUuid);
-    if (session?.state.seat?.roomId === roomId) room.reserve(sessionUuid);
-    else room.take(sessionUuid);
-    if (session?.state.membership?.phase === 'joined') room.confirm(sessionUuid, session.state.type === 'websocket');
+    const { seat, membership } = session?.state ?? {};
+    // One that only asks for its seat, and may get none, has its place once it is stored that it joins.
+    if (seat?.roomId === roomId) room.reserve(sessionUuid);
+    else if (membership?.roomId === roomId) room.take(sessionUuid);
+    if (membership?.phase === 'joined') room.confirm(sessionUuid, session?.state.type === 'websocket');
     session?.signal({ type: 'room_moved', roomId, room: room.media.number });
     this.#drop(pipe);
   }

@@ -11,7 +11,7 @@ import type { Change, Journal, SessionRow } from '../../database/journal/journal
 import type { HistorySink } from '../../history/call-history.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
-import { directionsOf, type Membership, type Seat, type VolumeOrder } from '../../machine/room/membership.ts';
+import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
 import { isMovable } from '../../machine/session/movable.ts';
@@ -33,6 +33,7 @@ import { mediaEntry, summaryOf } from './history-entries.ts';
 import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
+import { performSeat, type Seated } from './seat-orders.ts';
 
 export interface ActorEnvironment {
   readonly journal: Journal;
@@ -413,16 +414,10 @@ export class SessionActor {
           void this.#prompt(leg, effect.name, effect.urls);
           break;
         case 'member_join':
-          this.#join(leg, effect);
-          break;
         case 'member_leave':
-          leg.audio?.leave();
-          break;
         case 'member_set_muted':
-          (this.#seatAway() ?? leg.audio)?.setMuted(effect.muted);
-          break;
         case 'member_set_volume':
-          this.#setVolume(leg, effect);
+          performSeat(leg, effect, this.#seated);
           break;
         case 'record':
         case 'stop_recording':
@@ -433,40 +428,13 @@ export class SessionActor {
     }
   }
 
-  /** The outcome is told next, before anything else that waits, so that an end that waits does not hide it. */
-  #setVolume(leg: Leg, order: VolumeOrder): void {
-    const directions = directionsOf(order.direction);
-    const away = this.#seatAway();
-    if (away === undefined) {
-      const failed = directions.filter((direction) => leg.audio?.setVolume(direction, order.volume) !== true);
-      this.#mailbox.signalNext({ type: 'volume_set', order, failed });
-      return;
-    }
-    void Promise.all(directions.map((direction) => away.setVolume(direction, order.volume))).then((set) =>
-      this.#mailbox.signal({ type: 'volume_set', order, failed: directions.filter((_, at) => set[at] !== true) }),
-    );
-  }
-
-  /** Its seat in a Room that another node mixes. */
-  #seatAway(): ReturnType<SeatsAway['seat']> {
-    const { membership, sessionUuid } = this.#state;
-    return membership === undefined ? undefined : this.#environment.away()?.seat(sessionUuid, membership.roomId);
-  }
-
-  /** A Room that is gone by now tells the Session so by itself. */
-  #join(leg: Leg, { roomId, muted, coach, volumes = {} }: Extract<Effect, { readonly do: 'member_join' }>): void {
-    const { mediaRoom, audioOf, away } = this.#environment;
-    const room = mediaRoom(roomId);
-    const { audio } = leg;
-    if (room === undefined) {
-      const terms = { muted, volumes, coach };
-      if (audio === undefined || away()?.join(this.#state.sessionUuid, roomId, audio, terms) !== true)
-        this.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    const coaching = coach === undefined ? {} : { coach: { of: audioOf(coach, roomId) } };
-    const { from_member: fromVolumePercent = 100, to_member: toVolumePercent = 100 } = volumes;
-    audio?.join(room, { muted, fromVolumePercent, toVolumePercent, ...coaching });
+  get #seated(): Seated {
+    return {
+      state: this.#state,
+      rooms: this.#environment,
+      signal: (input) => this.signal(input),
+      signalNext: (input) => this.#mailbox.signalNext(input),
+    };
   }
 
   /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
