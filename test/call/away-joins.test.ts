@@ -11,12 +11,12 @@ import { quietSession } from './quiet-session.ts';
 const ROOM = newUuid();
 
 /** An answered Session whose commits end when the test says so, and the seats that were taken and left for it. */
-function world() {
+function world(phase: 'answered' | 'ringing' = 'answered') {
   const clock = new VirtualClock();
   const commits: { readonly stored: () => void; readonly fails: () => void }[] = [];
   let looks = 0;
   const about = { sessionUuid: 'caller', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
-  const answered = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
+  const answered = { ...inbound(about, clock.now()), phase, hasLeg: true } as const;
   const journal: Journal = {
     commit: () =>
       new Promise((resolve, reject) =>
@@ -91,4 +91,11 @@ test('A Room that has just moved is joined at its next home; where that is this 
     expect(await joined).toMatchObject(next === 'here' ? roomIsMoving : { status: 202 });
     expect(taken).toEqual([...seats]);
   }
+});
+
+test('The seat of a join that is refused is given back.', async () => {
+  const { taken, left, join } = world('ringing');
+  expect(await join()).toMatchObject({ status: 409 });
+  await settle();
+  expect({ taken, left }).toEqual({ taken: ['home'], left: ['caller'] });
 });

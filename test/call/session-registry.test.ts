@@ -258,15 +258,20 @@ describe('a live Session', () => {
   });
 
   test('that has ended answers DELETE with already_ended, cancel with 409 once answered, and anything else as unknown', async () => {
-    const { registry, leg, context, incoming } = world();
+    const { registry, journal, leg, context, incoming } = world();
     const sessionUuid = await incoming();
     leg.listener({ type: 'leg.answered' });
     leg.listener(bye);
     await settle();
-    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject({
-      status: 202,
-      body: { status: 'completed', already_ended: true },
-    });
+    const over = { status: 202, body: { status: 'completed', already_ended: true } };
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject(over);
+    // The answer is kept under its key, or is none.
+    const keyed = context({ idempotencyKey: 'key' });
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, keyed)).toMatchObject(over);
+    expect(journal.changes.at(-1)?.answer).toMatchObject({ key: 'key', ...over });
+    journal.away = true;
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, keyed)).toMatchObject({ status: 503, retryAfterSec: 2 });
+    journal.away = false;
     expect(await registry.command(sessionUuid, { type: 'reject', reason: 'busy' }, context())).toMatchObject({ status: 409 });
     expect(await registry.owns('app_1', sessionUuid, 'answer')).toBe(false);
     expect(await registry.owns('app_1', sessionUuid, 'hangup')).toBe(true);
