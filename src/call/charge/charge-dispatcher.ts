@@ -34,7 +34,7 @@ export interface ChargeDeskOptions {
   connected(sessionUuid: string): { readonly clientState: string } | undefined;
   /** Tells whether this node has the Session. */
   isHere(sessionUuid: string): boolean;
-  /** Tells whether a Session of the application is live by its row. One that is not here is on its way between nodes. */
+  /** Tells whether a Session of the application is live by its row. One that is not here is moving. */
   isLive(appUuid: string, sessionUuid: string): Promise<boolean>;
   mayUseTerminal(appUuid: string, terminalNumber: string): Promise<boolean>;
 }

@@ -27,7 +27,7 @@ export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | '
   limits(appUuid: string): Promise<RoomLimits | undefined>;
   /** A live Session of this node. */
   session(sessionUuid: string): SessionActor | undefined;
-  /** Tells whether a Session of the application is live by its row. One that is not here is on its way between nodes. */
+  /** Tells whether a Session of the application is live by its row. One that is not here is moving. */
   isLive(appUuid: string, sessionUuid: string): Promise<boolean>;
   /** Tells the bots of this node that are in a Room. */
   tellBots?(sessionUuid: string, roomId: string, news: RoomNews): void;

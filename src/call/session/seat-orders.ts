@@ -2,14 +2,24 @@
 import { directionsOf, type MemberEffect, type VolumeOrder } from '../../machine/room/membership.ts';
 import type { SessionInput } from '../../machine/session/input.ts';
 import type { SessionState } from '../../machine/session/session.ts';
+import type { MediaRoom, RoomMember } from '../../media/engine.ts';
 import type { Leg } from '../ports/leg.ts';
 import type { SeatsAway } from '../ports/room-peers.ts';
-import type { ActorEnvironment } from './session-actor.ts';
+
+/** The Rooms in which Sessions of this node have seats. */
+export interface RoomsOfSeats {
+  /** The mix of a live Room. */
+  mediaRoom(roomId: string): MediaRoom | undefined;
+  /** The sound of a member of a Room that this node mixes. */
+  audioOf(sessionUuid: string, roomId: string): RoomMember | undefined;
+  /** The seats in Rooms that other nodes mix. Undefined where there are no other nodes. */
+  away(): SeatsAway | undefined;
+}
 
 /** The Session whose seat it is. */
 export interface Seated {
   readonly state: Pick<SessionState, 'sessionUuid' | 'membership'>;
-  readonly rooms: Pick<ActorEnvironment, 'mediaRoom' | 'audioOf' | 'away'>;
+  readonly rooms: RoomsOfSeats;
   signal(input: SessionInput): void;
   /** The input is taken before anything that waits, so that an end that waits does not hide it. */
   signalNext(input: SessionInput): void;

@@ -19,12 +19,11 @@ import { quietFromStored } from '../../machine/session/operation/payment.ts';
 import { runningText } from '../../machine/session/operation/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
-import type { LegAudio, MediaEngine, MediaRoom, Playlist, RoomMember } from '../../media/engine.ts';
+import type { LegAudio, MediaEngine, Playlist } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Leg, LegListener, LegSnapshot, RoomNews } from '../ports/leg.ts';
-import type { SeatsAway } from '../ports/room-peers.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
@@ -33,19 +32,13 @@ import { mediaEntry, summaryOf } from './history-entries.ts';
 import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
-import { performSeat, type Seated } from './seat-orders.ts';
+import { performSeat, type RoomsOfSeats, type Seated } from './seat-orders.ts';
 
-export interface ActorEnvironment {
+export interface ActorEnvironment extends RoomsOfSeats {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: string;
-  /** The mix of a live Room. */
-  mediaRoom(roomId: string): MediaRoom | undefined;
-  /** The sound of a member of a Room that this node mixes. */
-  audioOf(sessionUuid: string, roomId: string): RoomMember | undefined;
-  /** The seats in Rooms that other nodes mix. Undefined where there are no other nodes. */
-  away(): SeatsAway | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** It sits in the mix of its Room, or at its end of the pipe there, maybe anew. */
