@@ -116,7 +116,10 @@ export class Lanes<J extends LaneJob> {
       else app.inReserve = false;
       if (app.inFlight >= (turns === this.#round ? app.window : reservedFor(app))) continue;
       const entry = app.ready.shift();
-      if (entry === undefined) continue;
+      if (entry === undefined) {
+        this.#forget(appUuid, app);
+        continue;
+      }
       app.inFlight += 1;
       this.#list(appUuid, app);
       return entry.job;
@@ -168,8 +171,14 @@ export class Lanes<J extends LaneJob> {
     app.jobs -= 1;
     app.weight -= job.weight;
     this.#weight -= job.weight;
-    if (app.jobs === 0 && app.window === APP_WINDOW_MAX_JOBS) this.#apps.delete(job.appUuid);
-    else this.#list(job.appUuid, app);
+    this.#list(job.appUuid, app);
+    this.#forget(job.appUuid, app);
+  }
+
+  /** Drops the state of an application without jobs, once it has no turn: its next job would give it a second one. */
+  #forget(appUuid: string, app: AppState<J>): void {
+    const isIdle = app.jobs === 0 && app.window === APP_WINDOW_MAX_JOBS;
+    if (isIdle && !app.inRound && !app.inReserve) this.#apps.delete(appUuid);
   }
 
   #landed(job: J): Entry<J> {

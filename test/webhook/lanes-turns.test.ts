@@ -80,6 +80,18 @@ describe('an application with many jobs', () => {
     expect(lanes.take(0)?.appUuid).toBe('many');
   });
 
+  test('has no more turns in the reserve when all its jobs were done many times before', () => {
+    const lanes = filled(0);
+    for (let id = 0; id < 3; id += 1) {
+      lanes.add(alone('many', id), 0);
+      for (const job of drain(lanes, 0)) lanes.done(job, true);
+    }
+    for (let id = 0; id < 20; id += 1) lanes.add(alone('many', id), 0);
+    for (let id = 0; id < 2; id += 1) lanes.add(alone('few', id), 0);
+    const takers = Array.from({ length: 4 }, () => lanes.take(1, 'reserve')?.appUuid);
+    expect(takers).toEqual(['many', 'few', 'many', 'few']);
+  });
+
   test('has none in flight from the reserve beyond what it allows after its turn in the other round', () => {
     const lanes = filled(20);
     for (let id = 1; id < APP_RESERVED_JOBS; id += 1) lanes.take(0);
