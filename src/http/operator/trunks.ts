@@ -160,9 +160,10 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     },
   ),
   route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (context) => {
-    if (!(await store.trunks.remove(context.params.name ?? ''))) return undefined;
+    const isRemoved = await store.trunks.remove(context.params.name ?? '');
+    // The one before this request may have removed it and failed to say so, as where the database went away between.
     await hooks.onTrunksChanged();
-    return () => noContent;
+    return isRemoved ? () => noContent : undefined;
   }),
 ];
 
