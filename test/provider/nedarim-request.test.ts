@@ -1,5 +1,6 @@
 /** What is sent to Nedarim Plus, and what a request that fails is taken for, without a socket. */
 import { expect, test } from 'bun:test';
+import { CHARGE_ANSWER_MAX_BYTES } from '../../src/limits.ts';
 import type { ChargeOrder } from '../../src/machine/payment/charge.ts';
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../../src/outbound/outbound.ts';
 import { nedarimPlus } from '../../src/provider/nedarim-plus.ts';
@@ -81,6 +82,25 @@ test('A terminal has credentials of its own, or those of all, or is not served',
     ]),
   ).toEqual([true, 'all']);
   expect((await apiOf('2', [['1', 'one']]))[0]).toBe(false);
+});
+
+test('An answer is read up to its limit; of a longer one no more is read, and the charge may have been made', async () => {
+  let cancels = 0;
+  const ok = new TextEncoder().encode('{"Status":"OK"}'.padEnd(CHARGE_ANSWER_MAX_BYTES));
+  const answered = async (...pieces: readonly Uint8Array[]) => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(piece);
+        if (pieces.length === 1) controller.close();
+      },
+      cancel: () => void (cancels += 1),
+    });
+    return await gateway(async () => ({ status: 200, headers: new Headers(), body })).provider.charge(order());
+  };
+  expect(await answered(ok)).toMatchObject({ status: 'succeeded' });
+  expect(cancels).toBe(0);
+  expect(await answered(ok, ok.slice(0, 1))).toEqual({ status: 'indeterminate', reason: 'provider_response_invalid' });
+  expect(cancels).toBe(1);
 });
 
 test('The request has whole shekels and the expiry as it is printed, goes out once, and is wiped afterwards', async () => {
