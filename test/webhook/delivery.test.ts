@@ -1,7 +1,7 @@
 /** One attempt, on virtual time, with the answer that the test gives. */
 import { expect, test } from 'bun:test';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../../src/limits.ts';
-import type { Outbound, OutboundRequest, OutboundResponse } from '../../src/outbound/outbound.ts';
+import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../../src/outbound/outbound.ts';
 import { attemptDelivery } from '../../src/webhook/delivery.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -60,6 +60,12 @@ test('An attempt ends when its time is over, and leaves no timer behind when it 
   expect(await outcome).toEqual({ status: null, error: 'timeout', retryAfterMs: 0, response: '' });
   await attempt(async () => answer(200), clock);
   expect(clock.armed).toBe(0);
+});
+
+test('An attempt that had no answer says why', async () => {
+  const failed = (error: Error) => attempt(() => Promise.reject(error));
+  expect((await failed(new OutboundError('dns', ''))).error).toBe('dns');
+  expect((await failed(new Error('another'))).error).toBe('unreachable');
 });
 
 test('An attempt is signed with its own second', async () => {

@@ -1,7 +1,13 @@
 /** Events that come into the lanes by being read, by being taken from a flush, or by both at once. */
 import { expect, test } from 'bun:test';
 import type { Cursor, OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
-import { RELAY_APP_LEAST_EVENTS, RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
+import {
+  RELAY_APP_LEAST_EVENTS,
+  RELAY_APP_MAX_EVENTS,
+  RELAY_MEMORY_MAX_EVENTS,
+  RELAY_OUTAGE_PAUSE_MS,
+  RELAY_POLL_MS,
+} from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { Intake } from '../../src/webhook/intake.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -18,7 +24,7 @@ type Part = Awaited<ReturnType<OutboxStore['readApp']>>;
 function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog: readonly string[] = []) {
   const clock = new VirtualClock();
   const added: number[] = [];
-  const readings: { readonly answer: (page: Page) => void }[] = [];
+  const readings: { readonly answer: (page: Page) => void; readonly fail: (error: Error) => void }[] = [];
   const ofApps: {
     readonly after: Cursor;
     readonly until: Cursor;
@@ -31,7 +37,7 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
     release: async () => {},
     horizon: async () => ({ xid: '10', eventId: 0 }),
     backlog: async () => backlog,
-    read: () => new Promise((answer) => readings.push({ answer })),
+    read: () => new Promise((answer, fail) => readings.push({ answer, fail })),
     readApp: (_app, after, until, limit) => new Promise((answer) => ofApps.push({ after, until, limit, answer })),
     isEmpty: async () => false,
     settle: async () => true,
@@ -247,4 +253,42 @@ test('What woke the intake once makes it read once', async () => {
   expect(readings.length).toBe(2);
   await clock.advance(1);
   expect(readings.length).toBe(3);
+});
+
+test('A database that is away is asked again after a pause', async () => {
+  const { clock, readings } = begun();
+  await settle();
+  readings[0]?.fail(new Error('away'));
+  await settle();
+  await clock.advance(RELAY_OUTAGE_PAUSE_MS - 1);
+  expect(readings.length).toBe(1);
+  await clock.advance(1);
+  expect(readings.length).toBe(2);
+});
+
+test('Behind a page that ends at its limit the next one is read at once', async () => {
+  const { readings } = begun();
+  await settle();
+  readings[0]?.answer({ ...page(event(12, 3)), more: true });
+  await settle();
+  expect(readings.length).toBe(2);
+});
+
+test('What an application has in the database is read on when half of what it may have in memory is done', async () => {
+  const held = { app_1: RELAY_APP_MAX_EVENTS };
+  const { intake, readings, ofApps } = begun({ weight: 0, weightOf: () => held.app_1 }, ['app_1']);
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  held.app_1 = RELAY_APP_MAX_EVENTS / 2 + 1;
+  intake.made('app_1', 1);
+  intake.made('app_2', 1);
+  await settle();
+  expect(readings.length).toBe(1);
+  held.app_1 = RELAY_APP_MAX_EVENTS / 2;
+  intake.made('app_1', 1);
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  expect(ofApps.length).toBe(1);
 });
