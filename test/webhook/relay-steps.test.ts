@@ -6,6 +6,7 @@ import {
   RELAY_IN_FLIGHT_MAX,
   RELAY_IN_FLIGHT_RESERVE_MAX,
   RELAY_LEASE_MS,
+  RELAY_LEASE_RETRY_MS,
   RELAY_LONE_LEASE_MS,
   RELAY_LONE_POLL_MS,
   RELAY_OUTAGE_PAUSE_MS,
@@ -516,6 +517,21 @@ test('A process that has its database for itself renews and reads less often', a
     await relay.stop();
     expect([calls.at(-1), clock.armed]).toEqual(['release', 0]);
   }
+});
+
+test('A process that has its database for itself asks again for a lease that the database did not answer for sooner', async () => {
+  const { relay, clock, state, calls } = steeredRelay([], { isAlone: true });
+  const leases = () => calls.filter((call) => call.startsWith('lease')).length;
+  relay.start();
+  await settle();
+  state.isAway = true;
+  await pass(clock, RELAY_LONE_LEASE_MS / 4 + 2 * RELAY_LEASE_RETRY_MS);
+  expect(leases()).toBe(4);
+  state.isAway = false;
+  await pass(clock, RELAY_LEASE_RETRY_MS);
+  expect(leases()).toBe(5);
+  await pass(clock, RELAY_LONE_LEASE_MS / 4);
+  expect(leases()).toBe(6);
 });
 
 test('The last deliveries are waited for until none is left, the time is over, or the database is away', async () => {
