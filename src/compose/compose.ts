@@ -48,6 +48,7 @@ import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
 import type { HttpListener } from './listen.ts';
 import { memoryLimit } from './memory-limit.ts';
 import type { Opening } from './opening.ts';
+import { TrunkList } from './trunk-list.ts';
 
 /** Everything that was made, for `shutdown.ts` to stop. */
 export interface Platform extends Engines, Heart, Doors {
@@ -213,12 +214,12 @@ function makeHistory(
 /** Opens the doors to carriers, browsers and webhook endpoints. Rejects when a socket cannot be bound. */
 async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> {
   const { settings, store, media, clock, log, sipTrace, cluster } = engines;
-  const listTrunks = async () => {
+  const trunks = new TrunkList(async () => {
     const listed = await store.trunks.list();
     await loadNumberPlans(listed);
     return listed;
-  };
-  let trunks = await listTrunks();
+  });
+  await trunks.reload();
   const devices = new DeviceUsers(store.devices);
   await devices.reload();
   const carrier = await createCarrier({
@@ -235,7 +236,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     media,
     clock,
     log,
-    trunks: () => trunks,
+    trunks: () => trunks.rows,
     devices,
     deviceProxies: settings.sipDeviceProxies,
     ban: settings.sipBan,
@@ -252,9 +253,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   relay.start();
   const reloadTrunks = async () => {
     carrier.devicesGone(await devices.reload());
-    const known = JSON.stringify(trunks);
-    trunks = await listTrunks();
-    if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
+    if (await trunks.reload()) carrier.trunksChanged();
   };
   const trunksChanged = async () => {
     await reloadTrunks();
@@ -266,7 +265,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     cluster?.tellDevice(username);
   };
   const changes = { trunksChanged, reloadTrunks, deviceChanged, refreshDevice };
-  return { carrier, browsers, relay, trunks: () => trunks, ...changes };
+  return { carrier, browsers, relay, trunks: () => trunks.rows, ...changes };
 }
 
 /** Makes the door for calls from browsers. */
