@@ -30,12 +30,12 @@ const namesOf = async (appUuid: string) =>
     ({ name }) => name,
   );
 
-/** Locks the row of a Session until `release` is called. */
-async function locked(sessionUuid: string) {
+/** Locks the row of a Session or a Room until `release` is called. */
+async function locked(id: string, table = 'sessions', key = 'session_uuid') {
   const release = Promise.withResolvers<void>();
   const isLocked = Promise.withResolvers<void>();
   const over = sql.begin(async (tx) => {
-    await tx`SELECT 1 FROM sessions WHERE session_uuid = ${sessionUuid} FOR UPDATE`;
+    await tx`SELECT 1 FROM ${tx(table)} WHERE ${tx(key)} = ${id} FOR UPDATE`;
     isLocked.resolve();
     await release.promise;
   });
@@ -246,4 +246,23 @@ test('A process that shares its database keeps an answer with its effect, and no
   expect(await journal.commit({ session: { ...row, state: 'answered' }, events: [], answer: answer('late') })).toBe(false);
   expect(await idempotency.begin(kept)).toEqual({ state: 'replay', status: 202, body: '{"key":"kept"}' });
   for (const keyed of [late, other]) expect((await idempotency.begin(keyed)).state).toBe('in_flight');
+});
+
+test('Rows are locked in one order, so that two flushes never wait for each other', async () => {
+  const { journal, nodes } = first.store;
+  const [low = '', high = ''] = [newUuid(), newUuid()].sort();
+  const ids = [high, low];
+  for (const [table, key, changes] of [
+    ['sessions', 'session_uuid', ids.map((sessionUuid) => ({ session: sessionRow({ sessionUuid, nodeId: nodes.nodeId }) }))],
+    ['rooms', 'room_id', ids.map((roomId) => ({ room: roomRow({ roomId, nodeId: nodes.nodeId }) }))],
+  ] as const) {
+    const written = () => Promise.all(changes.map((change) => journal.commit({ ...change, events: [] })));
+    await written();
+    const release = await locked(low, table, key);
+    const again = written();
+    await untilWaiting(sql, 1);
+    const free = await sql`SELECT FROM ${sql(table)} WHERE ${sql(key)} = ${high} FOR UPDATE SKIP LOCKED`;
+    await release();
+    expect([table, free.length, await again]).toEqual([table, 1, [true, true]]);
+  }
 });

@@ -65,11 +65,9 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
     const row = answer === undefined ? undefined : kept.row(answer);
     if (row !== undefined) answers.set(`${row.app_uuid} ${row.key}`, { guard, room_guard: roomGuard, ...row });
   }
-  // Every node writes rows in one order, so that two flushes can never wait for each other.
-  const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));
   return {
-    sessions: ordered,
-    rooms: [...rooms.values()],
+    sessions: inOrder(sessions),
+    rooms: inOrder(rooms),
     events,
     answers: [...answers.values()],
     payments: paid,
@@ -77,6 +75,10 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
     late,
   };
 }
+
+/** The rows by their keys. Every node writes rows in one order, so that two flushes can never wait for each other. */
+const inOrder = <R>(rows: ReadonlyMap<string, R>): readonly R[] =>
+  [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 
 export const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   session_uuid: row.sessionUuid,
