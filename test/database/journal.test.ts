@@ -8,6 +8,7 @@ import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { settle } from '../support/virtual-clock.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 import { ended, recordOf, sessionRow } from './rows.ts';
@@ -64,6 +65,33 @@ test('A journal that is closed takes nothing more', async () => {
   await journal.close();
   await expect(journal.commit({ events: [] })).rejects.toBeInstanceOf(StoreUnavailable);
   expect([asked, journal.load()]).toEqual([0, { waiting: 0, flushes: 0, changes: 0 }]);
+});
+
+test('One flush is under way at a time, what comes meanwhile is the next one, and the end waits for it', async () => {
+  const answers: (() => void)[] = [];
+  const options = { log: silentLog, nodeId: 'node', keptAnswers: keptAnswers(undefined), readTo: () => undefined };
+  const database: Queryable = {
+    async query<R>(): Promise<readonly R[]> {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return [{ written: 'alive' }].map((row) => row as R);
+    },
+  };
+  const journal = groupCommit({ ...options, database, onEvents() {}, onDead() {} });
+  const stored = [journal.commit({ events: [] })];
+  await settle();
+  stored.push(journal.commit({ events: [] }), journal.commit({ events: [] }));
+  await settle();
+  expect([answers.length, journal.load()]).toEqual([1, { waiting: 2, flushes: 1, changes: 1 }]);
+  let isClosed = false;
+  const closed = journal.close().then(() => {
+    isClosed = true;
+  });
+  answers[0]?.();
+  await settle();
+  expect([answers.length, isClosed, journal.load()]).toEqual([2, false, { waiting: 0, flushes: 2, changes: 3 }]);
+  answers[1]?.();
+  await closed;
+  expect(await Promise.all(stored)).toEqual([true, true, true]);
 });
 
 test('Events of a change that is found stored after a lost answer wake the relay; those of one that is not wake nobody', async () => {
