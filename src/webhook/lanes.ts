@@ -128,13 +128,18 @@ export class Lanes<J extends LaneJob> {
 
   /** Makes the application's resting jobs due at `now` where `which` says so. */
   hurry(appUuid: string, now: number, which: (job: J) => boolean): void {
+    if (this.weightOf(appUuid) === 0) return;
+    let isAny = false;
+    for (const entry of this.#entries.values()) {
+      const { job, resting, dueAt } = entry;
+      if (job.appUuid !== appUuid || !resting || dueAt <= now || !which(job)) continue;
+      entry.dueAt = now;
+      isAny = true;
+    }
+    if (!isAny) return;
     // The heap is made anew: what is done would else be kept until the time at which it was due before.
     this.#resting = new DueHeap();
-    for (const entry of this.#entries.values()) {
-      if (!entry.resting) continue;
-      if (entry.job.appUuid === appUuid && entry.dueAt > now && which(entry.job)) entry.dueAt = now;
-      this.#rest(entry);
-    }
+    for (const entry of this.#entries.values()) if (entry.resting) this.#rest(entry);
   }
 
   #rest(entry: Entry<J>): void {

@@ -51,6 +51,17 @@ describe('a job in the lanes', () => {
     expect(drain(lanes, 1_000)).toEqual([other]);
   });
 
+  test('costs others that rest next to nothing when it is looked at and not hurried', () => {
+    const lanes = new Lanes<LaneJob>();
+    const began = performance.now();
+    for (let id = 0; id < 20_000; id += 1) lanes.add(alone('many', id), 1_000 + ((id * 7_919) % 20_000));
+    const filledIn = performance.now() - began;
+    lanes.add(alone('few', 0), 1_000);
+    const hurried = performance.now();
+    for (let change = 0; change < 1_000; change += 1) lanes.hurry('few', 10, () => false);
+    expect(performance.now() - hurried).toBeLessThan(3 * filledIn);
+  });
+
   test('goes on when another one of its application, whose window is full, fails', () => {
     const lanes = filled(APP_WINDOW_MAX_JOBS + 1);
     const [first, ...others] = drain(lanes, 0);

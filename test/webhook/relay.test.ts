@@ -207,6 +207,16 @@ describe('a webhook', () => {
     receiver.stop();
   });
 
+  test('is one of many that are answered 410, of which the first alone changes the application', async () => {
+    const { appUuid } = await makeApp('http://127.0.0.1:1/');
+    const changed: string[] = [];
+    test_.store.apps.onChange((each) => void changed.push(each));
+    const disable = (url: string) => test_.store.apps.disableWebhook(appUuid, url);
+    expect(await disable('http://127.0.0.1:2/')).toBe(false);
+    expect([await disable('http://127.0.0.1:1/'), await disable('http://127.0.0.1:1/')]).toEqual([true, false]);
+    expect(changed).toEqual([appUuid]);
+  });
+
   test('of an application whose endpoint stays disabled is set aside when its retries would be over', async () => {
     const hasty = createRelay({ ...options(), retryScale: 1e-6 });
     await relay.stop();

@@ -197,8 +197,10 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
           .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookUrl, url), eq(apps.webhookDisabled, false)))
           .returning({ appUuid: apps.appUuid }),
       );
-      changed(appUuid);
-      return found.length > 0;
+      const isChanged = found.length > 0;
+      // What was in flight when the first 410 came may be answered 410 as well. Each change hurries all that waits.
+      if (isChanged) changed(appUuid);
+      return isChanged;
     },
 
     async ensureDefault() {
