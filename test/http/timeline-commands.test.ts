@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { CallHistory } from '../../src/history/call-history.ts';
 import type { TimedEntry } from '../../src/history/entry.ts';
+import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
 import type { AnsweredCommand } from '../../src/tracing/spans.ts';
@@ -41,6 +42,25 @@ test('A command of the operator is told with its operation, and so is one that i
     { kind: 'command', status: 409 },
   ]);
   expect(done.body.operation_uuid).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test('The operator tries calls of an application that there is, and those alone that are its own.', async () => {
+  const other = await platform.testStore.store.apps.create({ name: 'other' });
+  const [wav, none] = [{ url: 'https://media.example.com/a.wav' }, `app_${newUuid()}`];
+  const statuses = async (appUuid: string, uuid = session) => {
+    const path = `/operator/v1/apps/${appUuid}`;
+    const trials = [
+      [`${path}/sessions/${uuid}/hangup`, {}],
+      [`${path}/sessions/${uuid}/play`, wav],
+      [`${path}/dial`, { from: '+15550100', to: '+15550199' }],
+      [`${path}/webrtc-tokens`, undefined],
+    ] as const;
+    return await Promise.all(trials.map(async ([of, body]) => (await platform.operator('POST', of, body)).status));
+  };
+  expect(await statuses(app.appUuid)).toEqual([202, 202, 202, 201]);
+  expect(await statuses(other.appUuid)).toEqual([404, 404, 202, 201]);
+  expect(await statuses(app.appUuid, 'call')).toEqual([404, 404, 202, 201]);
+  for (const each of [none, 'app']) expect(await statuses(each)).toEqual([404, 404, 404, 404]);
 });
 
 test('A dial is told with the Session that it made.', async () => {
