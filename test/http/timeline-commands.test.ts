@@ -22,8 +22,9 @@ const history = new CallHistory({
 let platform: Platform;
 let app: AppSecrets;
 let session: string;
+let isDraining = false;
 beforeAll(async () => {
-  platform = await openPlatform({ history, onCommand: (command) => void traced.push(command) });
+  platform = await openPlatform({ history, draining: () => isDraining, onCommand: (command) => void traced.push(command) });
   app = await platform.testStore.store.apps.create({ name: 'one' });
   session = platform.session(app, { state: 'answered' });
   history.begin(session, app.appUuid);
@@ -61,6 +62,9 @@ test('The operator tries calls of an application that there is, and those alone 
   expect(await statuses(other.appUuid)).toEqual([404, 404, 202, 201]);
   expect(await statuses(app.appUuid, 'call')).toEqual([404, 404, 202, 201]);
   for (const each of [none, 'app']) expect(await statuses(each)).toEqual([404, 404, 404, 404]);
+  isDraining = true;
+  expect(await statuses(app.appUuid)).toEqual([202, 202, 503, 503]);
+  isDraining = false;
 });
 
 test('A dial is told with the Session that it made.', async () => {
