@@ -378,6 +378,9 @@ describe('the operator API', () => {
       ],
       [{ ...trunk, inbound_cidrs: ['10.0.0.0/33'] }, /^inbound_cidrs\[0\]: /],
       [{ ...trunk, register: true }, /^register: /],
+      [{ ...trunk, register: true, username: 'u' }, /^register: must come with username and password/],
+      [{ uri: 'loopback:', register: true, username: 'u', password: 'p' }, /^uri: loopback: has neither/],
+      [{ ...trunk, tls: { ca: '-----BEGIN CERTIFICATE-----' } }, /^tls\.ca: /],
       [{ ...trunk, codecs: ['speex'] }, /^codecs\[0\]: /],
       [{ ...trunk, max_channels: 0 }, /^max_channels: /],
       [{ ...trunk, country_code: '+972' }, /^country_code: /],
@@ -403,11 +406,19 @@ describe('the operator API', () => {
       expect(reply.status).toBe(400);
       expect(reply.body.message).toMatch(message);
     }
+    expect((await operator('PUT', '/operator/v1/trunks/-', trunk)).status).toBe(400);
+    // The password that is stored stays.
+    const again = { ...trunk, username: 'u', register: true };
+    expect((await operator('PUT', '/operator/v1/trunks/main', again)).status).toBe(204);
+    expect((await platform.testStore.store.trunks.list())[0]).toMatchObject({ register: true, password: 'p' });
+    const probes = ['main', 'none'].map((name) => operator('POST', `/operator/v1/trunks/${name}/probe`));
+    expect((await Promise.all(probes)).map(({ status }) => status)).toEqual([202, 404]);
+    expect((await operator('PUT', '/operator/v1/trunks/main', { uri: 'loopback:', inbound_cidrs: [] })).status).toBe(204);
     expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(204);
-    expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 2);
+    expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 4);
     // A removal that was stored and failed to be told is told by the next try.
     expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(404);
-    expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 3);
+    expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 5);
   });
 
   test('refuses encrypted audio with what to do about it where the build has no SRTP', async () => {
