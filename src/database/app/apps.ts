@@ -69,7 +69,10 @@ export interface AppStore {
   destinations(appUuid: string): Promise<Destinations | undefined>;
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
-  /** A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before. */
+  /**
+   * A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before, as what was
+   * in flight with the first 410 may be answered so too. That is no change, each of which hurries all that waits.
+   */
   disableWebhook(appUuid: string, url: string): Promise<boolean>;
   /**
    * Makes the application `default` where there is no application at all; undefined where there is. One node of several
@@ -197,10 +200,8 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
           .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookUrl, url), eq(apps.webhookDisabled, false)))
           .returning({ appUuid: apps.appUuid }),
       );
-      const isChanged = found.length > 0;
-      // What was in flight when the first 410 came may be answered 410 as well. Each change hurries all that waits.
-      if (isChanged) changed(appUuid);
-      return isChanged;
+      if (found.length > 0) changed(appUuid);
+      return found.length > 0;
     },
 
     async ensureDefault() {
