@@ -119,7 +119,10 @@ function AppFacts({ app }: { readonly app: AppDetail }) {
           ),
         ],
         ['Blocked events', app.blocked_webhook_events.join(', ')],
-        ['May call', app.allowed_destinations.map((prefix) => `${prefix}…`).join(', ') || 'every number that ALLOWED_DESTINATIONS permits'],
+        [
+          'May call',
+          app.allowed_destinations.map((prefix) => `${prefix}…`).join(', ') || 'every number that ALLOWED_DESTINATIONS permits',
+        ],
         ['May not call', app.blocked_destinations.map((prefix) => `${prefix}…`).join(', ')],
         ['Rooms', `${app.room_limits.max_rooms} at most, ${app.room_limits.max_members_per_room} members each`],
         ...(store === undefined
