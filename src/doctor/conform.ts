@@ -1,7 +1,7 @@
 /**
  * `sidetone conform FILE`: holds the log of a receiver against the emission contract. The file has a line of JSON for
- * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or as an
- * object. Exits with 0, with 1 and a line for each breach, or with 2 where the file cannot be read or holds no delivery.
+ * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or an object.
+ * Exits with 0, with 1 and a line for each breach, or with 2 where the file cannot be read or holds no delivery.
  * `--open`: calls may still run, so nothing is missing yet. `--json`: `{events, deliveries, breaches: [{where, what}],
  * more}` instead, where `more` counts those left out.
  */
