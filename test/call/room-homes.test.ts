@@ -128,7 +128,11 @@ class Pair {
       unmake: async (roomId) => void rows.delete(roomId),
       list: async () => [],
       seize: async () => undefined,
-      where: async (roomId) => this.#carriedOut('where', () => rows.get(roomId)),
+      where: async (roomId) =>
+        this.#carriedOut('where', () => {
+          const row = rows.get(roomId);
+          return row && { nodeId: row.nodeId === '' ? null : row.nodeId, epoch: row.epoch };
+        }),
       members: () => this.#carriedOut('members', () => this.members),
     };
   }
@@ -209,6 +213,22 @@ test('A Room that another node has taken is left for it, also when the database 
   pair.fates.clear();
   await pair.advance(2_000);
   expect([pair.first.size, pair.first.span?.has('member', roomId), actor.state.membership?.roomId]).toEqual([0, true, roomId]);
+});
+
+test('A Room that another node has taken and deleted, or given up, is over for the members that were not told.', async () => {
+  for (const nodeId of [undefined, '']) {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    const actor = pair.memberOf(roomId, 'first');
+    pair.first.find(roomId)?.take('member');
+    pair.first.find(roomId)?.confirm('member', false);
+    const row = pair.takenBySecond(roomId);
+    if (nodeId === undefined) pair.rows.delete(roomId);
+    else pair.rows.set(roomId, { ...row, nodeId });
+    await pair.first.letGoTaken();
+    await pair.advance(10);
+    expect([pair.first.size, actor.state.membership]).toEqual([0, undefined]);
+  }
 });
 
 test('A call that goes on at another node stays in its Room, also when the database does not tell at first where it is.', async () => {

@@ -364,8 +364,17 @@ export class RoomSpan implements SeatsAway {
     room.isLeaving = true;
     const home = await untilStored(clock, () => homes.where(roomId), isHere);
     if (!isHere()) return;
-    if (home === undefined || home.nodeId === null || home.nodeId === this.#options.nodeId) this.#close(room);
+    if (typeof home?.nodeId !== 'string') this.#vanish(room);
+    else if (home.nodeId === this.#options.nodeId) this.#close(room);
     else this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+  }
+
+  /** Nobody mixes the Room any more, and nobody else tells its members here. */
+  #vanish(room: RoomActor): void {
+    const { places } = room;
+    this.#close(room);
+    const { roomId } = room.state;
+    for (const sessionUuid of places) this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId });
   }
 
   #moveOut(room: RoomActor, { roomId, nodeId, epoch }: NewHome): void {
