@@ -1,5 +1,5 @@
 /** Calls that are handed over from a node that drains, or taken over from one that is lost: one re-INVITE each. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { Answered, Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { level } from '../support/room-call.ts';
@@ -112,6 +112,10 @@ describe.skipIf(!natsInstalled)('A call', () => {
     };
   }, 60_000);
 
+  // A test that failed leaves no node standing still for those after it.
+  afterEach(() => {
+    for (const { platform } of cluster?.nodes ?? []) platform.signal('SIGCONT');
+  });
   afterAll(async () => {
     for (const caller of callers) caller.close();
     await cluster?.stop();
@@ -214,7 +218,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     }
     const known = invites(caller).length;
     node(index).platform.signal('SIGSTOP');
-    await eventually(() => invites(caller).length > known, 'the re-INVITE of another node');
+    await eventually(() => invites(caller).length > known, 'the re-INVITE of another node', 30_000);
     await hears();
     expect(invites(caller).filter((each) => !each.endsWith(' 200'))).toEqual([]);
     // A far end may take a description for an old one whose version has not risen (RFC 3264 §8).
@@ -225,7 +229,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     const end = () => node(index === 1 ? 2 : 1).platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
     await eventually(async () => (await end()).status === 202, 'the end');
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true });
-  }, 60_000);
+  }, 90_000);
 
   test('whose far end knows the dialog only from its own node stays there, and hears no BYE', async () => {
     const { caller, sessionUuid } = await call(0, 440);
