@@ -25,6 +25,7 @@ export interface Seated {
   signalNext(input: SessionInput): void;
 }
 
+/** Carries out what the machine orders about the seat of a Session. What comes of it is told as an input. */
 export function performSeat(leg: Leg, effect: MemberEffect, session: Seated): void {
   switch (effect.do) {
     case 'member_join':

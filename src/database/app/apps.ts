@@ -70,8 +70,9 @@ export interface AppStore {
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
   /**
-   * A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before, as what
-   * was in flight with the first 410 may be answered so too. That is no change, each of which hurries all that waits.
+   * Switches the endpoint at that URL off, as it answered 410. False: the application has another URL by now, or it is
+   * off already, since what was in flight with the first 410 may be answered so too. Neither counts as a change: each
+   * change hurries all that waits.
    */
   disableWebhook(appUuid: string, url: string): Promise<boolean>;
   /**

@@ -64,7 +64,7 @@ const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | Promi
   const opening = rooms.opening(roomId);
   const isHere = () => rooms.get(appUuid, roomId) !== undefined;
   if (opening === undefined && isHere()) return work;
-  // One that is here by its row and not opened yet, as one of many of a node that was lost, is not unknown.
+  // A Room that is here by its row and not opened yet, as one of many of a node that was lost, is not unknown.
   return onMember(rooms, context, async () => (await opening) ?? (isHere() ? await work() : roomIsMoving));
 };
 
