@@ -44,7 +44,8 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
           peer = await dial();
         }
         const sessionUuid = String(find()?.body.session_uuid);
-        await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+        const answered = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+        expect([answered.status, answered.body]).toMatchObject([202, {}]);
         await receiver.event('session.answered', sessionUuid);
         await ear.until(() => ear.source !== undefined, 'audio');
         callers[at] = { ear, sipp: peer, sessionUuid, keypad: new Keypad(ear) };
