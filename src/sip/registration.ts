@@ -107,7 +107,10 @@ export class Registration implements RequestOwner, Timed {
     this.#begin();
   }
 
-  /** Removes the binding at the registrar. `over` is called when that has answered, or when there is nothing to do. */
+  /**
+   * Removes the binding at the registrar, which lasts until it expires, also where it could not be refreshed. `over` is
+   * called when that has answered, or when there is nothing to do.
+   */
   stop(now: number, over: () => void = () => {}): void {
     this.#context.layer.now = now;
     if (this.#stopped) {
@@ -117,7 +120,7 @@ export class Registration implements RequestOwner, Timed {
     this.#stopped = true;
     this.#onStopped = over;
     this.#abandon();
-    if (this.#state === 'registered' && this.#boundAt !== undefined) this.#send(this.#boundAt, 0);
+    if (this.#boundAt !== undefined && (this.#until ?? 0) > now) this.#send(this.#boundAt, 0);
     else over();
     this.#state = 'unregistered';
   }

@@ -121,6 +121,21 @@ test('A call that stays here after a hand-over that was not answered is written 
   expect(epochs).toEqual([7]);
 });
 
+test('A call whose hand-over fails by a bug has not gone, and whoever asked for it is told so.', async () => {
+  const clock = new VirtualClock();
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, deadlines: {} } as const;
+  const actor = quietSession(state, { commit: async () => true, wasStored: async () => true }, clock, 'a');
+  let gone: boolean | undefined;
+  void actor
+    .handOver(() => Promise.reject(new Error('a bug')))
+    .then((isGone) => {
+      gone = isGone;
+    });
+  await settle();
+  expect(gone).toBe(false);
+});
+
 test('A drain that is taken back and given again at once looks for calls to hand over as often as before.', async () => {
   let looks = 0;
   const { clock, mover } = asked({

@@ -230,6 +230,26 @@ describe('a registrar at several addresses', () => {
     expect(last?.request).toMatch(/Expires: 0\r\n/);
   });
 
+  test('that could not be refreshed is taken back until its binding has expired', () => {
+    const stopped = (afterMs: number) => {
+      const { registration, states, answer, asked, advance } = registrar();
+      registration.start(START);
+      answer(asked()[0]?.request ?? '', 200, 'Expires: 300\r\n', START);
+      asked();
+      advance(START + 270_000);
+      answer(asked()[0]?.request ?? '', 500, '', START + 270_000);
+      asked();
+      let isOver = false;
+      registration.stop(START + afterMs, () => {
+        isOver = true;
+      });
+      const requests = asked().map(({ request }) => request);
+      return [states.at(-1), requests.map((request) => /Expires: \d+/.exec(request)?.[0]), isOver];
+    };
+    expect(stopped(299_999)).toEqual(['refused 500', ['Expires: 0'], false]);
+    expect(stopped(300_000)).toEqual(['refused 500', [], true]);
+  });
+
   test('without any address is looked up again later, and a search that ends too late is not heard', () => {
     const searches: ((peers: readonly Peer[], now: number) => void)[] = [];
     const party = new Party('192.0.2.1', seeded(3));

@@ -176,14 +176,17 @@ export class SessionActor {
   async #handOver(): Promise<void> {
     const giving = this.#giving;
     this.#giving = undefined;
-    const outcome = isMovable(this.#state) ? await giving?.give(this.#state) : undefined;
-    this.#isGiven = outcome === 'given';
-    if (typeof outcome === 'number') this.#epoch = outcome;
-    if (this.#isGiven) {
-      this.#leg?.handOver?.release();
-      this.#close();
+    try {
+      const outcome = isMovable(this.#state) ? await giving?.give(this.#state) : undefined;
+      this.#isGiven = outcome === 'given';
+      if (typeof outcome === 'number') this.#epoch = outcome;
+      if (this.#isGiven) {
+        this.#leg?.handOver?.release();
+        this.#close();
+      }
+    } finally {
+      giving?.given(this.#isGiven);
     }
-    giving?.given(this.#isGiven);
   }
 
   /** Tells the leg what happened in the Room or to the phone Session. */
