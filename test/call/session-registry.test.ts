@@ -220,6 +220,20 @@ describe('dial', () => {
     expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 202 });
   });
 
+  test('to a WebSocket server counts alike: of two that come at once one is 529, and is not connected', async () => {
+    const { registry, leg, context } = world(1);
+    let connections = 0;
+    registry.connectWebSockets(() => {
+      connections += 1;
+      return leg;
+    });
+    const format = { encoding: 'mulaw', sample_rate: 8_000 } as const;
+    const request = { websocket: { url: 'wss://bot.test' }, media_format: { from_session: format, to_session: format } };
+    const both = [registry.connectWebsocket(request, context()), registry.connectWebsocket(request, context())];
+    expect(await Promise.all(both)).toMatchObject([{ status: 202 }, { status: 529, retryAfterSec: 5 }]);
+    expect(connections).toBe(1);
+  });
+
   test('from a number that is not permitted is 403 and reserves nothing', async () => {
     const { registry, leg, context } = world();
     expect(await registry.dial({ ...dialRequest, from: '+15550003' }, context())).toMatchObject({ status: 403 });
