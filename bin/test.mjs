@@ -17,10 +17,23 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { removeLeftovers } from './test-leftovers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const args = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
+/** What the names of the data directories of these tests begin with. */
+const prefix = `suite-${process.pid}-`;
+process.env.TEST_DATA_PREFIX = prefix;
+/** The commands that are under way. A suite that is interrupted ends them, and removes what they leave behind. */
+const running = new Set();
+let isInterrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => {
+    isInterrupted = true;
+    for (const child of running) child.kill(signal);
+  });
+}
 
 // Packages and addon are brought up to date first, so that no test runs against an old one.
 const prepared = spawnSync(process.execPath, [join(root, 'bin/prepare.mjs')], { stdio: 'inherit' });
@@ -65,6 +78,7 @@ let passed = await watch(
 );
 const nativePassed = await native;
 if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 6) passed = await again();
+for (const directory of await removeLeftovers(prefix)) console.log(`sidetone: a test left ${directory} behind; it is removed`);
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
 if (!passed || !nativePassed) process.exitCode = 1;
@@ -161,6 +175,7 @@ function print(chunk, sink) {
  */
 function watch(command, commandArgs, show, read, silentMs = undefined) {
   return new Promise((resolve) => {
+    if (isInterrupted) return resolve(false);
     const child = spawn(command, commandArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
     let silence;
     const speaks = () => {
@@ -191,7 +206,9 @@ function watch(command, commandArgs, show, read, silentMs = undefined) {
       console.error(`sidetone: ${command} could not be started`);
       resolve(false);
     });
+    running.add(child);
     child.on('close', (code) => {
+      running.delete(child);
       clearTimeout(silence);
       resolve(code === 0);
     });
