@@ -10,10 +10,11 @@ export interface Destinations {
 
 export const EVERYWHERE: Destinations = { allowed: [], blocked: [] };
 
-const PREFIX = /^\+[1-9][0-9]{0,14}$/;
+/** The form of the beginning of an E.164 number with leading `+`, or of a whole one. */
+export const DESTINATION_PREFIX = /^\+[1-9][0-9]{0,14}$/;
 
 /** Tells whether `text` is the beginning of an E.164 number, or a whole one. */
-export const isDestinationPrefix = (text: string): boolean => PREFIX.test(text);
+export const isDestinationPrefix = (text: string): boolean => DESTINATION_PREFIX.test(text);
 
 /** Whether what is dialled may be reached: an E.164 number, or the user part of a SIP URI. */
 export type MayReach = (dialled: string) => boolean;

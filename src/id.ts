@@ -10,6 +10,9 @@ export const newWebhookId = (): string => `evt_${newUuid()}`;
 /** Tells whether `text` is a lowercase RFC 4122 version 4 UUID (interface, Identifier shapes). */
 export const isUuid = (text: string): boolean => UUID_V4.test(text);
 
+/** The form of `app_<uuid-v4>`. */
+export const APP_UUID = new RegExp(`^app_${UUID_V4.source.slice(1)}`);
+
 /** Tells whether `text` is `app_<uuid-v4>`. */
 export const isAppUuid = (text: string): boolean => text.startsWith('app_') && isUuid(text.slice(4));
 

@@ -345,9 +345,75 @@ describe('the OpenAPI document', () => {
     ['ConnectWebsocketRequest', connect, { ...inRoom, parameters: named(64) }, [{ ...inRoom, parameters: named(65) }]],
     ['SeekPlaybackRequest', `${session}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
     ['SeekRoomPlaybackRequest', `${room}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
-    ['TransferSessionRequest', `${session}/transfer`, { to: '+15550199' }, [{}, { to: '+15550199', to_session_uuid: newUuid() }]],
+    [
+      'TransferSessionRequest',
+      `${session}/transfer`,
+      { to: '+15550199' },
+      [{}, { timeout_sec: 30 }, { to: '+15550199', to_session_uuid: newUuid() }],
+    ],
     ['ChargeRequest', `${session}/payment/charges`, charge(100), [charge(150)]],
   ];
+
+  /** What only one of the two judges: a URL as a whole, text that cannot be stored, two fields together. */
+  const BEYOND_A_SCHEMA =
+    /URL of at most|without U\+0000|min_digits: must be at most|is unsupported|are unsupported|ws or wss URL|must be mulaw|an event, or a prefix|sip: URI of at most/;
+  const ODD: readonly unknown[] = [
+    ...['', ' ', 'x', 'X', '0', '#', 'é', '😀', '+', '+1', '+972', '+15550100', '15550100', '+155501001234567890', 'carrier'],
+    ...['a'.repeat(33), 'b'.repeat(64), 'b'.repeat(65), '😀'.repeat(64), '😀'.repeat(65), 'c'.repeat(101), 'd'.repeat(2_049)],
+    ...[
+      'http://a.example/',
+      'HTTPS://a.example',
+      'ftp://a.example/',
+      'ws://a.example/',
+      'http://',
+      'sip:alice',
+      'sip:a@b.example',
+    ],
+    ...[
+      'session.ended',
+      'session.*',
+      'SESSION',
+      'ILS',
+      newUuid(),
+      newUuid().toUpperCase(),
+      `app_${newUuid()}`,
+      `rec_${newUuid()}`,
+    ],
+    ...[0, -1, 1, 4, 5, 19, 20, 21, 100, 101, 200, 201, 1_000, 5_001, 3_600_001, 1e6, 1e6 + 1, 0.5, 1e300, -1e300, 2 ** 53],
+  ];
+  const MORE: typeof BODIES = [
+    ['POST', `${session}/transfer`, { to_session_uuid: newUuid(), timeout_sec: 30 }],
+    ['PUT', '/operator/v1/numbers/+15550177', { app_uuid: `app_${newUuid()}` }],
+    ['PUT', `${operatorApp}/devices/alice`, { password: 'a-secret-of-a-phone', caller_id: '+15550100' }],
+    ['PATCH', operatorApp, { webhook_url: '', allowed_destinations: ['+972'], blocked_destinations: ['+1900'] }],
+  ];
+
+  test('permits of every field what is admitted, and forbids what is refused', async () => {
+    const { components, paths } = (await platform.raw('/openapi.json')).body;
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ $id: 'openapi', components });
+    const schemaOf = (method: string, path: string): string => {
+      const fits = (named: string) => new RegExp(`^${named.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(path);
+      const named = Object.keys(paths).find(fits) ?? '';
+      return paths[named][method.toLowerCase()].requestBody.content['application/json'].schema.$ref;
+    };
+    const permits = (method: string, path: string) => ajv.getSchema(`openapi${schemaOf(method, path)}`) ?? (() => undefined);
+    const wrong: unknown[] = [];
+    for (const [method, path, body] of [...BODIES, ...MORE]) {
+      const isPermitted = permits(method, path);
+      for (const place of placesOf(body).slice(1))
+        for (const odd of ODD) {
+          const given = replaced(body, place, odd);
+          const reply = await send(method, path, given);
+          const why = reply.body?.code === 'invalid_request' ? `${reply.body.message}` : undefined;
+          const permitted = isPermitted(given) === true;
+          const agree = permitted === (why === undefined) || (permitted && BEYOND_A_SCHEMA.test(why ?? ''));
+          if (!agree) wrong.push({ method, path, place: pathText(place), odd, permitted, why });
+        }
+    }
+    expect(wrong).toEqual([]);
+  });
 
   test('permits what is admitted at a limit, and not what is refused beyond it', async () => {
     const { components } = (await platform.raw('/openapi.json')).body;

@@ -6,7 +6,17 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
 /** Header fields that say something of the answer: where an answer has one, the document names it. */
-const TELLING = ['allow', 'content-disposition', 'content-range', 'etag', 'idempotent-replayed', 'location', 'retry-after'];
+const TELLING = [
+  'allow',
+  'content-disposition',
+  'content-range',
+  'etag',
+  'idempotent-replayed',
+  'location',
+  'retry-after',
+  'traceparent',
+  'www-authenticate',
+];
 
 interface Described {
   readonly headers?: Readonly<Record<string, object>>;

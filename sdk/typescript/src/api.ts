@@ -1104,9 +1104,9 @@ export type DialRequest = {
   };
   /** 60 to 86400; 14400 when left out. */
   readonly max_duration_sec?: number;
-  /** At most 64 characters. */
+  /** A string of at most 64 characters. */
   readonly near?: string;
-  /** At most 64 characters. */
+  /** A string of at most 64 characters. */
   readonly room_id?: string;
   /** False when left out. */
   readonly room_muted?: boolean;
@@ -1161,13 +1161,13 @@ export type ConnectWebsocketRequest = {
   };
   /** A string of at most 1024 characters. */
   readonly client_state?: string;
-  /** At most 64 characters. */
+  /** A string of at most 64 characters. */
   readonly near?: string;
   /** At most 32 fields. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** At most 64 characters. */
+  /** A string of at most 64 characters. */
   readonly phone_session_uuid?: string;
-  /** At most 64 characters. */
+  /** A string of at most 64 characters. */
   readonly room_id?: string;
 };
 
@@ -1282,7 +1282,7 @@ export type ChargeRequest = {
   readonly exp_month: number;
   /** 2000 to 2099. */
   readonly exp_year: number;
-  /** At most 64 characters. */
+  /** A string of 1 to 64 characters. */
   readonly provider: string;
   /** Seven digits. */
   readonly terminal_number: string;

@@ -4,7 +4,7 @@ import type { Recordings } from '../../call/ports/recordings.ts';
 import { timestamp } from '../../clock.ts';
 import type { App, RoomLimits } from '../../database/app/apps.ts';
 import type { Store } from '../../database/store.ts';
-import { type Destinations, isDestinationPrefix } from '../../destinations.ts';
+import { DESTINATION_PREFIX, type Destinations } from '../../destinations.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, DESTINATIONS_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
@@ -22,11 +22,9 @@ const roomLimits = () =>
     'max_rooms?': '0 <= number.integer <= 100000',
     'max_members_per_room?': '1 <= number.integer <= 100000',
   });
-const PREFIX = 'the beginning of an E.164 number with leading +, as +972 or +1900';
 const destinations = () =>
-  type('string <= 16')
-    .narrow((text, context) => isDestinationPrefix(text) || context.mustBe(PREFIX))
-    .describe(PREFIX)
+  type(DESTINATION_PREFIX)
+    .describe('the beginning of an E.164 number with leading +, as +972 or +1900')
     .array()
     .atMostLength(DESTINATIONS_MAX);
 const optional = () => ({

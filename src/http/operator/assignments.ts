@@ -2,7 +2,7 @@
 
 import type { Permitted } from '../../database/app/numbers.ts';
 import type { Store } from '../../database/store.ts';
-import { isAppUuid } from '../../id.ts';
+import { APP_UUID } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
@@ -15,9 +15,7 @@ import { pathApp } from './apps.ts';
 const owner = shape(() =>
   type({
     '+': 'reject',
-    app_uuid: type('string')
-      .narrow((each, c) => isAppUuid(each) || c.mustBe('an app_uuid: app_ and a lowercase UUID'))
-      .describe('an app_uuid: app_ and a lowercase UUID'),
+    app_uuid: type(APP_UUID).describe('an app_uuid: app_ and a lowercase UUID'),
   }),
 );
 

@@ -5,12 +5,13 @@ import { type Clock, sleep, timestamp } from '../../clock.ts';
 import { pageOfLog } from '../../database/event/event-page.ts';
 import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
-import { isEventName } from '../../event/names.ts';
+import { EVENT_NAMES, isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS, EVENT_PENDING_LOOK_MS, EVENT_PENDING_LOOKS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import { itemLimit, strayParameter } from '../list-query.ts';
 import type { RequestContext, Route } from '../request-context.ts';
 import { ok, queryOf } from '../request-context.ts';
@@ -21,7 +22,7 @@ import { pathApp } from './apps.ts';
 import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
-const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }));
+const sample = shape(() => type({ '+': 'reject', event: characters(1, 100) }), { event: { enum: EVENT_NAMES } });
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
@@ -131,13 +132,13 @@ export const sampleEventRoutes = (
     },
     sample,
     async (context, { event }) => {
+      const made = sampleOf(event, newUuid);
+      if (made === undefined)
+        return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
       const appUuid = pathApp(context);
       if (appUuid === undefined || (await apps.settings(appUuid)) === undefined) return undefined;
       return async () => {
         const webhookId = newWebhookId();
-        const made = sampleOf(event, newUuid);
-        if (made === undefined)
-          return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
         const about = { appUuid, clientState: '', traceparent: context.traceparent, webhookId, now: clock.now(), links };
         await journal.commit({ events: [testEvent(made, about)] });
         return { status: 202, body: { webhook_id: webhookId, event, status: 'pending' } };

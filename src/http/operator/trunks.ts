@@ -17,6 +17,7 @@ import {
   TRUNKS_MAX,
 } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape/shape.ts';
@@ -54,7 +55,7 @@ const trunk = shape(() =>
     '+': 'reject',
     uri: type("'loopback:'").or(uri()).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
     'username?': printable(),
-    'password?': type('string <= 256').describe('at most 256 characters'),
+    'password?': characters(0, 256),
     'register?': 'boolean',
     'inbound_cidrs?': type('string')
       .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32'))

@@ -16,8 +16,9 @@ const WEBHOOK_URL = `"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHA
 
 /** http or https, no user and password; `""` for none. */
 export const webhookUrl = () =>
-  type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
-    .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe(WEBHOOK_URL))
+  type(/^$|^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
+    .and(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
+    .narrow((url, context) => url === '' || (isWholeUrl(url) && !hasUserInfo(url)) || context.mustBe(WEBHOOK_URL))
     .describe(WEBHOOK_URL);
 
 const EVENT_PATTERN = 'the name of an event, or a prefix of one with a trailing .*';
@@ -30,8 +31,6 @@ export const blockedEvents = () =>
     .describe(EVENT_PATTERN)
     .array()
     .atMostLength(BLOCKED_EVENTS_MAX);
-
-const isWebhookUrl = (text: string): boolean => /^https?:\/\/[^\s/?#]/i.test(text) && isWholeUrl(text) && !hasUserInfo(text);
 
 const patch = shape(() => type({ '+': 'reject', 'webhook_url?': webhookUrl(), 'blocked_webhook_events?': blockedEvents() }));
 

@@ -14,6 +14,7 @@ import {
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
 import type { CollectionKind, CollectionTerms } from '../../machine/payment/collection.ts';
 import { problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, type RequestContext } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
@@ -69,7 +70,7 @@ const charge = shape(
       exp_year: '2000 <= number.integer <= 2099',
       amount: `1 <= number.integer <= ${CHARGE_AMOUNT_MAX}`,
       currency: "'ils'",
-      provider: '1 <= string <= 64',
+      provider: characters(1, 64),
       terminal_number: type(/^[0-9]{7}$/).describe('seven digits'),
       'installments?': `1 <= number.integer <= ${CHARGE_INSTALLMENTS_MAX}`,
     }),

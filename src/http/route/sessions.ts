@@ -2,7 +2,7 @@
 
 import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../call/ports/sessions.ts';
 import { SENT_DIGITS, targetOf } from '../../call/ports/target.ts';
-import { isUuid } from '../../id.ts';
+import { isUuid, UUID_V4 } from '../../id.ts';
 import {
   CALL_DURATION_DEFAULT_SEC,
   CALL_DURATION_MAX_SEC,
@@ -67,8 +67,8 @@ const dial = shape<DialRequest>(
       'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
       'sip_headers?': sipHeaders(),
       'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-      'room_id?': 'string <= 64',
-      'near?': 'string <= 64',
+      'room_id?': characters(0, 64),
+      'near?': characters(0, 64),
       'room_muted?': 'boolean',
       'machine_detection?': {
         '+': 'reject',
@@ -87,21 +87,22 @@ const reject = shape(() =>
   type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }),
 );
 
+const TRANSFER_TO = `an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`;
 const transfer = shape(
   () =>
     type({
       '+': 'reject',
-      'to?': type('string')
-        .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('an E.164 number with leading + or a sip: URI'))
-        .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
-      'to_session_uuid?': type('string')
-        .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))
-        .describe('a lowercase UUID v4'),
+      'to?': type(new RegExp(`${E164_PATTERN}|^[sS][iI][pP]:`))
+        .narrow((to, context) => targetOf(to) !== undefined || context.mustBe(TRANSFER_TO))
+        .describe(TRANSFER_TO),
+      'to_session_uuid?': type(UUID_V4).describe('a lowercase UUID v4'),
       'timeout_sec?': `${TRANSFER_TIMEOUT_MIN_SEC} <= number.integer <= ${TRANSFER_TIMEOUT_MAX_SEC}`,
     }),
   {
     '': {
       minProperties: 1,
+      // A choice of two schemas would be the same, but generators make two types of nothing of that.
+      dependentSchemas: { timeout_sec: { minProperties: 2 } },
       not: { required: ['to', 'to_session_uuid'] },
       description: 'Exactly one of `to` and `to_session_uuid` is given.',
     },

@@ -84,10 +84,10 @@ const connect = shape<ConnectWebsocketRequest>(
       },
       media_format: { '+': 'reject', from_session: format(), to_session: format() },
       'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
-      'room_id?': 'string <= 64',
-      'near?': 'string <= 64',
+      'room_id?': characters(0, 64),
+      'near?': characters(0, 64),
       'parameters?': parameters(),
-      'phone_session_uuid?': 'string <= 64',
+      'phone_session_uuid?': characters(0, 64),
     }).narrow(
       ({ websocket, media_format: { from_session, to_session } }, context) =>
         websocket.subprotocol !== 'twilio' ||
