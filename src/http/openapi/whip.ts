@@ -1,6 +1,6 @@
 /** WHIP in the API reference: its bodies are SDP, so it is none of the routes. */
 
-/** Those of an answer, each of which has a `traceparent`. */
+/** The header fields of an answer, each of which has a `traceparent`. */
 const headers = (...names: readonly string[]) => ({
   headers: Object.fromEntries(['traceparent', ...names].map((name) => [name, { schema: { type: 'string' } }])),
 });
