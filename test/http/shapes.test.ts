@@ -384,6 +384,24 @@ describe('the OpenAPI document', () => {
   const MORE: typeof BODIES = [
     ['POST', `${session}/transfer`, { to_session_uuid: newUuid(), timeout_sec: 30 }],
     ['PUT', '/operator/v1/numbers/+15550177', { app_uuid: `app_${newUuid()}` }],
+    [
+      'PUT',
+      '/operator/v1/trunks/carrier',
+      {
+        ...{ uri: 'sip:192.0.2.1:5060', inbound_cidrs: ['192.0.2.0/24'], username: 'u', password: 'p', register: false },
+        ...{ max_channels: 10, codecs: ['PCMU'], country_code: '972', inbound_format: 'auto', outbound_format: 'e164' },
+        ...{
+          outbound_prefix: '0',
+          auth_username: 'a',
+          from_user: 'f',
+          from_domain: 'd.example',
+          outbound_proxy: 'sip:p.example',
+        },
+        ...{ contact_user: 'c', identity: 'pai', trust_identity: false, srtp: 'off', srtp_without_tls: false },
+        ...{ session_timer: 'on', max_cps: 5, priority: 1, weight: 2, apps: [`app_${newUuid()}`], follow_redirects: false },
+        ...{ tls: { ca: '', cert: '', key: '' }, transfer_hosts: ['h.example'], advertise: '192.0.2.9', nodes: ['n'] },
+      },
+    ],
     ['PUT', `${operatorApp}/devices/alice`, { password: 'a-secret-of-a-phone', caller_id: '+15550100' }],
     ['PATCH', operatorApp, { webhook_url: '', allowed_destinations: ['+972'], blocked_destinations: ['+1900'] }],
   ];

@@ -5,7 +5,7 @@ import type { CarrierReadings, TrunkStatus } from '../../call/ports/trunks.ts';
 import { timestamp } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
-import { isAppUuid } from '../../id.ts';
+import { APP_UUID } from '../../id.ts';
 import {
   LIVE_SESSIONS_MAX,
   TRUNK_APPS_MAX,
@@ -38,8 +38,8 @@ const host = () =>
     .narrow((text, context) => isHost(text) || context.mustBe('a host'))
     .describe('a host name or an IP address');
 const pem = () =>
-  type(`string <= ${TRUNK_PEM_MAX_CHARS}`)
-    .narrow((text, context) => text === '' || text.includes('-----BEGIN ') || context.mustBe('PEM text'))
+  type(/^$|-----BEGIN /)
+    .and(`string <= ${TRUNK_PEM_MAX_CHARS}`)
     .describe('PEM text');
 const isUri = (text: string): boolean => {
   const port = Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060);
@@ -50,6 +50,8 @@ const uri = () =>
     .narrow((text, context) => isUri(text) || context.mustBe('a trunk URI'))
     .describe('sip:host[:port][;transport=udp|tcp|tls]');
 
+const CIDR = 'a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32';
+
 const trunk = shape(() =>
   type({
     '+': 'reject',
@@ -57,9 +59,9 @@ const trunk = shape(() =>
     'username?': printable(),
     'password?': characters(0, 256),
     'register?': 'boolean',
-    'inbound_cidrs?': type('string')
-      .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32'))
-      .describe('an IPv4 or IPv6 CIDR')
+    'inbound_cidrs?': type(/^[0-9A-Fa-f:.]+\/[0-9]{1,3}$/)
+      .narrow((cidr, context) => isCidr(cidr) || context.mustBe(CIDR))
+      .describe(CIDR)
       .array()
       .atMostLength(TRUNK_CIDRS_MAX),
     'max_channels?': `1 <= number.integer <= ${LIVE_SESSIONS_MAX}`,
@@ -86,11 +88,7 @@ const trunk = shape(() =>
     'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
     'priority?': '0 <= number.integer <= 65535',
     'weight?': '1 <= number.integer <= 65535',
-    'apps?': type('string')
-      .narrow((text, context) => isAppUuid(text) || context.mustBe('app_<uuid-v4>'))
-      .describe('app_<uuid-v4>')
-      .array()
-      .atMostLength(TRUNK_APPS_MAX),
+    'apps?': type(APP_UUID).describe('app_<uuid-v4>').array().atMostLength(TRUNK_APPS_MAX),
     'follow_redirects?': 'boolean',
     'transfer_hosts?': host().array().atMostLength(TRUNK_HOSTS_MAX),
     'advertise?': host(),
