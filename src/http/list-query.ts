@@ -1,6 +1,14 @@
 /** The query parameters that lists have in common: which there are, times, the number of items, and the next page. */
 import type { PageEnd } from '../database/newest-first.ts';
+import { APP_UUID } from '../id.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
+
+/** The parameter of a list that asks for one application, in the API reference. */
+export const OF_ONE_APP = {
+  name: 'app_uuid',
+  description: 'Of one application.',
+  schema: { type: 'string', pattern: APP_UUID.source },
+} as const;
 
 /** Refuses a parameter that is not `known`, and one that is given twice without being `repeatable`. */
 export function strayParameter(

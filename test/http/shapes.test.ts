@@ -433,6 +433,33 @@ describe('the OpenAPI document', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('permits of every parameter of a list what is admitted, and forbids what is refused', async () => {
+    const { paths } = (await platform.raw('/openapi.json')).body;
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    const given = [...ODD.map(String), '2026-11-29', '2026-11-29T00:00:00Z', '2026-02-30T00:00:00Z', 'pending', 'live', 'queued'];
+    const wrong: unknown[] = [];
+    let judged = 0;
+    for (const path of Object.keys(paths).filter((each) => /sessions$|recordings$|messages$|events$|devices$/.test(each)))
+      for (const { in: place, name, schema } of paths[path].get?.parameters ?? []) {
+        // Where the next page begins is a text of the platform's own.
+        if (place !== 'query' || (name === 'after' && schema.type === 'string')) continue;
+        for (const text of given) {
+          const value = schema.type === 'integer' && /^-?[0-9]+$/.test(text) ? Number(text) : text;
+          const permitted = ajv.validate(schema.type === 'array' ? schema.items : schema, value);
+          const url = `${path.replace('{app_uuid}', app.appUuid).replace('{uuid}', newUuid())}?${name}=${encodeURIComponent(text)}`;
+          const owner = path.startsWith('/operator/') ? platform.operator('GET', url) : platform.call(app, 'GET', url);
+          const { status, body: answer } = await owner;
+          if (status === 429) continue;
+          judged += 1;
+          const why = answer?.code === 'invalid_request' ? answer.message : undefined;
+          if (permitted !== (why === undefined)) wrong.push({ path, name, text, permitted, why });
+        }
+      }
+    expect(wrong).toEqual([]);
+    expect(judged).toBeGreaterThan(1_000);
+  });
+
   test('permits what is admitted at a limit, and not what is refused beyond it', async () => {
     const { components } = (await platform.raw('/openapi.json')).body;
     const ajv = new Ajv2020({ strict: false });

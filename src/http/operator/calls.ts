@@ -16,7 +16,7 @@ import {
   TIMELINE_MAX_EVENTS,
 } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { createdBetween, itemLimit, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
+import { createdBetween, itemLimit, OF_ONE_APP, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
 import { noContent, ok, queryOf, type Route, type RouteFacts, type Work } from '../request-context.ts';
 import { route } from '../route.ts';
 import { notPending } from './events.ts';
@@ -43,6 +43,8 @@ const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
 /** The parameters of the list. */
 export const CALL_PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 'created_before', 'after', 'limit'] as const;
 const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended', 'live'] as const;
+/** What may be asked for: a number, or what else a far end has for one. */
+const NUMBER = /^[^\x00-\x1f\x7f]{1,64}$/u;
 const date = { type: 'string', format: 'date-time' } as const;
 
 /** The routes by which the operator reads and erases calls. */
@@ -65,9 +67,9 @@ const listRoute = ({ calls }: CallRoutesOptions): Route =>
         '`{"sessions": […], "after"}`. `after` asks for the next page; it is empty on the last one. A page of a rare number may have few calls, or none, and `after`.',
       ],
       query: [
-        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        OF_ONE_APP,
         { name: 'state', description: 'In one state. `live`: in any but `ended`.', schema: { enum: STATES } },
-        { name: 'number', description: 'From or to this number.', schema: { type: 'string' } },
+        { name: 'number', description: 'From or to this number.', schema: { type: 'string', pattern: NUMBER.source } },
         { name: 'created_after', description: 'Inclusive.', schema: date },
         { name: 'created_before', description: 'Exclusive.', schema: date },
         { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
@@ -222,8 +224,7 @@ export function callQuery(query: URLSearchParams): CallQuery | Problem {
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (state !== undefined && !STATES.some((each) => each === state))
     return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
-  if (number !== undefined && !/^[^\x00-\x1f\x7f]{1,64}$/u.test(number))
-    return problems.invalid('number: must have 1 to 64 printable characters');
+  if (number !== undefined && !NUMBER.test(number)) return problems.invalid('number: must have 1 to 64 printable characters');
   if (isProblem(limit)) return limit;
   if (isProblem(between)) return between;
   if (isProblem(after)) return after;

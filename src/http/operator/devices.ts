@@ -89,7 +89,7 @@ const listRoute = (store: Store): Route =>
         '`{"devices": […], "after"}`, by user name, without secrets. `after` asks for the next page; it is empty on the last one.',
       ],
       query: [
-        { name: 'username', description: 'The device of that name alone.', schema: { type: 'string' } },
+        { name: 'username', description: 'The device of that name alone.', schema: { type: 'string', pattern: USERNAME.source } },
         { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
         {
           name: 'limit',

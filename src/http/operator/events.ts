@@ -8,11 +8,11 @@ import type { Store } from '../../database/store.ts';
 import { EVENT_NAMES, isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
-import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
+import { isAppUuid, isUuid, newUuid, newWebhookId, UUID_V4 } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS, EVENT_PENDING_LOOK_MS, EVENT_PENDING_LOOKS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
-import { itemLimit, strayParameter } from '../list-query.ts';
+import { itemLimit, OF_ONE_APP, strayParameter } from '../list-query.ts';
 import type { RequestContext, Route } from '../request-context.ts';
 import { ok, queryOf } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -45,16 +45,20 @@ const logRoute = ({ events }: Store): Route =>
         '`{"events": […], "next"}`. `next` is the `after`, or the `before`, of the next page; it is empty on the last one. A page of large events, or of such as are rare in the log, ends before its `limit`, and may be empty.',
       ],
       query: [
-        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
-        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
+        OF_ONE_APP,
+        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string', pattern: UUID_V4.source } },
         { name: 'status', description: 'With one status.', schema: { enum: EVENT_STATUSES } },
-        { name: 'after', description: 'After this `position`.', schema: { type: 'integer', minimum: 0 } },
+        {
+          name: 'after',
+          description: 'After this `position`.',
+          schema: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 },
+        },
         {
           name: 'before',
           description: 'Before this `position`, newest first. A position beyond the end asks for the latest.',
-          schema: { type: 'integer', minimum: 1 },
+          schema: { type: 'integer', minimum: 1, maximum: 999_999_999_999_999 },
         },
-        { name: 'event', description: 'Of one name.', schema: { type: 'string' } },
+        { name: 'event', description: 'Of one name.', schema: { enum: EVENT_NAMES } },
         { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: EVENT_LIST_MAX_ITEMS } },
       ],
     },
@@ -77,7 +81,7 @@ const streamRoute = (streams: EventStreams): Route =>
       summary: 'Follow the event log as server-sent events',
       success: [200, '`text/event-stream`: `id` is the position, `event` the name, `data` the body with its `webhook_id`'],
       query: [
-        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        OF_ONE_APP,
         {
           name: 'signed',
           description: 'With the header fields of a delivery. Not for the reading token.',

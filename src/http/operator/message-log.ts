@@ -3,7 +3,7 @@ import type { MessageStore } from '../../database/messages.ts';
 import { isAppUuid } from '../../id.ts';
 import { CALL_LIST_MAX_ITEMS, PAGE_DEFAULT_ITEMS } from '../../limits.ts';
 import { isProblem, problems } from '../../problem.ts';
-import { itemLimit, strayParameter } from '../list-query.ts';
+import { itemLimit, OF_ONE_APP, strayParameter } from '../list-query.ts';
 import { ok, queryOf, type Route } from '../request-context.ts';
 import { messageBody } from '../route/messages.ts';
 import { route } from '../route.ts';
@@ -18,7 +18,7 @@ export const messageLogRoutes = (messages: Pick<MessageStore, 'latest'>): readon
       summary: 'List the latest short messages, newest first',
       success: [200, '`{"messages": […]}`, each with its `app_uuid`'],
       query: [
-        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        OF_ONE_APP,
         { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: CALL_LIST_MAX_ITEMS } },
       ],
     },

@@ -51,8 +51,8 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       isList: true,
       query: [
         { name: 'status', description: 'One status.', schema: { enum: MESSAGE_STATUSES } },
-        { name: 'to', description: 'E.164.', schema: { type: 'string' } },
-        { name: 'from', description: 'E.164.', schema: { type: 'string' } },
+        { name: 'to', description: 'E.164.', schema: { type: 'string', pattern: E164_PATTERN } },
+        { name: 'from', description: 'E.164.', schema: { type: 'string', pattern: E164_PATTERN } },
         { name: 'created_after', description: 'Inclusive.', schema: date },
         { name: 'created_before', description: 'Exclusive.', schema: date },
         { name: 'limit', description: 'Default 1000.', schema: { type: 'integer', minimum: 1, maximum: LIST_MATCHED_MAX_ITEMS } },

@@ -6,7 +6,7 @@ import type { RecordedView, Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import type { RecordingQuery } from '../../database/call/recordings.ts';
-import { isRecordingUuid, isUuid } from '../../id.ts';
+import { isRecordingUuid, isUuid, UUID_V4 } from '../../id.ts';
 import {
   BODY_MAX_BYTES,
   COMMAND_BODY_MAX_BYTES,
@@ -109,8 +109,8 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
       success: [200, '`{"recordings": […], "after"}`. `after` asks for the next page; it is empty on the last one.'],
       buckets: ['recording_search'],
       query: [
-        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
-        { name: 'room_id', description: 'Of one Room.', schema: { type: 'string' } },
+        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string', pattern: UUID_V4.source } },
+        { name: 'room_id', description: 'Of one Room.', schema: { type: 'string', pattern: UUID_V4.source } },
         { name: 'created_after', description: 'Inclusive.', schema: date },
         { name: 'created_before', description: 'Exclusive.', schema: date },
         { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
