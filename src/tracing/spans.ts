@@ -29,8 +29,9 @@ export const commandSpan = (command: AnsweredCommand): SpanRecord => ({
     'http.request.method': command.method,
     'http.route': command.route,
     'http.response.status_code': command.status,
-    'sidetone.operation_uuid': command.operationUuid,
-    'sidetone.session_uuid': command.sessionUuid,
+    // The operator's commands have no operation, and some commands no Session.
+    ...(command.operationUuid === '' ? {} : { 'sidetone.operation_uuid': command.operationUuid }),
+    ...(command.sessionUuid === '' ? {} : { 'sidetone.session_uuid': command.sessionUuid }),
   },
   isFailed: command.status >= 500,
 });

@@ -90,6 +90,13 @@ describe('a trace', () => {
     expect(sent).toContain(`00-${trace}-${delivery.spanId}-01`);
   }, 30_000);
 
+  test('tells nothing that is not there, as the operation of what the operator orders', async () => {
+    await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: 'sip:nobody' });
+    while (!spans.some(({ name }) => name.includes('/operator/'))) await new Promise<void>((resolve) => waiting.push(resolve));
+    const attributes = spans.flatMap((span) => span.attributes);
+    expect(attributes.filter(({ value }) => value.stringValue === '')).toEqual([]);
+  }, 30_000);
+
   test('has no number, no secret and no key', () => {
     const all = texts.join('\n');
     for (const secret of [NUMBER, SECRET, app.apiKey, app.webhookSecret]) expect(all).not.toContain(secret);
