@@ -31,7 +31,7 @@ export class SimulatedPipe extends LegSound implements MediaPipe {
   }
 
   get isSending(): boolean {
-    return !this.isOver && this.world.isAlive() && this.#other !== undefined;
+    return !this.isOver && this.world.isRunning() && this.#other !== undefined;
   }
 
   #listen(): void {

@@ -39,6 +39,8 @@ function statementOf(text: string): Statement {
 /** The way from one process to the database, as the faults of the moment make it. */
 export interface DatabaseLink {
   readonly isAlive: () => boolean;
+  /** What comes to the process passes here, once it does not stand still. */
+  readonly pass: (run: () => void) => void;
   /** The database cannot be reached. */
   readonly isAway: () => boolean;
   /** Milliseconds that one way of a message takes. */
@@ -156,9 +158,11 @@ export class SimulatedDatabase {
   #answerer<R>(link: DatabaseLink, resolve: (rows: readonly R[]) => void, reject: (error: unknown) => void) {
     const { scheduler, random } = this.#options;
     const later = (ms: number, settle: () => void) =>
-      void scheduler.after(ms, () => {
-        if (link.isAlive()) settle();
-      });
+      void scheduler.after(ms, () =>
+        link.pass(() => {
+          if (link.isAlive()) settle();
+        }),
+      );
     const lost = () =>
       later(random.pick(NOTICED_MS) * random.between(0.5, 2), () => reject(new StoreUnavailable('the database is away')));
     return {
@@ -329,9 +333,11 @@ export class SimulatedDatabase {
   #notify(): void {
     for (const { link, notified } of this.#listeners)
       if (link.isAlive() && !link.isAway())
-        this.#options.scheduler.after(link.latencyMs(), () => {
-          if (link.isAlive()) notified();
-        });
+        this.#options.scheduler.after(link.latencyMs(), () =>
+          link.pass(() => {
+            if (link.isAlive()) notified();
+          }),
+        );
   }
 
   /**
