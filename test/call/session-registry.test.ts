@@ -7,6 +7,7 @@ import { type Change, type Journal, type SessionRow, StoreUnavailable } from '..
 import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { beginRecording } from '../../src/machine/recording/recording.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
@@ -325,6 +326,27 @@ describe('a live Session', () => {
       expect(late.mock.calls).toEqual([[notice]]);
     } finally {
       late.mockRestore();
+    }
+  });
+
+  test('that goes on at another node leaves the ends of its recordings to be told of without it', async () => {
+    const [late, abandoned] = [spyOn(noRecordings, 'late'), spyOn(noRecordings, 'abandoned')];
+    try {
+      const { clock, leg } = world();
+      const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+      const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+      const { recording } = beginRecording({ session_uuid: about.sessionUuid }, terms, 'op', 0);
+      const recordings = [recording, { ...recording, recordingUuid: 'rec_2', cutOffMs: 5 }];
+      const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, recordings } as const;
+      const elsewhere: Journal = { commit: async () => false, wasStored: async () => false };
+      const actor = quietSession(state, elsewhere, clock, 'node', { keepsCalls: true }, leg);
+      const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
+      actor.signal({ type: 'leg.media', notice });
+      await settle();
+      expect([late.mock.calls, abandoned.mock.calls]).toEqual([[[notice]], [[recordings]]]);
+    } finally {
+      late.mockRestore();
+      abandoned.mockRestore();
     }
   });
 
