@@ -173,12 +173,13 @@ export class SimulatedDatabase {
     };
   }
 
-  #execution(text: string, parameters: readonly Parameter[]): Execution {
+  /** `by`: the transaction of a single statement, which has taken its locks before it looks at rows. */
+  #execution(text: string, parameters: readonly Parameter[], by?: Transaction): Execution {
     return {
       tables: this.tables,
       parameters,
       now: Math.floor(this.#options.scheduler.now),
-      isLocked: (key) => this.#locked.has(key),
+      isLocked: (key) => this.#locked.has(key) && this.#locked.get(key) !== by,
       text,
     };
   }
@@ -197,7 +198,7 @@ export class SimulatedDatabase {
     answer: { lost(): void; rows(rows: Rows): void },
   ): void {
     const transaction: Transaction = { link, xid: undefined, locks: [], changes: [], executed: [], isOver: false };
-    const execution = this.#execution(text, parameters);
+    const execution = this.#execution(text, parameters, transaction);
     this.#withLocks(transaction, statement.locks?.(execution) ?? [], () => {
       if (link.fails()) {
         this.#end(transaction);
