@@ -67,9 +67,9 @@ class Pair {
     return taken;
   }
 
-  /** Asks the first node, as a third one does. */
-  async askFirst(request: SeatRequest): Promise<SeatReply | undefined> {
-    return await this.#nodes.get('first')?.answer(request, 'third');
+  /** Asks a node, as a third one does. */
+  async ask(nodeId: 'first' | 'second', request: SeatRequest): Promise<SeatReply | undefined> {
+    return await this.#nodes.get(nodeId)?.answer(request, 'third');
   }
 
   /** A Session of a node that has joined a Room. */
@@ -263,7 +263,7 @@ test('A member that comes to the node of its Room keeps its place there, and is 
   const pair = new Pair();
   const roomId = await pair.made();
   const about = { roomId, sessionUuid: 'member', link: 'l', appUuid: 'app', isBot: false, reserved: false };
-  await pair.askFirst({ type: 'take', ...about });
+  await pair.ask('first', { type: 'take', ...about });
   const actor = pair.memberOf(roomId, 'first');
   await pair.first.span?.follow(actor);
   await settle();
@@ -294,7 +294,7 @@ test('A member whose node has lost its seat keeps its place until the database t
   const pair = new Pair();
   const roomId = await pair.made();
   const about = { roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, reserved: false };
-  expect(await pair.askFirst({ type: 'take', ...about })).toMatchObject({ type: 'taken' });
+  expect(await pair.ask('first', { type: 'take', ...about })).toMatchObject({ type: 'taken' });
   pair.replies = (request) => (request.type === 'check' ? { type: 'absent', links: ['l'] } : undefined);
   pair.fates.set('members', 'away');
   await pair.advance(2 * SEAT_CHECK_MS);
@@ -418,6 +418,28 @@ test('A Room that was taken over keeps the places of its members, also when they
   expect([pair.second.find(roomId)?.joined, pair.told]).toEqual([['far'], ['second']]);
   expect([pair.second.members(roomId), pair.second.opening(roomId)]).toEqual([[{ uuid: 'far', muted: false }], undefined]);
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
+});
+
+test('Nobody takes a seat in a Room that has come to a node before its members are known there: they have places first.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.left.push(pair.takenBySecond(roomId));
+  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+  pair.fates.set('members', 'away');
+  const recovered = pair.second.recover(async () => 0);
+  await pair.advance(10);
+  const late = { roomId, sessionUuid: 'member', appUuid: 'app', isBot: false } as const;
+  const moving = { status: 503, message: 'The Room is moving to another node.' };
+  expect(await pair.ask('second', { type: 'take', ...late, link: 'link', reserved: false })).toEqual({ type: 'opening' });
+  expect(await pair.second.reserve({ ...late, muted: false })).toMatchObject(moving);
+  pair.memberOf('another', 'second');
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(100);
+  expect(pair.second.find(roomId)?.places).toEqual([]);
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await recovered;
+  expect([await join, pair.second.find(roomId)?.places]).toMatchObject([{ status: 202 }, ['far', 'member']]);
 });
 
 test('A Room that another node takes while this one opens it is asked for again there: it is neither empty nor unknown.', async () => {

@@ -238,6 +238,8 @@ export class RoomSpan implements SeatsAway {
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
     if (room.isLeaving) return { type: 'moved' };
+    // Who is in it by the rows has a place before anybody else.
+    if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)
       : await this.guests.open(room, request, from);
