@@ -168,6 +168,7 @@ export class Invariants {
       breach(running?.rooms.size ?? 0, 'Rooms have an actor');
       breach(running?.recordings.growing ?? 0, 'recordings are held open');
       breach(media.openSources, 'sources are open');
+      breach(media.openSounds, 'legs, pipes or rooms of the media plane are open');
     }
   }
 }

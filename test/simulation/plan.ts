@@ -126,6 +126,8 @@ export interface Plan {
   readonly nodes: number;
   /** The database is one that other processes could use, so that what others left is told apart by time. */
   readonly isShared: boolean;
+  /** Callers meet in a Room over nodes (`meeting.ts`). */
+  readonly meets: boolean;
   /** The members that a Room may have. */
   readonly mostMembers: number;
   /** Answered calls of a node that is lost go on at another one (CALL_TAKEOVER). */
@@ -334,5 +336,5 @@ export function planOf(seed: number, nodes = nodesOf(seed)): Plan {
   const meeting = nodes > 1 ? meetingOf(seed, nodes, activeMs) : undefined;
   const actions = [...others, ...(meeting?.actions ?? [])].sort((a, b) => a.at - b.at);
   const { mostMembers, activeMs: lasts } = meeting ?? { mostMembers: MAX_MEMBERS, activeMs };
-  return { seed, nodes, isShared, mostMembers, takesOver, actions, activeMs: lasts };
+  return { seed, nodes, isShared, meets: meeting !== undefined, mostMembers, takesOver, actions, activeMs: lasts };
 }

@@ -232,6 +232,15 @@ export class LegSound extends Sound implements LegAudio {
     this.#hear = notify;
   }
 
+  /** The room that it is in. */
+  get room(): SimulatedRoom | undefined {
+    return this.#room;
+  }
+
+  get isMuted(): boolean {
+    return this.#isMuted;
+  }
+
   join(room: MediaRoom, { muted }: JoinOptions): void {
     if (this.isOver || this.#room === room) return;
     this.leave();

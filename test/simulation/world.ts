@@ -18,12 +18,16 @@ import { Reached, type Situation } from './reached.ts';
 import { withoutRealEdges } from './real-edges.ts';
 import { Receiver } from './receiver.ts';
 import { Scheduler } from './scheduler.ts';
+import { Seats } from './seats.ts';
 import { API_KEY, APP_UUID, CALLER_ID, MASTER_KEY, MAX_ROOMS, TERMINAL } from './settings.ts';
 import { Story } from './story.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 /** The application leaves so long after everything has healed, and all must be quiet so long after that. */
 const LEAVES_MS = 2_000;
+/** Members of Rooms over nodes find one another again within so long, and are looked at twice. */
+const CALM_MS = 25_000;
+const SEATS_LOOK_MS = 6_000;
 const QUIET_MS = 100_000;
 /** The same where there are messages and charges, whose outcome is given up after five minutes. */
 const QUIET_ORDERS_MS = 360_000;
@@ -70,6 +74,7 @@ class World {
   readonly #database: SimulatedDatabase;
   readonly #invariants: Invariants;
   readonly #reached: Reached;
+  readonly #seats: Seats;
   readonly #books: Books;
   readonly #receiver: Receiver;
   readonly #providers: Providers;
@@ -104,6 +109,7 @@ class World {
       },
     });
     this.#reached = new Reached(this.#database.tables);
+    this.#seats = new Seats(this.#database.tables, this.#pipes);
     this.#reached.add('cluster', plan.nodes > 1);
     this.#invariants = new Invariants({
       tables: this.#database.tables,
@@ -359,6 +365,10 @@ class World {
     if (!this.#database.tables.sessions.has(session)) this.#breach(`a Session was admitted that is not stored: ${session}`);
   }
 
+  #lookAtSeats(): void {
+    for (const wrong of this.#seats.look(this.#processes)) this.#breach(`nothing is broken: ${wrong}`);
+  }
+
   run(): Outcome {
     const { seed, activeMs } = this.#plan;
     const isOver = () => {
@@ -371,6 +381,9 @@ class World {
       (action) => action.do === 'message' || (action.do === 'call_command' && action.command === 'charge'),
     );
     const quietMs = hasOrders ? QUIET_ORDERS_MS : QUIET_MS;
+    const leavesMs = this.#plan.meets ? CALM_MS + 1_000 : LEAVES_MS;
+    if (this.#plan.meets)
+      for (const before of [SEATS_LOOK_MS, 0]) scheduler.at(heals + CALM_MS - before, () => this.#lookAtSeats());
     scheduler.at(heals, () => {
       this.#faults.heal();
       for (let place = 0; place < this.#plan.nodes; place++) this.#network.changed(place);
@@ -381,13 +394,13 @@ class World {
       this.#story.tell('— everything works again');
     });
     // Again and again: what was made while nobody answered is known late.
-    for (let at = heals + LEAVES_MS; at < heals + quietMs / 2; at += LEAVES_AGAIN_MS)
+    for (let at = heals + leavesMs; at < heals + quietMs / 2; at += LEAVES_AGAIN_MS)
       scheduler.at(at, () => {
         if (!this.#invariants.isQuiet(this.#processes) || this.#application.open > 0) this.#application.leave();
       });
     try {
       const isQuiet = () => this.#invariants.isQuiet(this.#processes) && this.#application.open === 0;
-      scheduler.runUntil(heals + LEAVES_MS, isOver);
+      scheduler.runUntil(heals + leavesMs, isOver);
       // Long before the limit as a rule: a little after nothing lives any more.
       while (this.#breaches.length === 0 && scheduler.now < heals + quietMs && !isQuiet())
         scheduler.runUntil(scheduler.now + QUIET_LOOK_MS, isOver);
