@@ -8,6 +8,7 @@ import { newUuid } from '../../src/id.ts';
 import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
+import { type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -38,6 +39,8 @@ class Pair {
   replies: (request: SeatRequest) => SeatReply | Promise<undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
+  /** Makes an end of a pipe. */
+  openPipe: (options: PipeOptions) => MediaPipe | undefined = () => undefined;
   /** Media workers that can open a Room. */
   hasWorker = true;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
@@ -168,7 +171,7 @@ class Pair {
         serve: (work) => void this.#nodes.set(nodeId, work),
       },
       media: {
-        openPipe: async () => undefined,
+        openPipe: async (options) => this.openPipe(options),
         openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
@@ -302,6 +305,25 @@ test('A member whose node has lost its seat keeps its place until the database t
   pair.fates.clear();
   await pair.advance(2 * SEAT_CHECK_MS);
   expect(pair.first.find(roomId)?.places).toEqual([]);
+});
+
+test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  let left = () => {};
+  let closed = 0;
+  const end = { host: '127.0.0.1', port: 2, ssrc: 2 };
+  const ignored = { join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} };
+  pair.openPipe = ({ notify }) => {
+    left = () => notify({ type: 'room.left', room: 1 });
+    const close = async () => ({ ...NO_COUNTERS, closed: ++closed });
+    return { ...ignored, end, counters: async () => NO_COUNTERS, close };
+  };
+  const open = { type: 'open', roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, muted: false } as const;
+  const pipe = { volumes: undefined, codec: 'PCMU', end: { ...end, ssrc: 1 }, isJoined: true } as const;
+  expect(await pair.ask('first', { ...open, ...pipe })).toMatchObject({ type: 'open' });
+  left();
+  expect(closed).toBe(1);
 });
 
 test('A Room that was given up has left its node, also when the database did not answer.', async () => {
