@@ -397,7 +397,7 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** A Session of this node goes on at another, which opens a pipe for it, or mixes its Room. */
-  handedOver({ sessionUuid, membership }: SessionState, nodeId: string): void {
+  handedOver({ sessionUuid, membership }: Pick<SessionState, 'sessionUuid' | 'membership'>, nodeId: string): void {
     if (membership === undefined) return;
     const { roomId } = membership;
     const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));

@@ -264,6 +264,8 @@ export class SessionActor {
     if (outcome === 'elsewhere') {
       refuse(envelope, problems.notFound('Session'));
       this.#lateRecording(envelope.input);
+      // Which node has it is not known here. Its place in a Room of this one is kept for as long as its row has it.
+      this.#environment.away()?.handedOver(this.#state, '');
       this.dropTaken();
     }
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
