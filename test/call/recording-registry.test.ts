@@ -257,6 +257,20 @@ describe('the desk of recordings', () => {
     expect(events).toHaveLength(1);
   });
 
+  test('ends one that was cut off before its Session or Room went to another node, and leaves the others to the media plane', async () => {
+    for (const name of ['rec_cut', 'rec_lost', 'rec_live']) row(name);
+    desk.abandoned([
+      { recordingUuid: 'rec_cut', cutOffMs: 5_000 },
+      { recordingUuid: 'rec_lost', cutOffMs: 'unknown' },
+      { recordingUuid: 'rec_live', cutOffMs: undefined },
+    ]);
+    await clock.advance(1_000);
+    expect(events.map((event) => [event.recording_uuid, event.duration])).toEqual([
+      ['rec_cut', 5],
+      ['rec_lost', 0],
+    ]);
+  });
+
   test('one whose lost worker left a file that could not be mended is mended at the next start, and is over until then', async () => {
     row('rec_cut');
     await leaveGrowing(storage.path('rec_cut'), 16_000);

@@ -8,6 +8,7 @@ import { newUuid } from '../../src/id.ts';
 import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
+import { type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -38,6 +39,8 @@ class Pair {
   replies: (request: SeatRequest) => SeatReply | Promise<undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
+  /** Makes an end of a pipe. */
+  openPipe: (options: PipeOptions) => MediaPipe | undefined = () => undefined;
   /** Media workers that can open a Room. */
   hasWorker = true;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
@@ -67,9 +70,9 @@ class Pair {
     return taken;
   }
 
-  /** Asks the first node, as a third one does. */
-  async askFirst(request: SeatRequest): Promise<SeatReply | undefined> {
-    return await this.#nodes.get('first')?.answer(request, 'third');
+  /** Asks a node, as a third one does. */
+  async ask(nodeId: 'first' | 'second', request: SeatRequest): Promise<SeatReply | undefined> {
+    return await this.#nodes.get(nodeId)?.answer(request, 'third');
   }
 
   /** A Session of a node that has joined a Room. */
@@ -168,7 +171,7 @@ class Pair {
         serve: (work) => void this.#nodes.set(nodeId, work),
       },
       media: {
-        openPipe: async () => undefined,
+        openPipe: async (options) => this.openPipe(options),
         openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
@@ -263,7 +266,7 @@ test('A member that comes to the node of its Room keeps its place there, and is 
   const pair = new Pair();
   const roomId = await pair.made();
   const about = { roomId, sessionUuid: 'member', link: 'l', appUuid: 'app', isBot: false, reserved: false };
-  await pair.askFirst({ type: 'take', ...about });
+  await pair.ask('first', { type: 'take', ...about });
   const actor = pair.memberOf(roomId, 'first');
   await pair.first.span?.follow(actor);
   await settle();
@@ -294,7 +297,7 @@ test('A member whose node has lost its seat keeps its place until the database t
   const pair = new Pair();
   const roomId = await pair.made();
   const about = { roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, reserved: false };
-  expect(await pair.askFirst({ type: 'take', ...about })).toMatchObject({ type: 'taken' });
+  expect(await pair.ask('first', { type: 'take', ...about })).toMatchObject({ type: 'taken' });
   pair.replies = (request) => (request.type === 'check' ? { type: 'absent', links: ['l'] } : undefined);
   pair.fates.set('members', 'away');
   await pair.advance(2 * SEAT_CHECK_MS);
@@ -302,6 +305,25 @@ test('A member whose node has lost its seat keeps its place until the database t
   pair.fates.clear();
   await pair.advance(2 * SEAT_CHECK_MS);
   expect(pair.first.find(roomId)?.places).toEqual([]);
+});
+
+test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  let left = () => {};
+  let closed = 0;
+  const end = { host: '127.0.0.1', port: 2, ssrc: 2 };
+  const ignored = { join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} };
+  pair.openPipe = ({ notify }) => {
+    left = () => notify({ type: 'room.left', room: 1 });
+    const close = async () => ({ ...NO_COUNTERS, closed: ++closed });
+    return { ...ignored, end, counters: async () => NO_COUNTERS, close };
+  };
+  const open = { type: 'open', roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, muted: false } as const;
+  const pipe = { volumes: undefined, codec: 'PCMU', end: { ...end, ssrc: 1 }, isJoined: true } as const;
+  expect(await pair.ask('first', { ...open, ...pipe })).toMatchObject({ type: 'open' });
+  left();
+  expect(closed).toBe(1);
 });
 
 test('A Room that was given up has left its node, also when the database did not answer.', async () => {
@@ -418,6 +440,28 @@ test('A Room that was taken over keeps the places of its members, also when they
   expect([pair.second.find(roomId)?.joined, pair.told]).toEqual([['far'], ['second']]);
   expect([pair.second.members(roomId), pair.second.opening(roomId)]).toEqual([[{ uuid: 'far', muted: false }], undefined]);
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
+});
+
+test('Nobody takes a seat in a Room that has come to a node before its members are known there: they have places first.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.left.push(pair.takenBySecond(roomId));
+  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+  pair.fates.set('members', 'away');
+  const recovered = pair.second.recover(async () => 0);
+  await pair.advance(10);
+  const late = { roomId, sessionUuid: 'member', appUuid: 'app', isBot: false } as const;
+  const moving = { status: 503, message: 'The Room is moving to another node.' };
+  expect(await pair.ask('second', { type: 'take', ...late, link: 'link', reserved: false })).toEqual({ type: 'opening' });
+  expect(await pair.second.reserve({ ...late, muted: false })).toMatchObject(moving);
+  pair.memberOf('another', 'second');
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(100);
+  expect(pair.second.find(roomId)?.places).toEqual([]);
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await recovered;
+  expect([await join, pair.second.find(roomId)?.places]).toMatchObject([{ status: 202 }, ['far', 'member']]);
 });
 
 test('A Room that another node takes while this one opens it is asked for again there: it is neither empty nor unknown.', async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
@@ -15,6 +15,8 @@ function world(rows: number, deleting = false) {
   const opened: string[] = [];
   const source = { answers: Promise.resolve() };
   const bug = { next: false };
+  /** Another process has the Rooms by now. */
+  const taken = { now: false };
   /** Playlists that were opened and not released. */
   const open = { count: 0 };
   const stored: RoomRow[] = [];
@@ -26,6 +28,7 @@ function world(rows: number, deleting = false) {
           bug.next = false;
           throw new Error('a bug');
         }
+        if (taken.now) return false;
         events.push(...change.events.map(({ name }) => name));
         if (change.room !== undefined) stored.push(change.room);
         return true;
@@ -67,7 +70,7 @@ function world(rows: number, deleting = false) {
     session: () => undefined,
     isLive: async () => false,
   });
-  return { registry, events, opened, bug, clock, stored, source, open };
+  return { registry, events, opened, bug, taken, clock, stored, source, open };
 }
 
 test('While a play of a Room opens its sources another one, and what else would change its media, is 409.', async () => {
@@ -127,6 +130,43 @@ test('A bug in a Room ends that Room, and no other.', async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   expect(events).toEqual(['room.created', 'room.created', 'room.deleted']);
   expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
+});
+
+test('A Room that is found to be at another node leaves the end of its recording to be told of without it.', async () => {
+  const late = spyOn(noRecordings, 'late').mockImplementation(() => {});
+  try {
+    const { registry, taken } = world(0);
+    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+    const made = await registry.create({ voice_activity_events: false }, context);
+    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    await room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    taken.now = true;
+    const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
+    room?.hear(notice);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    expect([registry.size, late.mock.calls]).toEqual([0, [[notice]]]);
+  } finally {
+    late.mockRestore();
+  }
+});
+
+test('A recording that was cut off ends with its Room here, when another node has the Room.', async () => {
+  const abandoned = spyOn(noRecordings, 'abandoned');
+  try {
+    const { registry } = world(0);
+    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+    const made = await registry.create({ voice_activity_events: false }, context);
+    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    await room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    room?.hear({ type: 'recording.failed', recordingUuid: 'rec_1', reason: 'cannot_write', durationMs: 5 });
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    room?.abandon();
+    expect(abandoned.mock.calls).toMatchObject([[[{ recordingUuid: 'rec_1', cutOffMs: 5 }]]]);
+  } finally {
+    abandoned.mockRestore();
+  }
 });
 
 test('The row of a Room that was being deleted says so still, whatever is stored of it before it is gone.', async () => {

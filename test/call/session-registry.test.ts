@@ -7,7 +7,8 @@ import { type Change, type Journal, type SessionRow, StoreUnavailable } from '..
 import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import { inbound } from '../../src/machine/session/session.ts';
+import { beginRecording } from '../../src/machine/recording/recording.ts';
+import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { isProblem } from '../../src/problem.ts';
@@ -339,6 +340,40 @@ describe('a live Session', () => {
       expect(late.mock.calls).toEqual([[notice]]);
     } finally {
       late.mockRestore();
+    }
+  });
+
+  test('that goes on at another node leaves the ends of its recordings to be told of without it', async () => {
+    const [late, abandoned] = [spyOn(noRecordings, 'late'), spyOn(noRecordings, 'abandoned')];
+    try {
+      const { clock, leg } = world();
+      const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+      const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+      const { recording } = beginRecording({ session_uuid: about.sessionUuid }, terms, 'op', 0);
+      const recordings = [recording, { ...recording, recordingUuid: 'rec_2', cutOffMs: 5 }];
+      const membership = {
+        roomId: 'r',
+        room: 1,
+        phase: 'joined',
+        muted: false,
+        voiceActivityEvents: false,
+        talking: false,
+      } as const;
+      const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, recordings, membership } as const;
+      const elsewhere: Journal = { commit: async () => false, wasStored: async () => false };
+      const seats: unknown[] = [];
+      const handedOver = ({ membership: of }: Pick<SessionState, 'membership'>, to: string) => seats.push([of?.roomId, to]);
+      const away = () => ({ join: () => false, seat: () => undefined, handedOver });
+      const actor = quietSession(state, elsewhere, clock, 'node', { keepsCalls: true, away }, leg);
+      const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
+      actor.signal({ type: 'leg.media', notice });
+      await settle();
+      expect([late.mock.calls, abandoned.mock.calls]).toEqual([[[notice]], [[recordings]]]);
+      // Its seat is that node's.
+      expect(seats).toEqual([['r', '']]);
+    } finally {
+      late.mockRestore();
+      abandoned.mockRestore();
     }
   });
 

@@ -141,6 +141,42 @@ test('A node that was declared dead makes no Room, and begins and ends nothing',
   await dead.close();
 });
 
+test('Nothing that a change begins or ends is stored where its Session or Room is of another node by now', async () => {
+  const { journal, nodes } = first.store;
+  const session = sessionRow({ nodeId: nodes.nodeId, epoch: 1 });
+  const { appUuid, sessionUuid } = session;
+  const room = roomRow({ appUuid, nodeId: nodes.nodeId, epoch: 1 });
+  const recording = (recordingUuid: string) => ({
+    ...{ recordingUuid, appUuid, sessionUuid, roomId: undefined, volumeId: '', operationUuid: '', clientState: '' },
+    ...{ traceparent: '', createdAt: 1, endedAt: undefined, removedAt: undefined },
+  });
+  const collection = (operationUuid: string): CollectionRow => ({
+    ...{ operationUuid, sessionUuid, appUuid, kind: 'card', clientState: '', traceparent: '', nodeId: nodes.nodeId },
+  });
+  const staged = (reference: string) => ({
+    ...{ appUuid, sessionUuid, reference, sealed: new Uint8Array(1), brand: '', last4: '', expiresAt: Date.now() + 60_000 },
+  });
+  const known = {
+    recordings: [{ begun: recording('known') }],
+    payments: [{ begun: collection('known') }, { staged: staged('known') }],
+  };
+  expect(await journal.commit({ session, room, events: [], ...known })).toBe(true);
+  const late = {
+    recordings: [{ begun: recording('late') }, { ended: { recordingUuid: 'known', endedAt: 2, durationMs: 1 } }],
+    payments: [
+      ...[{ begun: collection('late') }, { ended: collection('known') }],
+      ...[{ staged: staged('late') }, { forgotten: sessionUuid }],
+    ],
+  };
+  expect(await journal.commit({ session: { ...session, epoch: 0 }, events: [], ...late })).toBe(false);
+  expect(await journal.commit({ room: { ...room, epoch: 0 }, events: [], ...late })).toBe(false);
+  const [left] = await sql`SELECT
+    (SELECT array_agg(recording_uuid || ' ' || (ended_at IS NULL)) FROM recordings WHERE app_uuid = ${appUuid}) AS recordings,
+    (SELECT array_agg(operation_uuid) FROM payment_collections WHERE app_uuid = ${appUuid}) AS collections,
+    (SELECT array_agg(reference) FROM payment_references WHERE app_uuid = ${appUuid}) AS references`;
+  expect(left).toEqual({ recordings: ['known true'], collections: ['known'], references: ['known'] });
+});
+
 test('A collection ends, and references are destroyed, of their own Session alone; what is written again changes nothing', async () => {
   const { journal } = first.store;
   const appUuid = newUuid();

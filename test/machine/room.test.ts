@@ -21,6 +21,7 @@ import {
   roomDeadline,
   stepRoom,
 } from '../../src/machine/room/room.ts';
+import type { SessionInput } from '../../src/machine/session/input.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
@@ -292,6 +293,33 @@ describe('a volume', () => {
     }
     expect(told).toEqual([50, 80, 50]);
     expect(state.setting).toEqual([]);
+  });
+
+  test('that is under way when the member leaves its Room is told as failed before that, and not again', () => {
+    const about = { sessionUuid: 's', appUuid: 'a', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const membership = {
+      roomId: 'r',
+      room: 1,
+      phase: 'joined',
+      muted: false,
+      voiceActivityEvents: false,
+      talking: false,
+    } as const;
+    const next = { roomId: 'next', room: 2, muted: false, voiceActivityEvents: false } as const;
+    const other = { ...order, roomId: 'next' };
+    const state: SessionState = { ...inbound(about, 0), phase: 'answered', membership, setting: [order, other] };
+    const leaves: readonly SessionInput[] = [
+      { type: 'room_closed', roomId: 'r' },
+      { type: 'leg.media', notice: { type: 'room.left', room: 1 } },
+      { type: 'command', command: { type: 'member_leave', roomId: 'r' }, operationUuid: '' },
+      { type: 'command', command: { type: 'member_join', ...next }, operationUuid: '' },
+    ];
+    for (const input of leaves) {
+      const left = step(state, input, 1);
+      const told = left.events.map(({ event }) => event);
+      expect([told, left.state.setting]).toEqual([['room.member.volume_change_failed', 'room.member.left'], [other]]);
+      expect(step(left.state, { type: 'volume_set', order, failed: [] }, 2).events).toEqual([]);
+    }
   });
 });
 

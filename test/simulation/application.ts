@@ -190,9 +190,12 @@ export class Application {
         if (isUnderWay) this.#open -= 1;
         isUnderWay = false;
       };
-      void app
-        .fetch(asked)
-        .then(async (response) => this.#answered(request, process, response.status, await response.text(), again, end));
+      process.pass(() => {
+        if (!process.isAlive) return;
+        void app
+          .fetch(asked)
+          .then(async (response) => this.#answered(request, process, response.status, await response.text(), again, end));
+      });
       this.#watch(request, process, again, end);
     });
   }

@@ -183,6 +183,7 @@ export function roomCommand(name: RoomCommand, room: string | undefined): Comman
         ...named('the Room', 'room_id', /^room\.deleted$/)(answer),
       ],
     };
+  if (name === 'list_rooms') return { method: 'GET', path: '/api/v1/rooms' };
   if (room === undefined) return undefined;
   const at = `/api/v1/rooms/${room}`;
   switch (name) {
@@ -206,6 +207,8 @@ export function roomCommand(name: RoomCommand, room: string | undefined): Comman
       };
     case 'room_stop_record':
       return { method: 'POST', path: `${at}/playback/record/stop` };
+    case 'list_members':
+      return { method: 'GET', path: `${at}/members` };
     case 'delete_room':
       return { method: 'DELETE', path: at };
   }

@@ -1,13 +1,14 @@
 /** What the far ends of calls have in common, and an application's WebSocket servers. Phones are in `phone.ts`. */
 import type { Leg, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import type { LegEnd } from '../../src/notice/signal.ts';
+import type { Gate, Timers } from './gate.ts';
 import type { SimulatedMedia } from './media.ts';
 import type { Random } from './random.ts';
-import type { Scheduler } from './scheduler.ts';
 import type { LegSound } from './sound.ts';
 
 export interface FarEndWorld {
-  readonly scheduler: Scheduler;
+  readonly scheduler: Timers;
+  readonly pass: Gate['pass'];
   readonly random: Random;
   readonly isAlive: () => boolean;
   readonly media: SimulatedMedia;
@@ -47,9 +48,11 @@ export abstract class FarEnd implements Leg {
   }
 
   protected signal(signal: LegSignal): void {
-    if (!this.world.isAlive()) return;
-    if (this.#listener === undefined) this.#unheard.push(signal);
-    else this.#listener(signal);
+    this.world.pass(() => {
+      if (!this.world.isAlive()) return;
+      if (this.#listener === undefined) this.#unheard.push(signal);
+      else this.#listener(signal);
+    });
   }
 
   protected later(ms: number, run: () => void): void {

@@ -41,10 +41,11 @@ export class Faults {
   }
 
   /** The way of one process to the database. */
-  databaseLink(place: number, isAlive: () => boolean): DatabaseLink {
+  databaseLink(place: number, isAlive: () => boolean, pass: DatabaseLink['pass']): DatabaseLink {
     const random = this.#random;
     return {
       isAlive,
+      pass,
       isAway: () => this.databaseAway.has('all') || this.databaseAway.has(place),
       latencyMs: () => this.databaseSlow * (random.chance(0.03) ? random.between(5, 60) : random.between(0.1, 1.5)),
       fails: () => this.databaseFails > 0 && random.chance(this.databaseFails),

@@ -2,9 +2,20 @@
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
 import type { EventRecord, Tables } from './database/tables.ts';
 import type { Process } from './process.ts';
-import { MAX_MEMBERS, MAX_ROOMS } from './settings.ts';
+import { MAX_ROOMS } from './settings.ts';
+
+interface InvariantsOptions {
+  readonly tables: Tables;
+  readonly isAlone: boolean;
+  /** The members that a Room may have. */
+  readonly mostMembers: number;
+  onBreach(breach: string): void;
+  /** An event was committed. */
+  onEvent(event: EventRecord): void;
+}
 
 export class Invariants {
+  readonly #options: InvariantsOptions;
   readonly #tables: Tables;
   readonly #onBreach: (breach: string) => void;
   /** The contract, held against the events as they are committed. */
@@ -14,12 +25,10 @@ export class Invariants {
   readonly #lanes = new Map<string, Set<EventRecord>>();
   readonly #heard = new Set<string>();
 
-  readonly #isAlone: boolean;
-
-  constructor(tables: Tables, isAlone: boolean, onBreach: (breach: string) => void) {
-    this.#tables = tables;
-    this.#isAlone = isAlone;
-    this.#onBreach = onBreach;
+  constructor(options: InvariantsOptions) {
+    this.#options = options;
+    this.#tables = options.tables;
+    this.#onBreach = options.onBreach;
   }
 
   /** A transaction was committed: looks at its events. */
@@ -34,13 +43,14 @@ export class Invariants {
   #emitted(event: EventRecord): void {
     const { webhook_id: webhookId, body, lanes, name, session_uuid: session } = event;
     // The events of a Room come from several nodes at once there: what counts is the order of their transactions.
-    if (this.#isAlone) for (const breach of this.#checker.take(webhookId, body)) this.#onBreach(`committed: ${breach}`);
+    if (this.#options.isAlone) for (const breach of this.#checker.take(webhookId, body)) this.#onBreach(`committed: ${breach}`);
     for (const lane of lanes) {
       const waiting = this.#lanes.get(lane) ?? new Set();
       waiting.add(event);
       this.#lanes.set(lane, waiting);
     }
     this.#owned(event);
+    this.#options.onEvent(event);
     if (name === 'session.ended' && session !== null && this.#tables.sessions.get(session)?.state !== 'ended')
       this.#onBreach(`committed: session.ended of ${session}, whose row is ${this.#tables.sessions.get(session)?.state}`);
   }
@@ -88,9 +98,10 @@ export class Invariants {
 
   /** The Rooms of a process have no more members than they may. */
   placed({ running }: Process): void {
+    const { mostMembers } = this.#options;
     for (const { roomId } of running?.rooms.live() ?? []) {
       const places = running?.rooms.find(roomId)?.places.length ?? 0;
-      if (places > MAX_MEMBERS) this.#onBreach(`${places} members in a Room, and ${MAX_MEMBERS} are permitted`);
+      if (places > mostMembers) this.#onBreach(`${places} members in a Room, and ${mostMembers} are permitted`);
     }
   }
 
@@ -157,6 +168,7 @@ export class Invariants {
       breach(running?.rooms.size ?? 0, 'Rooms have an actor');
       breach(running?.recordings.growing ?? 0, 'recordings are held open');
       breach(media.openSources, 'sources are open');
+      breach(media.openSounds, 'legs, pipes or rooms of the media plane are open');
     }
   }
 }

@@ -54,6 +54,11 @@ export class SimulatedMedia implements MediaEngine {
     return this.#open.size;
   }
 
+  /** Legs, ends of pipes and rooms that are not closed. */
+  get openSounds(): number {
+    return [...this.#legs].filter(({ sound }) => !sound.isOver).length + [...this.#rooms].filter((room) => !room.isOver).length;
+  }
+
   /** The sound of a new leg. `lost`: its worker died. */
   leg(notify: (notice: MediaNotice) => void, lost: () => void): LegSound {
     const sound = new LegSound(this.#world, this.#world.random.int(0, WORKERS - 1), notify);

@@ -7,6 +7,7 @@ import type { Scheduler } from './scheduler.ts';
 interface Member {
   readonly place: number;
   readonly isAlive: () => boolean;
+  readonly pass: (run: () => void) => void;
   readonly onChange: (isUp: boolean) => void;
   readonly subscriptions: { readonly subject: string; readonly heard: (message: TransportMessage) => void }[];
   isUp: boolean;
@@ -31,14 +32,16 @@ export class Network {
   }
 
   /** The bus as one process reaches it. */
-  opener(place: number, isAlive: () => boolean): OpenTransport {
+  opener(place: number, isAlive: () => boolean, pass: Member['pass']): OpenTransport {
     return (_name, onChange) => {
       this.#members = this.#members.filter((each) => each.isAlive());
-      const member: Member = { place, isAlive, onChange, subscriptions: [], isUp: true };
+      const member: Member = { place, isAlive, pass, onChange, subscriptions: [], isUp: true };
       this.#members.push(member);
       const { promise, resolve } = Promise.withResolvers<Transport>();
       this.#scheduler.after(this.#random.between(1, 50), () => {
-        if (isAlive()) resolve(this.#transport(member));
+        pass(() => {
+          if (isAlive()) resolve(this.#transport(member));
+        });
       });
       return promise;
     };
@@ -52,7 +55,7 @@ export class Network {
           const isUp = !this.#faults.busAway.has(place);
           if (!member.isAlive() || member.isUp === isUp) return;
           member.isUp = isUp;
-          member.onChange(isUp);
+          member.pass(() => member.onChange(isUp));
         });
   }
 
@@ -67,7 +70,7 @@ export class Network {
     if (this.#isCut(from)) return;
     for (let copy = 0; copy < copies; copy++)
       this.#scheduler.after(this.#random.between(0.2, 4) * busSlow, () => {
-        if (!this.#isCut(to)) arrive();
+        if (!this.#isCut(to)) to.pass(() => to.isAlive() && arrive());
       });
   }
 
@@ -89,7 +92,9 @@ export class Network {
       request: (subject, text, timeoutMs) => {
         const { promise, resolve } = Promise.withResolvers<{ readonly text: string } | 'nobody' | 'unknown'>();
         const settle = (result: { readonly text: string } | 'nobody' | 'unknown') => {
-          if (member.isAlive()) resolve(result);
+          member.pass(() => {
+            if (member.isAlive()) resolve(result);
+          });
         };
         const hearers = this.#deliver(member, subject, text, (to, answer) =>
           this.#carry(to, member, () => settle({ text: answer })),

@@ -9,8 +9,8 @@ import type { TrunkRow } from '../../src/database/trunk/trunks.ts';
 import { MOVE_CSEQ_STEP } from '../../src/limits.ts';
 import type { LegEnd, MediaNotice } from '../../src/notice/signal.ts';
 import { FarEnd, type FarEndWorld, hungUp } from './far-end.ts';
+import type { Timers } from './gate.ts';
 import type { Random } from './random.ts';
-import type { Scheduler } from './scheduler.ts';
 
 const TIMED_OUT_MS = 5_500;
 /** How far ahead a node asks that has its call back. */
@@ -41,7 +41,7 @@ export class Line {
   readonly will: PhoneWill;
   isUp = false;
   isOver = false;
-  readonly #scheduler: Scheduler;
+  readonly #scheduler: Timers;
   readonly #random: Random;
   /** The leg that it hears, and the number of the last request that it obeyed. */
   #leg: Phone | undefined;

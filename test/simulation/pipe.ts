@@ -30,8 +30,13 @@ export class SimulatedPipe extends LegSound implements MediaPipe {
     this.#listen();
   }
 
+  /** The end that it is connected to. */
+  get other(): PipeEnd | undefined {
+    return this.#other;
+  }
+
   get isSending(): boolean {
-    return !this.isOver && this.world.isAlive() && this.#other !== undefined;
+    return !this.isOver && this.world.isRunning() && this.#other !== undefined;
   }
 
   #listen(): void {

@@ -5,8 +5,10 @@
  */
 import type { BotWill } from './far-end.ts';
 import type { ReceiverMood } from './faults.ts';
+import { meetingOf } from './meeting.ts';
 import type { PhoneWill } from './phone.ts';
 import { Random } from './random.ts';
+import { MAX_MEMBERS } from './settings.ts';
 
 /** Commands of the application about one of the plan's calls, named as in `application.ts`. */
 const CALL_COMMANDS = [
@@ -60,7 +62,7 @@ const ROOM_COMMANDS = [
 ] as const;
 
 export type CallCommand = (typeof CALL_COMMANDS)[number];
-export type RoomCommand = (typeof ROOM_COMMANDS)[number];
+export type RoomCommand = (typeof ROOM_COMMANDS)[number] | 'list_rooms' | 'list_members';
 
 /** How the application sends a command. */
 export interface Sending {
@@ -69,6 +71,9 @@ export interface Sending {
   /** It is sent twice at once. */
   readonly isDoubled: boolean;
 }
+
+/** A node by its place, or the one that mixes the Room with the most members at that moment. */
+export type Place = number | 'home';
 
 export type Action = { readonly at: number } & (
   | { readonly do: 'incoming'; readonly call: number; readonly will: PhoneWill }
@@ -96,21 +101,23 @@ export type Action = { readonly at: number } & (
     }
   | { readonly do: 'room_command'; readonly room: number; readonly command: RoomCommand; readonly sending: Sending }
   | { readonly do: 'message'; readonly sending: Sending }
-  | { readonly do: 'crash'; readonly place: number; readonly downMs: number }
-  | { readonly do: 'database_away'; readonly place: number | 'all'; readonly forMs: number }
+  | { readonly do: 'crash'; readonly place: Place; readonly downMs: number }
+  | { readonly do: 'database_away'; readonly place: Place | 'all'; readonly forMs: number }
   | { readonly do: 'database_flaky'; readonly fails: number; readonly loses: number; readonly forMs: number }
   | { readonly do: 'database_slow'; readonly factor: number; readonly forMs: number }
   | { readonly do: 'receiver'; readonly mood: ReceiverMood; readonly forMs: number }
-  | { readonly do: 'lose_worker'; readonly place: number }
+  | { readonly do: 'lose_worker'; readonly place: Place }
   | { readonly do: 'store_full'; readonly forMs: number }
   | {
       readonly do: 'drain';
-      readonly place: number;
+      readonly place: Place;
       readonly mode: 'wait' | 'move';
       readonly deadlineSec: number | undefined;
       readonly forMs: number;
     }
-  | { readonly do: 'part'; readonly place: number; readonly forMs: number; readonly withDatabase: boolean }
+  | { readonly do: 'pause'; readonly place: Place; readonly forMs: number }
+  | { readonly do: 'stop'; readonly place: Place; readonly downMs: number }
+  | { readonly do: 'part'; readonly place: Place; readonly forMs: number; readonly withDatabase: boolean }
   | { readonly do: 'bus_flaky'; readonly drops: number; readonly doubles: number; readonly slow: number; readonly forMs: number }
 );
 
@@ -119,6 +126,10 @@ export interface Plan {
   readonly nodes: number;
   /** The database is one that other processes could use, so that what others left is told apart by time. */
   readonly isShared: boolean;
+  /** Callers meet in a Room over nodes (`meeting.ts`). */
+  readonly meets: boolean;
+  /** The members that a Room may have. */
+  readonly mostMembers: number;
   /** Answered calls of a node that is lost go on at another one (CALL_TAKEOVER). */
   readonly takesOver: boolean;
   readonly actions: readonly Action[];
@@ -126,7 +137,7 @@ export interface Plan {
   readonly activeMs: number;
 }
 
-function phone(random: Random, direction: PhoneWill['direction']): PhoneWill {
+export function phone(random: Random, direction: PhoneWill['direction']): PhoneWill {
   return {
     direction,
     reaction: random.pick(['answers', 'answers', 'answers', 'answers', 'busy', 'silent'] as const),
@@ -141,7 +152,7 @@ function phone(random: Random, direction: PhoneWill['direction']): PhoneWill {
 
 const CALLS_MAX = 6;
 
-const sending = (random: Random): Sending => ({ isKeyed: random.chance(0.75), isDoubled: random.chance(0.06) });
+export const sending = (random: Random): Sending => ({ isKeyed: random.chance(0.75), isDoubled: random.chance(0.06) });
 
 /** A call is answered, and joins the first Room: a conference, whose cap is in reach. */
 function conference(random: Random, number: number, at: number): Action[] {
@@ -321,6 +332,9 @@ export function planOf(seed: number, nodes = nodesOf(seed)): Plan {
     drain(random, nodes, activeMs),
   );
   const moved = nodes > 1 && random.chance(0.35) ? relocation(random, CALLS_MAX + 1, nodes, activeMs) : [];
-  const actions = [...calls, ...ofRooms, ...messages, ...faults, ...paid, ...drains, ...moved].sort((a, b) => a.at - b.at);
-  return { seed, nodes, isShared, takesOver, actions, activeMs };
+  const others = [...calls, ...ofRooms, ...messages, ...faults, ...paid, ...drains, ...moved];
+  const meeting = nodes > 1 ? meetingOf(seed, nodes, activeMs) : undefined;
+  const actions = [...others, ...(meeting?.actions ?? [])].sort((a, b) => a.at - b.at);
+  const { mostMembers, activeMs: lasts } = meeting ?? { mostMembers: MAX_MEMBERS, activeMs };
+  return { seed, nodes, isShared, meets: meeting !== undefined, mostMembers, takesOver, actions, activeMs: lasts };
 }

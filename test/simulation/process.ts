@@ -12,6 +12,7 @@ import { type Store, storeOn } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp } from '../../src/http/app.ts';
 import { typesLoaded } from '../../src/http/shape/type.ts';
 import { newUuid } from '../../src/id.ts';
+import { RECORDING_LAST_MS, RELAY_LAST_MS, ROOM_BEQUEST_MS, SESSION_TEARDOWN_MS } from '../../src/limits.ts';
 import type { Log } from '../../src/log.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { createRelay, type Relay } from '../../src/webhook/relay.ts';
@@ -19,6 +20,7 @@ import { noCarrier } from '../support/no-carrier.ts';
 import type { DatabaseLink, SimulatedDatabase } from './database/simulated-database.ts';
 import { Bot, type BotWill } from './far-end.ts';
 import type { Faults } from './faults.ts';
+import { Gate } from './gate.ts';
 import { SimulatedMedia } from './media.ts';
 import type { Network } from './network.ts';
 import { Line, type Lines, Phone, type PhoneWill, TRUNK } from './phone.ts';
@@ -68,6 +70,8 @@ interface Running extends Heart {
 const EXPECTED_ERRORS = /^this node was declared dead/;
 const CHANNELS = 12;
 const CLOCK_APART_MS = 700;
+/** Calls that are left when a process is stopped go on for so long (SHUTDOWN_GRACE_SEC). */
+const STOP_GRACE_MS = 1_000;
 
 export class Process {
   readonly place: number;
@@ -75,6 +79,7 @@ export class Process {
   readonly media: SimulatedMedia;
   readonly #world: ProcessWorld;
   readonly #clock: Clock;
+  readonly #gate: Gate;
   readonly #link: DatabaseLink;
   readonly #log: Log;
   /** The process that had this DATA_DIR before. */
@@ -83,17 +88,22 @@ export class Process {
   #hasEntered = false;
   #running: Running | undefined;
   #channels = 0;
+  #cluster: Cluster | undefined;
+  #isStopping = false;
+  #isServing = true;
 
   constructor(world: ProcessWorld, place: number, files: Map<string, number>, before: string | undefined) {
     const { scheduler, random, faults } = world;
     const isAlive = () => this.#isAlive;
+    const isRunning = () => this.#isAlive && !this.#gate.isShut;
     this.#world = world;
+    this.#gate = new Gate(scheduler);
     this.place = place;
     this.#before = before;
     // Clocks of machines differ a little, and nothing may depend on it.
-    this.#clock = scheduler.clock(isAlive, world.network === undefined ? 0 : place * CLOCK_APART_MS);
-    this.#link = faults.databaseLink(place, isAlive);
-    this.media = new SimulatedMedia({ scheduler, random, isAlive, files }, world.pipes);
+    this.#clock = scheduler.clock(isAlive, world.network === undefined ? 0 : place * CLOCK_APART_MS, this.pass);
+    this.#link = faults.databaseLink(place, isAlive, this.pass);
+    this.media = new SimulatedMedia({ scheduler: this.#gate.timers, random, isAlive, isRunning, files }, world.pipes);
     this.#log = logOf(world);
     this.#files = files;
   }
@@ -102,12 +112,17 @@ export class Process {
 
   /** What runs in it. Undefined while it starts, and after its end. */
   get running(): Running | undefined {
-    return this.#isAlive ? this.#running : undefined;
+    return this.#isAlive && this.#isServing ? this.#running : undefined;
   }
 
   /** The process that its successor finds in the DATA_DIR: this one, once it has entered. */
   get lastEntered(): string | undefined {
     return this.#hasEntered ? this.nodeId : this.#before;
+  }
+
+  /** Whatever comes to the process passes here, once it does not stand still. */
+  get pass(): Gate['pass'] {
+    return this.#gate.pass;
   }
 
   get isAlive(): boolean {
@@ -127,11 +142,12 @@ export class Process {
     const lock = network === undefined ? 'one' : 'node';
     const store = await storeOn(connection, SETTINGS, { log, clock, nodeId: this.nodeId, lock });
     const cluster = await this.#enter(store);
+    this.#cluster = cluster;
     const heart = this.#heart(store, cluster);
     await recover({ log }, heart);
     const relay = createRelay({
       ...{ outbox: store.outbox, apps: store.apps, credentials: store.credentials },
-      outbound: receiver.outbound(() => this.#isAlive),
+      outbound: receiver.outbound(() => this.#isAlive, this.pass),
       clock,
       log,
       nodeId: this.nodeId,
@@ -170,7 +186,7 @@ export class Process {
     this.#hasEntered = true;
     if (before !== undefined) await store.idempotency.releaseLeft(before);
     if (network === undefined) return undefined;
-    const open = network.opener(this.place, () => this.#isAlive);
+    const open = network.opener(this.place, () => this.#isAlive, this.pass);
     return new Cluster({ settings: SETTINGS, shared: {}, name, pipeHost: '127.0.0.1', nodes, clock, log, open });
   }
 
@@ -268,8 +284,8 @@ export class Process {
   }
 
   #farEnds() {
-    const { scheduler, random } = this.#world;
-    return { scheduler, random, isAlive: () => this.#isAlive, media: this.media };
+    const { random } = this.#world;
+    return { scheduler: this.#gate.timers, pass: this.pass, random, isAlive: () => this.#isAlive, media: this.media };
   }
 
   #storage(): RecordingStorage {
@@ -304,9 +320,11 @@ export class Process {
       onDeviceChanged: () => {},
       turn: () => {
         const { promise, resolve } = Promise.withResolvers<void>();
-        scheduler.after(0, () => {
-          if (this.#isAlive) resolve();
-        });
+        scheduler.after(0, () =>
+          this.pass(() => {
+            if (this.#isAlive) resolve();
+          }),
+        );
         return promise;
       },
     });
@@ -323,7 +341,9 @@ export class Process {
       refuse: () => phone.hangup(),
       listen: (listener) => phone.listen(listener),
     };
-    return this.#running?.sessions.incoming(call) ?? Promise.resolve(undefined);
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.pass(() => resolve(this.#running?.sessions.incoming(call)));
+    return promise;
   }
 
   /** The operator orders a drain of this node, or ends one. It is not repeated where the database is away. */
@@ -331,6 +351,33 @@ export class Process {
     const { store } = this.running ?? {};
     const ordered = mode === 'off' ? store?.nodes.undrain(this.nodeId) : store?.nodes.drain(this.nodeId, deadlineSec, mode);
     ordered?.catch((error: unknown) => this.#world.tell(`the drain was not ordered: ${String(error)}`));
+  }
+
+  /** The machine stands still, or goes on. */
+  pause(on: boolean): void {
+    if (on) this.#gate.shut();
+    else this.#gate.open();
+  }
+
+  /** Stops as `shutdown.ts` does. Resolves when nothing of it is left to do. */
+  async stop(): Promise<void> {
+    const { running } = this;
+    if (running === undefined || this.#isStopping) return;
+    this.#isStopping = true;
+    const { sessions, rooms, relay, messages, charges, recordings, store } = running;
+    store.nodes.drain(this.nodeId, 1, 'wait').catch(() => {});
+    await sessions.drain(STOP_GRACE_MS, SESSION_TEARDOWN_MS);
+    for (const actor of sessions.all()) actor.hangUp();
+    await rooms.stopRecordings(RECORDING_LAST_MS);
+    await rooms.bequeath(ROOM_BEQUEST_MS);
+    await relay.deliverLast(RELAY_LAST_MS);
+    this.#isServing = false;
+    await Promise.all([messages.close(), charges.close()]);
+    await relay.stop();
+    recordings.close();
+    this.#cluster?.stop();
+    await store.nodes.leave().catch(() => {});
+    await this.#cluster?.close();
   }
 
   /** kill -9. */

@@ -27,8 +27,8 @@ export class Receiver {
   }
 
   /** The outside as one process reaches it. */
-  outbound(isAlive: () => boolean): Outbound {
-    return { fetch: (request) => this.#fetch(request, isAlive) };
+  outbound(isAlive: () => boolean, pass: (run: () => void) => void): Outbound {
+    return { fetch: (request) => this.#fetch(request, isAlive, pass) };
   }
 
   #mood(): ReceiverMood {
@@ -36,7 +36,7 @@ export class Receiver {
     return faults.receiver === 'moody' ? random.pick(['well', 'fails', 'unheard', 'slow', 'hangs'] as const) : faults.receiver;
   }
 
-  #fetch(request: OutboundRequest, isAlive: () => boolean): Promise<OutboundResponse> {
+  #fetch(request: OutboundRequest, isAlive: () => boolean, pass: (run: () => void) => void): Promise<OutboundResponse> {
     const { scheduler, random, onDelivery } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
     const mood = this.#mood();
@@ -47,9 +47,11 @@ export class Receiver {
       if (isAlive()) reject(new OutboundError('timeout', 'given up'));
     });
     const later = (ms: number, settle: () => void) =>
-      void scheduler.after(ms, () => {
-        if (isAlive()) settle();
-      });
+      void scheduler.after(ms, () =>
+        pass(() => {
+          if (isAlive()) settle();
+        }),
+      );
     const wayMs = () => random.between(1, 40) * (mood === 'slow' ? 40 : 1);
     scheduler.after(wayMs(), () => {
       // A request that is under way arrives, whatever becomes of its sender.

@@ -52,15 +52,22 @@ export class Scheduler {
     return this.at(this.#now + ms, run);
   }
 
-  /** A clock whose timers fire only while `isAlive`: the timers of a process end with it. */
-  clock(isAlive: () => boolean, skewMs = 0): Clock {
+  /** A clock whose timers fire only while `isAlive`, through `pass`: the timers of a process end with it. */
+  clock(isAlive: () => boolean, skewMs = 0, pass = (run: () => void) => run()): Clock {
     return {
       now: () => this.#now + skewMs,
       wall: () => this.#now + skewMs,
-      at: (deadline, fire) =>
-        this.at(deadline - skewMs, () => {
-          if (isAlive()) fire();
-        }),
+      at: (deadline, fire) => {
+        let isCancelled = false;
+        const run = () => {
+          if (isAlive() && !isCancelled) fire();
+        };
+        const cancel = this.at(deadline - skewMs, () => pass(run));
+        return () => {
+          isCancelled = true;
+          cancel();
+        };
+      },
     };
   }
 

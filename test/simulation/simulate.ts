@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { numberOption } from '../support/number-option.ts';
 import { planOf } from './plan.ts';
 import { plantAll } from './planted.ts';
+import { SITUATIONS, type Situation } from './reached.ts';
 import { shrink } from './shrink.ts';
 import { type Outcome, simulate } from './world.ts';
 
@@ -35,11 +36,13 @@ interface Tally {
   simulatedMs: number;
   events: number;
   failed: number[];
+  /** The seeds that reached each situation. */
+  reached: Partial<Record<Situation, number>>;
 }
 
 const TELL_EVERY_MS = 10_000;
 
-const nothing = (): Tally => ({ seeds: 0, simulatedMs: 0, events: 0, failed: [] });
+const nothing = (): Tally => ({ seeds: 0, simulatedMs: 0, events: 0, failed: [], reached: {} });
 
 /** Puts the tallies of several processes together. */
 const sum = (parts: readonly Tally[]): Tally => ({
@@ -47,6 +50,9 @@ const sum = (parts: readonly Tally[]): Tally => ({
   simulatedMs: parts.reduce((all, { simulatedMs }) => all + simulatedMs, 0),
   events: parts.reduce((all, { events }) => all + events, 0),
   failed: parts.flatMap(({ failed }) => failed).sort((a, b) => a - b),
+  reached: Object.fromEntries(
+    SITUATIONS.map((each) => [each, parts.reduce((all, { reached }) => all + (reached[each] ?? 0), 0)]),
+  ),
 });
 
 /** The plan of a seed, with as many nodes as were asked for. */
@@ -61,6 +67,7 @@ function runSeeds(from: number, to: number, every: number, tell: (soFar: Tally) 
     tally.seeds += 1;
     tally.simulatedMs += outcome.simulatedMs;
     tally.events += outcome.events;
+    for (const each of outcome.reached) tally.reached[each] = (tally.reached[each] ?? 0) + 1;
     if (performance.now() - toldAt >= TELL_EVERY_MS) {
       toldAt = performance.now();
       tell(tally);
@@ -129,12 +136,12 @@ else if (values.every !== undefined) {
   const jobs = values['until-found'] ? 1 : numberOption(values, 'jobs');
   const tell = ({ seeds, failed }: Tally) =>
     process.stderr.write(`${seeds} of ${to - from} seeds, ${failed.length} failed, ${minutesSince(started)} min\n`);
-  const { seeds, simulatedMs, events, failed } =
+  const { seeds, simulatedMs, events, failed, reached } =
     jobs === 1 ? runSeeds(from, to, 1, tell) : await runInParallel(from, to, Math.min(jobs, to - from), tell);
   const sec = (performance.now() - started) / 1000;
   const hours = simulatedMs / 3_600_000;
   console.log(
-    `${seeds} seeds, ${failed.length} failed; ${hours.toFixed(1)} simulated hours in ${sec.toFixed(1)} s (${(hours / sec).toFixed(2)} hours a second), ${events} events delivered and checked`,
+    `${seeds} seeds, ${failed.length} failed; ${hours.toFixed(1)} simulated hours in ${sec.toFixed(1)} s (${(hours / sec).toFixed(2)} hours a second), ${events} events delivered and checked; reached by seeds: ${SITUATIONS.map((each) => `${each} ${reached[each] ?? 0}`).join(', ')}`,
   );
   if (failed[0] !== undefined) {
     console.log(`failed: ${failed.slice(0, 50).join(' ')}`);

@@ -42,7 +42,7 @@ describe('a simulated platform', () => {
     if (whole === undefined) throw new Error('no long plan');
     const [, , third, , , sixth] = whole.actions;
     const run = (plan: Plan): Outcome => ({
-      ...{ seed: plan.seed, hash: '', simulatedMs: 0, steps: 0, events: 0, story: [] },
+      ...{ seed: plan.seed, hash: '', simulatedMs: 0, steps: 0, events: 0, reached: [], story: [] },
       breaches: plan.actions.some((each) => each === third) && plan.actions.some((each) => each === sixth) ? ['session 1'] : [],
     });
     expect(shrink(whole, run).plan.actions).toEqual([third, sixth].filter((each) => each !== undefined));

@@ -10,14 +10,16 @@ import type {
   RoomNotice,
 } from '../../src/media/engine.ts';
 import type { MediaNotice } from '../../src/notice/signal.ts';
+import type { Timers } from './gate.ts';
 import type { Random } from './random.ts';
-import type { Scheduler } from './scheduler.ts';
 
 /** What the sounds of one process share. */
 export interface SoundWorld {
-  readonly scheduler: Scheduler;
+  readonly scheduler: Timers;
   readonly random: Random;
   readonly isAlive: () => boolean;
+  /** The process runs: it is alive, and does not stand still. */
+  readonly isRunning: () => boolean;
   /** The files of recordings, which outlive the process: milliseconds of audio by path. */
   readonly files: Map<string, number>;
 }
@@ -228,6 +230,15 @@ export class LegSound extends Sound implements LegAudio {
     super(world, notify);
     this.worker = worker;
     this.#hear = notify;
+  }
+
+  /** The room that it is in. */
+  get room(): SimulatedRoom | undefined {
+    return this.#room;
+  }
+
+  get isMuted(): boolean {
+    return this.#isMuted;
   }
 
   join(room: MediaRoom, { muted }: JoinOptions): void {

@@ -10,19 +10,24 @@ import { Invariants } from './invariants.ts';
 import { Network } from './network.ts';
 import type { Lines, PhoneWill } from './phone.ts';
 import type { Pipes } from './pipe.ts';
-import type { Action, Plan } from './plan.ts';
+import type { Action, Place, Plan } from './plan.ts';
 import { Process } from './process.ts';
 import { Providers } from './providers.ts';
 import { Random } from './random.ts';
+import { Reached, type Situation } from './reached.ts';
 import { withoutRealEdges } from './real-edges.ts';
 import { Receiver } from './receiver.ts';
 import { Scheduler } from './scheduler.ts';
-import { API_KEY, APP_UUID, CALLER_ID, MASTER_KEY, MAX_MEMBERS, MAX_ROOMS, TERMINAL } from './settings.ts';
+import { Seats } from './seats.ts';
+import { API_KEY, APP_UUID, CALLER_ID, MASTER_KEY, MAX_ROOMS, TERMINAL } from './settings.ts';
 import { Story } from './story.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 /** The application leaves so long after everything has healed, and all must be quiet so long after that. */
 const LEAVES_MS = 2_000;
+/** Members of Rooms over nodes find one another again within so long, and are looked at twice. */
+const CALM_MS = 25_000;
+const SEATS_LOOK_MS = 6_000;
 const QUIET_MS = 100_000;
 /** The same where there are messages and charges, whose outcome is given up after five minutes. */
 const QUIET_ORDERS_MS = 360_000;
@@ -43,6 +48,7 @@ export interface Outcome {
   readonly simulatedMs: number;
   readonly steps: number;
   readonly events: number;
+  readonly reached: readonly Situation[];
   readonly story: readonly string[];
 }
 
@@ -67,6 +73,8 @@ class World {
   readonly #faults: Faults;
   readonly #database: SimulatedDatabase;
   readonly #invariants: Invariants;
+  readonly #reached: Reached;
+  readonly #seats: Seats;
   readonly #books: Books;
   readonly #receiver: Receiver;
   readonly #providers: Providers;
@@ -91,13 +99,25 @@ class World {
     this.#database = new SimulatedDatabase({
       scheduler,
       random: new Random(seed, 4),
-      ...(onExecuted === undefined ? {} : { onExecuted }),
+      onExecuted: (statements) => {
+        this.#reached.executed(statements);
+        onExecuted?.(statements);
+      },
       onCommit: () => {
         this.#invariants.committed();
         for (const process of this.#processes) this.#invariants.placed(process);
       },
     });
-    this.#invariants = new Invariants(this.#database.tables, plan.nodes === 1, onBreach);
+    this.#reached = new Reached(this.#database.tables);
+    this.#seats = new Seats(this.#database.tables, this.#pipes);
+    this.#reached.add('cluster', plan.nodes > 1);
+    this.#invariants = new Invariants({
+      tables: this.#database.tables,
+      isAlone: plan.nodes === 1,
+      mostMembers: plan.mostMembers,
+      onBreach,
+      onEvent: (event) => this.#reached.emitted(event),
+    });
     this.#books = new Books(onBreach);
     this.#network = new Network(scheduler, new Random(seed, 9), this.#faults);
     this.#providers = new Providers(new Random(seed, 5), onBreach);
@@ -135,7 +155,7 @@ class World {
       app_uuid: APP_UUID,
       webhook_url: 'http://receiver.invalid/',
       max_rooms: MAX_ROOMS,
-      max_members_per_room: MAX_MEMBERS,
+      max_members_per_room: this.#plan.mostMembers,
       key_hash: keyHash(API_KEY),
       sealed_secret: createSeal(MASTER_KEY).close(newWebhookSecret(), APP_UUID),
       caller_ids: [CALLER_ID],
@@ -193,6 +213,21 @@ class World {
     );
   }
 
+  /** The place of a node that is meant: by its number, or as the one that mixes the Room with the most members. */
+  #placeOf(place: Place): number {
+    if (place !== 'home') return place;
+    const { sessions, rooms } = this.#database.tables;
+    const members = (room: string) =>
+      [...sessions.values()].filter((row) => row.ended_at === null && row.room_id === room).length;
+    const [most] = [...rooms.values()]
+      .filter((row) => row.deleted_at === null)
+      .sort((a, b) => members(b.room_id) - members(a.room_id));
+    return Math.max(
+      0,
+      this.#processes.findIndex(({ nodeId }) => nodeId === most?.node_id),
+    );
+  }
+
   #act(action: Action): void {
     const faults = this.#faults;
     const { do: what, at: _at, ...rest } = action;
@@ -200,11 +235,16 @@ class World {
     const after = (ms: number, heal: () => void) => void this.#scheduler.after(ms, heal);
     switch (action.do) {
       case 'crash':
-        this.#crash(action.place, action.downMs);
+        this.#crash(this.#placeOf(action.place), action.downMs);
         break;
       case 'database_away':
-        faults.databaseAway.add(action.place);
-        after(action.forMs, () => faults.databaseAway.delete(action.place));
+        this.#takeDatabase(action);
+        break;
+      case 'pause':
+        this.#pause(this.#placeOf(action.place), action.forMs);
+        break;
+      case 'stop':
+        this.#stop(this.#placeOf(action.place), action.downMs);
         break;
       case 'database_flaky':
         faults.databaseFails = action.fails;
@@ -236,8 +276,7 @@ class World {
         this.#part(action);
         break;
       case 'drain':
-        this.#processes[action.place]?.drain(action.mode, action.deadlineSec);
-        after(action.forMs, () => this.#processes[action.place]?.drain('off'));
+        this.#drain(action);
         break;
       case 'bus_flaky':
         faults.busDrops = action.drops;
@@ -250,7 +289,7 @@ class World {
         });
         break;
       case 'lose_worker':
-        if (this.#processes[action.place]?.running !== undefined) this.#processes[action.place]?.media.loseWorker();
+        this.#loseWorker(this.#placeOf(action.place));
         break;
       case 'incoming':
         this.#incoming(action.call, action.will);
@@ -260,9 +299,41 @@ class World {
     }
   }
 
+  #takeDatabase({ place: which, forMs }: Extract<Action, { do: 'database_away' }>): void {
+    const { databaseAway } = this.#faults;
+    const place = which === 'all' ? which : this.#placeOf(which);
+    databaseAway.add(place);
+    this.#scheduler.after(forMs, () => databaseAway.delete(place));
+  }
+
+  #drain({ place: which, mode, deadlineSec, forMs }: Extract<Action, { do: 'drain' }>): void {
+    const place = this.#placeOf(which);
+    this.#processes[place]?.drain(mode, deadlineSec);
+    this.#scheduler.after(forMs, () => this.#processes[place]?.drain('off'));
+  }
+
+  #loseWorker(place: number): void {
+    if (this.#processes[place]?.running !== undefined) this.#processes[place]?.media.loseWorker();
+  }
+
+  #pause(place: number, forMs: number): void {
+    const process = this.#processes[place];
+    process?.pause(true);
+    this.#scheduler.after(forMs, () => process?.pause(false));
+  }
+
+  #stop(place: number, downMs: number): void {
+    const process = this.#processes[place];
+    if (process?.running === undefined) return;
+    void process.stop().then(() => {
+      if (process.isAlive) this.#crash(place, downMs);
+    });
+  }
+
   /** Parts a node from the bus, and perhaps from the database too. */
-  #part({ place, forMs, withDatabase }: Extract<Action, { do: 'part' }>): void {
+  #part({ place: which, forMs, withDatabase }: Extract<Action, { do: 'part' }>): void {
     const { busAway, databaseAway } = this.#faults;
+    const place = this.#placeOf(which);
     busAway.add(place);
     this.#network.changed(place);
     if (withDatabase) databaseAway.add(place);
@@ -294,6 +365,10 @@ class World {
     if (!this.#database.tables.sessions.has(session)) this.#breach(`a Session was admitted that is not stored: ${session}`);
   }
 
+  #lookAtSeats(): void {
+    for (const wrong of this.#seats.look(this.#processes)) this.#breach(`nothing is broken: ${wrong}`);
+  }
+
   run(): Outcome {
     const { seed, activeMs } = this.#plan;
     const isOver = () => {
@@ -306,20 +381,26 @@ class World {
       (action) => action.do === 'message' || (action.do === 'call_command' && action.command === 'charge'),
     );
     const quietMs = hasOrders ? QUIET_ORDERS_MS : QUIET_MS;
+    const leavesMs = this.#plan.meets ? CALM_MS + 1_000 : LEAVES_MS;
+    if (this.#plan.meets)
+      for (const before of [SEATS_LOOK_MS, 0]) scheduler.at(heals + CALM_MS - before, () => this.#lookAtSeats());
     scheduler.at(heals, () => {
       this.#faults.heal();
       for (let place = 0; place < this.#plan.nodes; place++) this.#network.changed(place);
-      for (const process of this.#processes) process.drain('off');
+      for (const process of this.#processes) {
+        process.pause(false);
+        process.drain('off');
+      }
       this.#story.tell('— everything works again');
     });
     // Again and again: what was made while nobody answered is known late.
-    for (let at = heals + LEAVES_MS; at < heals + quietMs / 2; at += LEAVES_AGAIN_MS)
+    for (let at = heals + leavesMs; at < heals + quietMs / 2; at += LEAVES_AGAIN_MS)
       scheduler.at(at, () => {
         if (!this.#invariants.isQuiet(this.#processes) || this.#application.open > 0) this.#application.leave();
       });
     try {
       const isQuiet = () => this.#invariants.isQuiet(this.#processes) && this.#application.open === 0;
-      scheduler.runUntil(heals + LEAVES_MS, isOver);
+      scheduler.runUntil(heals + leavesMs, isOver);
       // Long before the limit as a rule: a little after nothing lives any more.
       while (this.#breaches.length === 0 && scheduler.now < heals + quietMs && !isQuiet())
         scheduler.runUntil(scheduler.now + QUIET_LOOK_MS, isOver);
@@ -331,6 +412,7 @@ class World {
       this.#invariants.quiet(this.#processes, (webhookId) => this.#books.has(webhookId));
       this.#books.end();
     }
+    this.#reached.add('pipe opened', this.#pipes.size > 0);
     return {
       seed,
       breaches: this.#breaches,
@@ -338,6 +420,7 @@ class World {
       simulatedMs: scheduler.now - START,
       steps: scheduler.steps,
       events: this.#books.events,
+      reached: this.#reached.situations,
       story: this.#story.lines,
     };
   }

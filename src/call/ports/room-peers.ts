@@ -10,6 +10,7 @@
 
 import type { Reach } from '../../machine/room/home-watch.ts';
 import type { Volumes } from '../../machine/room/membership.ts';
+import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, PipeCodec, PipeEnd } from '../../media/engine.ts';
 import type { Problem } from '../../problem.ts';
 import type { RoomNews } from './leg.ts';
@@ -94,6 +95,8 @@ export interface SeatsAway {
   /** Puts the leg of a Session into its Room. False: it has no seat there. */
   join(sessionUuid: string, roomId: string, audio: LegAudio, terms: SeatTerms): boolean;
   seat(sessionUuid: string, roomId: string): SeatAway | undefined;
+  /** A Session of this node goes on at another one, or at one that is not known: `''`. */
+  handedOver(state: Pick<SessionState, 'sessionUuid' | 'membership'>, nodeId: string): void;
 }
 
 interface SeatAway {

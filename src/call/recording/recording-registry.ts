@@ -253,6 +253,16 @@ export class RecordingRegistry implements Recordings {
     void this.#endLate(notice.recordingUuid, { durationMs: notice.durationMs, bytes });
   }
 
+  /**
+   * A Session or Room goes on at another node, or nowhere. The media plane tells the ends of its recordings as they are
+   * closed, but for those that it had given up before.
+   */
+  abandoned(recordings: readonly Pick<Recording, 'recordingUuid' | 'cutOffMs'>[]): void {
+    for (const { recordingUuid, cutOffMs } of recordings)
+      if (cutOffMs !== undefined)
+        void this.#endLate(recordingUuid, { durationMs: cutOffMs === 'unknown' ? undefined : cutOffMs, bytes: undefined });
+  }
+
   async #endLate(recordingUuid: string, file: FileEnd): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));

@@ -155,6 +155,7 @@ export class Guests {
       guest.talking = notice.talking;
       void link.send({ note: 'talking', talking: notice.talking });
     } else if (notice.type === 'room.left' || notice.type === 'media.lost') {
+      void guest.media?.close();
       guest.media = undefined;
       void link.send({ note: 'lost' });
     }

@@ -249,20 +249,28 @@ export class RoomActor {
   /** Another node has the Room by now: nothing of this one is told any more. */
   #takenOver(envelope: Envelope<RoomInput>): void {
     refuse(envelope, problems.notFound('Room'));
+    this.#lateRecording(envelope.input);
     this.#mailbox.close();
     this.#environment.onTaken(this);
   }
 
   /** The Room is not this node's any more: its mix is closed, and nothing is written or told. */
   abandon(): void {
+    const { recording, roomId } = this.#state;
     this.#mailbox.close();
     void this.media.close();
-    this.#environment.onDeleted(this.#state.roomId);
+    this.#environment.recordings.abandoned(recording === undefined ? [] : [recording]);
+    this.#environment.onDeleted(roomId);
   }
 
-  /** The Room is gone: the end of its recording is told of without it. Or its time was over before it could begin. */
+  /** The Room is gone, or its time was over before it could begin. */
   #dropped(input: RoomInput): void {
     if (input.type === 'begin') this.#neverBegan();
+    this.#lateRecording(input);
+  }
+
+  /** The end of a recording that the Room does not take any more is told of without it. */
+  #lateRecording(input: RoomInput): void {
     if (input.type === 'media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 

@@ -286,6 +286,8 @@ export class RoomRegistry implements Rooms {
     if (room === undefined && away === undefined) return await this.#notHere(context.appUuid, roomId);
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room === undefined) return (await this.#awayJoins?.join(away ?? '', roomId, session, request, context)) ?? NO_ROOM;
+    // Who is in it by the rows has a place before anybody else.
+    if (this.span?.opening(roomId) !== undefined) return roomIsMoving;
     const refused = room.seatRefusal({ appUuid: context.appUuid, sessionUuid, coach }, limits?.maxMembersPerRoom ?? 0);
     if (refused !== undefined) return refused;
     const isNew = !room.has(sessionUuid);
@@ -310,6 +312,7 @@ export class RoomRegistry implements Rooms {
       return isProblem(seat) ? seat : { roomId, muted, ...seat };
     }
     if (room === undefined) return await this.#notHere(appUuid, roomId);
+    if (this.span?.opening(roomId) !== undefined) return roomIsMoving;
     const refused = room.seatRefusal(wish, limits?.maxMembersPerRoom ?? 0);
     if (refused !== undefined) return refused;
     room.reserve(sessionUuid);

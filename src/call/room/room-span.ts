@@ -238,6 +238,8 @@ export class RoomSpan implements SeatsAway {
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
     if (room.isLeaving) return { type: 'moved' };
+    // Who is in it by the rows has a place before anybody else.
+    if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)
       : await this.guests.open(room, request, from);
@@ -395,7 +397,7 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** A Session of this node goes on at another, which opens a pipe for it, or mixes its Room. */
-  handedOver({ sessionUuid, membership }: SessionState, nodeId: string): void {
+  handedOver({ sessionUuid, membership }: Pick<SessionState, 'sessionUuid' | 'membership'>, nodeId: string): void {
     if (membership === undefined) return;
     const { roomId } = membership;
     const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));

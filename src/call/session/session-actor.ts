@@ -266,6 +266,9 @@ export class SessionActor {
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') {
       refuse(envelope, problems.notFound('Session'));
+      this.#lateRecording(envelope.input);
+      // Which node has it is not known here. Its place in a Room of this one is kept for as long as its row has it.
+      this.#environment.away()?.handedOver(this.#state, '');
       this.dropTaken();
     }
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
@@ -447,8 +450,12 @@ export class SessionActor {
   }
 
   /** The end of a recording that the Session does not take any more is told of without it. */
-  #dropped(input: SessionInput): void {
+  #lateRecording(input: SessionInput): void {
     if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
+  }
+
+  #dropped(input: SessionInput): void {
+    this.#lateRecording(input);
     if (input.type === 'hand_over') this.#giving?.given(false);
     // Its time was over before it could begin.
     if (input.type === 'begin') this.#close();
@@ -459,6 +466,7 @@ export class SessionActor {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#mailbox.close();
+    this.#environment.recordings.abandoned(this.#state.recordings);
     this.#environment.onEnded(this.#state.sessionUuid);
   }
 }

@@ -121,10 +121,10 @@ function compose(held: Held): string {
   };
   const expressions = [
     mine(numbered()),
-    ...(held.payments ? [paymentExpressions(numbered(4))] : []),
-    ...(held.recordings ? [recordingExpressions(numbered(2))] : []),
     ...(held.sessions ? [sessionExpression(numbered())] : []),
     ...(held.rooms ? [roomExpression(numbered())] : []),
+    ...(held.payments ? [paymentExpressions(numbered(4), (row) => guards(held, row))] : []),
+    ...(held.recordings ? [recordingExpressions(numbered(2), (row) => guards(held, row))] : []),
     ...(held.events ? [eventExpressions(held, numbered())] : []),
     ...(held.answers === 'none' ? [] : [answerExpression(held, held.answers, numbered())]),
   ];
@@ -165,10 +165,10 @@ export function flushStatement(
   };
   const parameters: readonly Parameter[] = [
     nodeId,
-    ...(held.payments ? paymentParameters(payments) : []),
-    ...(held.recordings ? recordingParameters(recordings) : []),
     ...(held.sessions ? [JSON.stringify(sessions.map(sessionColumns))] : []),
     ...(held.rooms ? [JSON.stringify(rooms.map(roomColumns))] : []),
+    ...(held.payments ? paymentParameters(payments) : []),
+    ...(held.recordings ? recordingParameters(recordings) : []),
     ...(held.events ? [JSON.stringify(events)] : []),
     ...(answers.length > 0 ? [JSON.stringify(answers)] : []),
     ...(held.events ? [readTo?.xid ?? null, readTo?.eventId ?? null] : []),

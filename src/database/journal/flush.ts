@@ -4,21 +4,16 @@ import { type EventColumns, eventColumns } from './event-columns.ts';
 import type { Change, RoomRow, SessionRow } from './journal.ts';
 import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';
-import type { RecordingChange } from './recording-rows.ts';
+import type { Guards, RecordingChange } from './recording-rows.ts';
 
 /** An event as a row, and the rows without which it is not written. */
-interface EventRow extends EventColumns {
+interface EventRow extends EventColumns, Guards {
   readonly position: number;
-  readonly guard: string | null;
-  readonly room_guard: string | null;
   readonly recording_guard: string | null;
 }
 
 /** An answer as a row, and the rows without which it is not kept. */
-interface GuardedAnswer extends AnswerRow {
-  readonly guard: string | null;
-  readonly room_guard: string | null;
-}
+interface GuardedAnswer extends AnswerRow, Guards {}
 
 export interface FlushPlan {
   /** One row a Session, the last before or at its end: a statement may touch a row once. */
@@ -27,8 +22,8 @@ export interface FlushPlan {
   readonly rooms: readonly RoomRow[];
   readonly events: readonly EventRow[];
   readonly answers: readonly GuardedAnswer[];
-  readonly payments: readonly PaymentChange[];
-  readonly recordings: readonly RecordingChange[];
+  readonly payments: readonly (PaymentChange & Guards)[];
+  readonly recordings: readonly (RecordingChange & Guards)[];
   /** Positions of changes of a Session that ended earlier in the same batch: nothing of them is stored. */
   readonly late: ReadonlySet<number>;
 }
@@ -39,8 +34,8 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
   const events: EventRow[] = [];
   const answers = new Map<string, GuardedAnswer>();
   const late = new Set<number>();
-  const paid: PaymentChange[] = [];
-  const recorded: RecordingChange[] = [];
+  const paid: (PaymentChange & Guards)[] = [];
+  const recorded: (RecordingChange & Guards)[] = [];
   for (const [at, { session, room, events: emitted, answer, payments = [], recordings = [], onlyIfEnded }] of batch.entries()) {
     if (session !== undefined) {
       if (sessions.get(session.sessionUuid)?.endedAt !== undefined) {
@@ -50,20 +45,13 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
       sessions.set(session.sessionUuid, session);
     }
     if (room !== undefined) rooms.set(room.roomId, room);
-    paid.push(...payments);
-    recorded.push(...recordings);
-    const guard = session?.sessionUuid ?? null;
-    const roomGuard = room?.roomId ?? null;
+    const guards: Guards = { guard: session?.sessionUuid ?? null, room_guard: room?.roomId ?? null };
+    paid.push(...payments.map((each) => ({ ...each, ...guards })));
+    recorded.push(...recordings.map((each) => ({ ...each, ...guards })));
     for (const event of emitted)
-      events.push({
-        position: events.length,
-        guard,
-        room_guard: roomGuard,
-        recording_guard: onlyIfEnded ?? null,
-        ...eventColumns(event),
-      });
+      events.push({ position: events.length, ...guards, recording_guard: onlyIfEnded ?? null, ...eventColumns(event) });
     const row = answer === undefined ? undefined : kept.row(answer);
-    if (row !== undefined) answers.set(`${row.app_uuid} ${row.key}`, { guard, room_guard: roomGuard, ...row });
+    if (row !== undefined) answers.set(`${row.app_uuid} ${row.key}`, { ...guards, ...row });
   }
   return {
     sessions: inOrder(sessions),

@@ -3,6 +3,7 @@
  * (`group-commit.ts`).
  */
 import type { Owner } from '../vault/vault.ts';
+import { type Guarding, type Guards, guardsOf } from './recording-rows.ts';
 
 interface ReferenceRow extends Owner {
   readonly sealed: Uint8Array;
@@ -33,31 +34,36 @@ export type PaymentChange =
 /**
  * Expressions for the flush's WITH; its parameters begin at `$first`. A Session's own changes never meet in one flush.
  */
-export const paymentExpressions = (first: number): string => `
+export const paymentExpressions = (first: number, guards: Guarding): string => `
 pay_begun AS (
   INSERT INTO payment_collections (operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent, node_id)
   SELECT operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent, node_id FROM json_to_recordset($${first}::text::json)
-    AS b (operation_uuid text, session_uuid uuid, app_uuid text, kind text, client_state text, traceparent text, node_id text)
-  WHERE EXISTS (SELECT FROM mine)
+    AS b (guard uuid, room_guard uuid, operation_uuid text, session_uuid uuid, app_uuid text, kind text,
+      client_state text, traceparent text, node_id text)
+  WHERE EXISTS (SELECT FROM mine)${guards('b')}
   ON CONFLICT DO NOTHING
 ), pay_ended AS (
-  DELETE FROM payment_collections AS c USING json_to_recordset($${first + 1}::text::json) AS e (session_uuid uuid, operation_uuid text)
-  WHERE c.session_uuid = e.session_uuid AND c.operation_uuid = e.operation_uuid AND EXISTS (SELECT FROM mine)
+  DELETE FROM payment_collections AS c USING json_to_recordset($${first + 1}::text::json)
+    AS e (guard uuid, room_guard uuid, session_uuid uuid, operation_uuid text)
+  WHERE c.session_uuid = e.session_uuid AND c.operation_uuid = e.operation_uuid AND EXISTS (SELECT FROM mine)${guards('e')}
 ), pay_staged AS (
   INSERT INTO payment_references (reference, app_uuid, session_uuid, sealed, brand, last4, expires_at)
   SELECT reference, app_uuid, session_uuid, decode(sealed, 'base64'), brand, last4, expires_at FROM json_to_recordset($${first + 2}::text::json)
-    AS r (reference text, app_uuid text, session_uuid uuid, sealed text, brand text, last4 text, expires_at bigint)
-  WHERE EXISTS (SELECT FROM mine)
+    AS r (guard uuid, room_guard uuid, reference text, app_uuid text, session_uuid uuid, sealed text, brand text, last4 text,
+      expires_at bigint)
+  WHERE EXISTS (SELECT FROM mine)${guards('r')}
   ON CONFLICT DO NOTHING
 ), pay_forgotten AS (
-  DELETE FROM payment_references AS f USING json_to_recordset($${first + 3}::text::json) AS s (session_uuid uuid)
-  WHERE f.session_uuid = s.session_uuid AND EXISTS (SELECT FROM mine)
+  DELETE FROM payment_references AS f USING json_to_recordset($${first + 3}::text::json)
+    AS s (guard uuid, room_guard uuid, session_uuid uuid)
+  WHERE f.session_uuid = s.session_uuid AND EXISTS (SELECT FROM mine)${guards('s')}
 )`;
 
-export function paymentParameters(changes: readonly PaymentChange[]): string[] {
+export function paymentParameters(changes: readonly (PaymentChange & Guards)[]): string[] {
   const begun = changes.flatMap((each) =>
     'begun' in each
       ? {
+          ...guardsOf(each),
           operation_uuid: each.begun.operationUuid,
           session_uuid: each.begun.sessionUuid,
           app_uuid: each.begun.appUuid,
@@ -69,11 +75,12 @@ export function paymentParameters(changes: readonly PaymentChange[]): string[] {
       : [],
   );
   const ended = changes.flatMap((each) =>
-    'ended' in each ? { session_uuid: each.ended.sessionUuid, operation_uuid: each.ended.operationUuid } : [],
+    'ended' in each ? { ...guardsOf(each), session_uuid: each.ended.sessionUuid, operation_uuid: each.ended.operationUuid } : [],
   );
   const staged = changes.flatMap((each) =>
     'staged' in each
       ? {
+          ...guardsOf(each),
           reference: each.staged.reference,
           app_uuid: each.staged.appUuid,
           session_uuid: each.staged.sessionUuid,
@@ -84,6 +91,6 @@ export function paymentParameters(changes: readonly PaymentChange[]): string[] {
         }
       : [],
   );
-  const forgotten = changes.flatMap((each) => ('forgotten' in each ? { session_uuid: each.forgotten } : []));
+  const forgotten = changes.flatMap((each) => ('forgotten' in each ? { ...guardsOf(each), session_uuid: each.forgotten } : []));
   return [begun, ended, staged, forgotten].map((rows) => JSON.stringify(rows));
 }

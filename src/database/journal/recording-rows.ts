@@ -35,28 +35,41 @@ export type RecordingChange =
       };
     };
 
+/** The rows without which a row is not written: those of the Session and the Room of its change. */
+export interface Guards {
+  readonly guard: string | null;
+  readonly room_guard: string | null;
+}
+
+/** The condition of the rows named `row` that what they depend on was written. */
+export type Guarding = (row: string) => string;
+
 /**
  * Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush.
  */
-export const recordingExpressions = (first: number): string => `
+export const recordingExpressions = (first: number, guards: Guarding): string => `
 rec_begun AS (
   INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, room_id, volume_id, operation_uuid, client_state, traceparent, created_at)
   SELECT recording_uuid, app_uuid, session_uuid, room_id, volume_id, operation_uuid, client_state, traceparent, created_at
-  FROM json_to_recordset($${first}::text::json) AS b (recording_uuid text, app_uuid text, session_uuid uuid, room_id uuid,
+  FROM json_to_recordset($${first}::text::json) AS b (guard uuid, room_guard uuid, recording_uuid text, app_uuid text, session_uuid uuid, room_id uuid,
     volume_id text, operation_uuid text, client_state text, traceparent text, created_at bigint)
-  WHERE EXISTS (SELECT FROM mine)
+  WHERE EXISTS (SELECT FROM mine)${guards('b')}
   ON CONFLICT DO NOTHING
 ), rec_ended AS (
   UPDATE recordings AS c SET ended_at = e.ended_at, duration_ms = e.duration_ms, bytes = coalesce(e.bytes, c.bytes)
-  FROM json_to_recordset($${first + 1}::text::json) AS e (recording_uuid text, ended_at bigint, duration_ms bigint, bytes bigint)
-  WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL AND EXISTS (SELECT FROM mine)
+  FROM json_to_recordset($${first + 1}::text::json) AS e (guard uuid, room_guard uuid, recording_uuid text,
+    ended_at bigint, duration_ms bigint, bytes bigint)
+  WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL AND EXISTS (SELECT FROM mine)${guards('e')}
   RETURNING c.recording_uuid
 )`;
 
-export function recordingParameters(changes: readonly RecordingChange[]): string[] {
+export const guardsOf = ({ guard, room_guard }: Guards): Guards => ({ guard, room_guard });
+
+export function recordingParameters(changes: readonly (RecordingChange & Guards)[]): string[] {
   const begun = changes.flatMap((each) =>
     'begun' in each
       ? {
+          ...guardsOf(each),
           recording_uuid: each.begun.recordingUuid,
           app_uuid: each.begun.appUuid,
           session_uuid: each.begun.sessionUuid ?? null,
@@ -72,6 +85,7 @@ export function recordingParameters(changes: readonly RecordingChange[]): string
   const ended = changes.flatMap((each) =>
     'ended' in each
       ? {
+          ...guardsOf(each),
           recording_uuid: each.ended.recordingUuid,
           ended_at: Math.floor(each.ended.endedAt),
           duration_ms: each.ended.durationMs === undefined ? null : Math.floor(each.ended.durationMs),

@@ -3,6 +3,7 @@ import { problems } from '../../problem.ts';
 import { commandMember, type MemberCommand, type MembershipStep, roomRefusal } from '../room/membership.ts';
 import type { Command, Step } from './input.ts';
 import { paymentRefusal } from './operation/payment.ts';
+import { volumesFailed } from './operation/running.ts';
 import type { SessionState } from './session.ts';
 
 const ROOM_COMMANDS: ReadonlySet<string> = new Set<MemberCommand['type']>([
@@ -25,12 +26,21 @@ export function memberCommand(state: SessionState, order: MemberCommand, operati
   const step = member(state, commandMember(state.sessionUuid, state.membership, order, operationUuid));
   const orders = step.effects.flatMap((effect) => (effect.do === 'member_set_volume' ? [effect] : []));
   const setting = orders.map(({ roomId, volume, direction }) => ({ roomId, operationUuid, volume, direction }));
-  return { ...step, state: { ...step.state, setting: [...state.setting, ...setting] } };
+  return { ...step, state: { ...step.state, setting: [...step.state.setting, ...setting] } };
 }
 
-/** A step of the membership as one of the Session. */
-export const member = (state: SessionState, { membership, events, effects }: MembershipStep): Step => ({
-  state: { ...state, membership },
-  events,
-  effects,
-});
+/**
+ * A step of the membership as one of the Session. Volumes that were being set in a Room which it leaves have failed:
+ * their outcome, from the node that mixes the Room, may come when the Room is gone.
+ */
+export function member(state: SessionState, { membership, events, effects }: MembershipStep): Step {
+  const before = state.membership?.roomId;
+  const hasLeft = before !== undefined && membership?.roomId !== before;
+  const failed = hasLeft ? state.setting.filter(({ roomId }) => roomId === before) : [];
+  const setting = failed.length === 0 ? state.setting : state.setting.filter((each) => !failed.includes(each));
+  return {
+    state: { ...state, membership, setting },
+    events: [...volumesFailed(state.sessionUuid, failed), ...events],
+    effects,
+  };
+}

@@ -167,6 +167,17 @@ const roomStatements: readonly Statement[] = [
       (row) => row.app_uuid === room?.app_uuid && row.ended_at === null && row.room_id === room.room_id,
     );
   }),
+  read(/^SELECT room_id::text .* FROM rooms\s+WHERE app_uuid = \$1 AND deleted_at IS NULL ORDER BY/s, (execution) =>
+    [...execution.tables.rooms.values()]
+      .filter((row) => row.app_uuid === textAt(execution, 1) && row.deleted_at === null)
+      .sort((a, b) => b.created_at - a.created_at),
+  ),
+  read(/^SELECT room_id, count\(\*\)::int AS members FROM sessions/, (execution) => {
+    const members = new Map<string, number>();
+    for (const { app_uuid: app, ended_at: endedAt, room_id: room } of execution.tables.sessions.values())
+      if (app === textAt(execution, 1) && endedAt === null && room !== '') members.set(room, (members.get(room) ?? 0) + 1);
+    return [...members].map(([room_id, count]) => ({ room_id, members: count }));
+  }),
   step(
     /^SELECT pg_advisory_xact_lock\(hashtextextended\('rooms '/,
     () => ({ rows: ONE }),

@@ -14,16 +14,19 @@ import type {
   Tables,
 } from './tables.ts';
 
-interface EmittedEvent extends Omit<EventRecord, 'event_id' | 'xid' | 'by' | 'status' | 'attempts'> {
+/** The rows without which another is not written. */
+interface Guards {
   readonly guard?: string | null;
   readonly room_guard?: string | null;
+}
+
+type Guarded<T> = T & Guards;
+
+interface EmittedEvent extends Omit<EventRecord, 'event_id' | 'xid' | 'by' | 'status' | 'attempts'>, Guards {
   readonly recording_guard?: string | null;
 }
 
-interface KeptAnswer extends AnswerRow {
-  readonly guard?: string | null;
-  readonly room_guard?: string | null;
-}
+interface KeptAnswer extends AnswerRow, Guards {}
 
 /** Returns the numbers of the events that were not there before, by webhook id. */
 function insertEvents(
@@ -120,16 +123,18 @@ function changeRecordings(tables: Tables, begun: readonly RecordingRecord[], end
 }
 
 interface PaymentLists {
-  readonly begun: readonly CollectionRecord[];
-  readonly ended: readonly { readonly session_uuid: string; readonly operation_uuid: string }[];
-  readonly staged: readonly (Omit<ReferenceRecord, 'sealed'> & { readonly sealed: string })[];
-  readonly forgotten: readonly { readonly session_uuid: string }[];
+  readonly begun: readonly Guarded<CollectionRecord>[];
+  readonly ended: readonly Guarded<{ readonly session_uuid: string; readonly operation_uuid: string }>[];
+  readonly staged: readonly Guarded<Omit<ReferenceRecord, 'sealed'> & { readonly sealed: string }>[];
+  readonly forgotten: readonly Guarded<{ readonly session_uuid: string }>[];
 }
 
 export const collectionKey = (each: { readonly session_uuid: string; readonly operation_uuid: string }): string =>
   `${each.session_uuid} ${each.operation_uuid}`;
 
-function changePayments(tables: Tables, { begun, ended, staged, forgotten }: PaymentLists): void {
+function changePayments(tables: Tables, lists: PaymentLists, isWritten: (row: Guards) => boolean): void {
+  const [begun, ended] = [lists.begun.filter(isWritten), lists.ended.filter(isWritten)];
+  const [staged, forgotten] = [lists.staged.filter(isWritten), lists.forgotten.filter(isWritten)];
   for (const each of ended) tables.collections.delete(collectionKey(each));
   for (const each of begun) if (!tables.collections.has(collectionKey(each))) tables.collections.set(collectionKey(each), each);
   const gone = new Set(forgotten.map(({ session_uuid }) => session_uuid));
@@ -147,7 +152,9 @@ interface Flush {
   readonly events: readonly EmittedEvent[];
   readonly answers: readonly KeptAnswer[];
   readonly payments: PaymentLists | undefined;
-  readonly recordings: { readonly begun: readonly RecordingRecord[]; readonly ended: readonly Kept[] } | undefined;
+  readonly recordings:
+    | { readonly begun: readonly Guarded<RecordingRecord>[]; readonly ended: readonly Guarded<Kept>[] }
+    | undefined;
   /** How far the relay of the process has read; undefined: it does not. */
   readonly readTo: { readonly xid: number; readonly eventId: number } | undefined;
 }
@@ -160,15 +167,15 @@ function flushOf(execution: Execution): Flush {
     last += 1;
     return listAt(execution, last);
   };
+  const [sessions, rooms] = [next<SessionRecord>('changed'), next<RoomRecord>('roomed')];
   const payments = execution.text.includes('pay_begun AS (')
-    ? { begun: listAt<CollectionRecord>(execution, 2), ...paymentsAfter(execution, 3) }
+    ? { begun: listAt<Guarded<CollectionRecord>>(execution, last + 1), ...paymentsAfter(execution, last + 2) }
     : undefined;
   if (payments !== undefined) last += 4;
   const recordings = execution.text.includes('rec_begun AS (')
-    ? { begun: listAt<RecordingRecord>(execution, last + 1), ended: listAt<Kept>(execution, last + 2) }
+    ? { begun: listAt<Guarded<RecordingRecord>>(execution, last + 1), ended: listAt<Guarded<Kept>>(execution, last + 2) }
     : undefined;
   if (recordings !== undefined) last += 2;
-  const [sessions, rooms] = [next<SessionRecord>('changed'), next<RoomRecord>('roomed')];
   const [events, answers] = [next<EmittedEvent>('emitted'), next<KeptAnswer>('answered')];
   const reads = events.length > 0 && execution.parameters[last] !== null;
   const readTo = reads ? { xid: numberAt(execution, last + 1), eventId: numberAt(execution, last + 2) } : undefined;
@@ -192,10 +199,11 @@ function flush(execution: Execution): (xid: number) => Rows {
     if (!isMine) return NONE;
     const changed = changeSessions(tables, sessions);
     const roomed = changeRooms(tables, rooms);
-    const over = changeRecordings(tables, recordings?.begun ?? [], recordings?.ended ?? []);
-    if (payments !== undefined) changePayments(tables, payments);
     const isIn = (guard: string | null | undefined, set: ReadonlySet<string>) => guard == null || set.has(guard);
-    const guarded = (each: EmittedEvent | KeptAnswer) => isIn(each.guard, changed) && isIn(each.room_guard, roomed);
+    const guarded = (each: Guards) => isIn(each.guard, changed) && isIn(each.room_guard, roomed);
+    const { begun = [], ended = [] } = recordings ?? {};
+    const over = changeRecordings(tables, begun.filter(guarded), ended.filter(guarded));
+    if (payments !== undefined) changePayments(tables, payments, guarded);
     const emitted = events.filter((each) => guarded(each) && isIn(each.recording_guard, over));
     const eventIds = insertEvents(tables, xid, emitted, nodeId);
     keepAnswers(tables, answers.filter(guarded));

@@ -39,6 +39,8 @@ function statementOf(text: string): Statement {
 /** The way from one process to the database, as the faults of the moment make it. */
 export interface DatabaseLink {
   readonly isAlive: () => boolean;
+  /** What comes to the process passes here, once it does not stand still. */
+  readonly pass: (run: () => void) => void;
   /** The database cannot be reached. */
   readonly isAway: () => boolean;
   /** Milliseconds that one way of a message takes. */
@@ -156,9 +158,11 @@ export class SimulatedDatabase {
   #answerer<R>(link: DatabaseLink, resolve: (rows: readonly R[]) => void, reject: (error: unknown) => void) {
     const { scheduler, random } = this.#options;
     const later = (ms: number, settle: () => void) =>
-      void scheduler.after(ms, () => {
-        if (link.isAlive()) settle();
-      });
+      void scheduler.after(ms, () =>
+        link.pass(() => {
+          if (link.isAlive()) settle();
+        }),
+      );
     const lost = () =>
       later(random.pick(NOTICED_MS) * random.between(0.5, 2), () => reject(new StoreUnavailable('the database is away')));
     return {
@@ -169,12 +173,13 @@ export class SimulatedDatabase {
     };
   }
 
-  #execution(text: string, parameters: readonly Parameter[]): Execution {
+  /** `by`: the transaction of a single statement, which has taken its locks before it looks at rows. */
+  #execution(text: string, parameters: readonly Parameter[], by?: Transaction): Execution {
     return {
       tables: this.tables,
       parameters,
       now: Math.floor(this.#options.scheduler.now),
-      isLocked: (key) => this.#locked.has(key),
+      isLocked: (key) => this.#locked.has(key) && this.#locked.get(key) !== by,
       text,
     };
   }
@@ -193,7 +198,7 @@ export class SimulatedDatabase {
     answer: { lost(): void; rows(rows: Rows): void },
   ): void {
     const transaction: Transaction = { link, xid: undefined, locks: [], changes: [], executed: [], isOver: false };
-    const execution = this.#execution(text, parameters);
+    const execution = this.#execution(text, parameters, transaction);
     this.#withLocks(transaction, statement.locks?.(execution) ?? [], () => {
       if (link.fails()) {
         this.#end(transaction);
@@ -329,9 +334,11 @@ export class SimulatedDatabase {
   #notify(): void {
     for (const { link, notified } of this.#listeners)
       if (link.isAlive() && !link.isAway())
-        this.#options.scheduler.after(link.latencyMs(), () => {
-          if (link.isAlive()) notified();
-        });
+        this.#options.scheduler.after(link.latencyMs(), () =>
+          link.pass(() => {
+            if (link.isAlive()) notified();
+          }),
+        );
   }
 
   /**
