@@ -380,6 +380,8 @@ describe('a node that was declared dead', () => {
       await expect(second.journal.commit(late)).rejects.toBeInstanceOf(StoreUnavailable);
     }
     await told.promise;
+    const keyed = { appUuid: 'app', key: 'of-the-dead', fingerprint: 'f' };
+    await expect(second.idempotency.begin(keyed)).rejects.toBeInstanceOf(StoreUnavailable);
     const late = { events: [eventOf('app', rows[0]?.sessionUuid ?? '', 2, 'session.held')] };
     await expect(second.journal.commit(late)).rejects.toBeInstanceOf(StoreUnavailable);
     for (const { sessionUuid } of rows) expect(await eventsOf(sessionUuid)).toEqual([]);

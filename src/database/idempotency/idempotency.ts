@@ -7,6 +7,7 @@
 import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
+import { StoreUnavailable } from '../journal/journal.ts';
 import { INSERT_ANSWER } from '../journal/kept-answers.ts';
 import type { KeyedRequest, KeyMarks } from './key-marks.ts';
 
@@ -45,10 +46,17 @@ export interface IdempotencyStore {
 const ASKED = `json_to_recordset($1::text::json) AS asked (app_uuid text, key text, fingerprint text)`;
 /** The database's clock judges the lease: those of two nodes may differ by more than it lasts. */
 const CLOCK = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+/**
+ * A node that was declared dead marks nothing: its marks were given back, and a command that it passes on to another
+ * node could take effect there after its key is free.
+ */
 const BEGIN = `
-WITH marked AS (
+WITH mine AS (
+  SELECT 1 FROM nodes WHERE node_id = $2 AND dead_at IS NULL
+), marked AS (
   INSERT INTO idempotency AS i (app_uuid, key, fingerprint, lease_until, node_id, created_at)
   SELECT app_uuid, key, fingerprint, ${CLOCK} + ${IDEMPOTENCY_LEASE_SEC * 1000}, $2, ${CLOCK} FROM ${ASKED}
+  WHERE EXISTS (SELECT FROM mine)
   ON CONFLICT (app_uuid, key) DO UPDATE SET
     fingerprint = excluded.fingerprint, status = NULL, body = NULL, lease_until = excluded.lease_until, node_id = excluded.node_id,
     created_at = excluded.created_at
@@ -56,7 +64,7 @@ WITH marked AS (
     OR (i.status IS NULL AND i.lease_until < ${CLOCK} AND i.fingerprint = excluded.fingerprint)
   RETURNING app_uuid, key
 )
-SELECT asked.app_uuid, asked.key, (asked.app_uuid, asked.key) IN (SELECT app_uuid, key FROM marked) AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
+SELECT EXISTS (SELECT FROM mine) AS alive, asked.app_uuid, asked.key, (asked.app_uuid, asked.key) IN (SELECT app_uuid, key FROM marked) AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
 FROM ${ASKED}
 LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`;
 
@@ -129,6 +137,7 @@ function markedInRows(database: Database, nodeId: string): KeysOfOne {
         .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
         .map((each) => ({ app_uuid: each.appUuid, key: each.key, fingerprint: each.fingerprint }));
       const rows = await database.query(BEGIN, [JSON.stringify(asked), nodeId]);
+      if (rows.some(({ alive }) => alive === false)) throw new StoreUnavailable('this node was declared dead');
       const states = new Map(rows.map((row) => [`${row.app_uuid} ${row.key}`, keyState(row)]));
       return requests.map((each) => states.get(nameOf(each)) ?? { state: 'in_flight' });
     },

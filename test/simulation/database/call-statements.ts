@@ -225,19 +225,21 @@ function markOf(execution: Execution, node: string): IdempotencyRecord | undefin
 }
 
 const keyStatements: readonly Statement[] = [
-  write(/^\s*WITH marked AS \(\s*INSERT INTO idempotency/, (execution) => {
+  write(/^\s*WITH mine AS \([^)]*\), marked AS \(\s*INSERT INTO idempotency/, (execution) => {
     const { tables } = execution;
     const asked = listAt<Asked>(execution, 1);
     // What is told of a key that was not marked is read in the statement's snapshot.
     const seen = new Map(asked.map((each) => [keyOf(each), tables.idempotency.get(keyOf(each))]));
     const { now } = execution;
+    const alive = tables.isAlive(textAt(execution, 2));
     return () =>
       asked.map((each) => {
         const known = tables.idempotency.get(keyOf(each));
         const isOpen =
-          known === undefined ||
-          known.created_at < now - KEPT_MS ||
-          (known.status === null && known.lease_until < now && known.fingerprint === each.fingerprint);
+          alive &&
+          (known === undefined ||
+            known.created_at < now - KEPT_MS ||
+            (known.status === null && known.lease_until < now && known.fingerprint === each.fingerprint));
         if (isOpen)
           tables.idempotency.set(keyOf(each), {
             ...each,
@@ -250,6 +252,7 @@ const keyStatements: readonly Statement[] = [
         const before = seen.get(keyOf(each));
         return {
           ...each,
+          alive,
           fresh: isOpen,
           same: before === undefined ? null : before.fingerprint === each.fingerprint,
           status: before?.status ?? null,
