@@ -21,10 +21,14 @@ function logOf(events: readonly LoggedEvent[], newest: number, usPerRow = 0) {
     ends: async () => ({ oldest: 1, newest }),
     list: async (query: EventQuery) => {
       looks++;
-      const { after, before = newest + 1, limit, status, oldestFirst } = query;
+      const { after, before = newest + 1, limit, status, name, oldestFirst } = query;
       now += ((before - after) * usPerRow) / 1000;
       const matching = events.filter(
-        (each) => each.eventId > after && each.eventId < before && (status === undefined || each.status === status),
+        (each) =>
+          each.eventId > after &&
+          each.eventId < before &&
+          (status === undefined || each.status === status) &&
+          (name === undefined || each.name === name),
       );
       const ordered = oldestFirst === true ? matching : matching.toReversed();
       const page: LoggedEvent[] = [];
@@ -96,4 +100,33 @@ test('A page of a log that is not filtered is read at once', async () => {
   );
   const page = await pageOfLog(log, { ...asked, status: undefined }, log.now);
   expect([page.events.length, page.next, log.looks()]).toEqual([3, 3, 1]);
+});
+
+test('Events on both sides of the edge of each piece are found once, and a page that they just fill is the last', async () => {
+  const newest = 100_000;
+  // Each piece of a quick log is twice as long as the one before it.
+  const edges = [1, 3, 7].map((pieces) => pieces * EVENT_LIST_PIECE_ROWS);
+  for (const isBack of [false, true]) {
+    const positions = edges.flatMap((edge) => (isBack ? [newest - edge + 1, newest - edge] : [edge, edge + 1]));
+    const log = logOf(
+      positions.map((position) => event(position, 'dead')).toSorted((one, other) => one.eventId - other.eventId),
+      newest,
+    );
+    const page = await pageOfLog(log, { ...asked, limit: 6, ...(isBack ? { before: newest + 1 } : {}) }, log.now);
+    expect(page.events.map(({ eventId }) => eventId)).toEqual(positions);
+    expect(page.next).toBeUndefined();
+  }
+});
+
+test('What no index has is looked for in pieces that grow, and the events of one Session at once', async () => {
+  const far = { ...event(10_000_000, 'dead'), name: 'room.created' };
+  for (const filter of [{ status: 'dead' }, { status: undefined, name: 'room.created' }] as const) {
+    const log = logOf([far], 10_000_000);
+    expect((await pageOfLog(log, { ...asked, ...filter }, log.now)).events).toEqual([far]);
+    expect(log.looks()).toBeGreaterThan(10);
+    expect(log.looks()).toBeLessThan(20);
+  }
+  const log = logOf([far], 10_000_000);
+  expect((await pageOfLog(log, { ...asked, sessionUuid: 'session' }, log.now)).events).toEqual([far]);
+  expect(log.looks()).toBe(1);
 });

@@ -484,6 +484,38 @@ test('A relay whose outcomes are refused has lost its lease, and begins anew', a
   expect(settled.map(({ eventId }) => eventId)).toEqual([2]);
 });
 
+test('A relay that has lost its lease does not lead on while the database does not say whose it is', async () => {
+  const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+  state.receive = () => 200;
+  state.settle = async () => false;
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1'], false]);
+  state.isAway = true;
+  await pass(clock, RELAY_LEASE_MS / 4);
+  state.isAway = false;
+  state.isLeased = false;
+  state.toRead.push(outboxEvent(2));
+  await pass(clock, RELAY_LEASE_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1'], false]);
+});
+
+test('Nothing is sent past the end of a lease that could not be renewed; what fell due goes as soon as it is', async () => {
+  const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+  relay.start();
+  await pass(clock, SETTLE_GATHER_MS);
+  state.isAway = true;
+  await pass(clock, RELAY_LEASE_MS);
+  const sent = posts.length;
+  // The next attempt falls due meanwhile.
+  await pass(clock, RETRY_DELAYS_MS.slice(0, sent).reduce((sum, delay) => sum + delay, 0));
+  expect(posts.length).toBe(sent);
+  state.isAway = false;
+  state.receive = () => 200;
+  await pass(clock, RELAY_LEASE_RETRY_MS);
+  expect([sent, posts.length]).toEqual([3, 4]);
+});
+
 test('What a flush hands over is sent without being read, and what wakes the relay is read at once', async () => {
   const { relay, clock, state, posts, calls, take, wake, readTo } = steeredRelay([]);
   state.receive = () => 200;
