@@ -252,6 +252,23 @@ test('what wakes the tail is told at once, and a hundred of it cost one reading'
   expect(database.queries - before).toBeLessThanOrEqual(3);
 });
 
+test('an event is told although the tail is woken all the time', async () => {
+  const { clock, committed, tail, told, database } = world();
+  await tail.position();
+  const stop = tail.follow((position) => told.push(position));
+  committed.push(3);
+  const before = database.queries;
+  for (let ms = 0; ms < 1_000; ms += EVENT_TAIL_SPACING_MS / 5) {
+    tail.wake();
+    await clock.advance(EVENT_TAIL_SPACING_MS / 5);
+    if (ms >= EVENT_TAIL_SPACING_MS) expect(told).toEqual([3]);
+  }
+  // At the end of the log a reading asks for its bounds, too.
+  expect(database.queries - before).toBeLessThan((2 * 1_000) / EVENT_TAIL_SPACING_MS + 4);
+  stop();
+  expect(clock.armed).toBe(0);
+});
+
 test('those who ask for the end at the same time share a reading, which fails as the database does', async () => {
   const { clock, committed, tail, told, database } = world();
   expect(await Promise.all([tail.position(), tail.position()])).toEqual([2, 2]);

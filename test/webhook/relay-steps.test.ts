@@ -500,6 +500,26 @@ test('A relay that has lost its lease does not lead on while the database does n
   expect([posts, relay.load().leading]).toEqual([['evt_1'], false]);
 });
 
+test('An event whose endpoint was being looked up as the lease ended is left to whoever has the lease then', async () => {
+  for (const isLost of [true, false]) {
+    const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    state.slow = promise;
+    state.receive = () => 200;
+    relay.start();
+    await settle();
+    if (isLost) state.isLeased = false;
+    else state.isAway = true;
+    await pass(clock, RELAY_LEASE_MS);
+    state.isAway = false;
+    resolve();
+    await settle();
+    expect([posts, relay.load().inFlight]).toEqual([[], 0]);
+    await pass(clock, RELAY_LEASE_RETRY_MS);
+    expect(posts).toEqual(isLost ? [] : ['evt_1']);
+  }
+});
+
 test('Nothing is sent past the end of a lease that could not be renewed; what fell due goes as soon as it is', async () => {
   const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
   relay.start();
@@ -508,7 +528,10 @@ test('Nothing is sent past the end of a lease that could not be renewed; what fe
   await pass(clock, RELAY_LEASE_MS);
   const sent = posts.length;
   // The next attempt falls due meanwhile.
-  await pass(clock, RETRY_DELAYS_MS.slice(0, sent).reduce((sum, delay) => sum + delay, 0));
+  await pass(
+    clock,
+    RETRY_DELAYS_MS.slice(0, sent).reduce((sum, delay) => sum + delay, 0),
+  );
   expect(posts.length).toBe(sent);
   state.isAway = false;
   state.receive = () => 200;

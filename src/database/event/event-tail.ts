@@ -151,7 +151,7 @@ class LogTail implements EventTail {
       let next: number = from;
       for (const row of rows) {
         const eventId = Number(row.event_id);
-        if (eventId > next + 1 && !this.#gap.isOverAfter(next)) break;
+        if (eventId > next + 1 && !this.#gap.isPassed()) break;
         this.#gap.close();
         next = eventId;
         bytes += Number(row.bytes);
@@ -181,11 +181,10 @@ class LogTail implements EventTail {
   }
 }
 
-/** A gap in the numbers of the log: a transaction that is under way there, or was rolled back. */
+/** The gap behind the end of the log, if there is one: a transaction that is under way there, or was rolled back. */
 class Gap {
   readonly #database: Pick<Database, 'query'>;
   readonly #clock: Clock;
-  #after = -1;
   /** When it is passed whatever runs. Undefined while there is no gap. */
   #until: number | undefined;
   /** The transactions before this one may fill it. Undefined until they were asked for. */
@@ -205,10 +204,9 @@ class Gap {
     this.#until = undefined;
   }
 
-  /** Tells whether the gap after a position is known as one that nothing will fill. */
-  isOverAfter(position: number): boolean {
-    if (this.#after !== position || this.#until === undefined) {
-      this.#after = position;
+  /** Opens the gap, if it is not open. Tells whether it is known as one that nothing will fill. */
+  isPassed(): boolean {
+    if (this.#until === undefined) {
       this.#until = this.#clock.now() + EVENT_TAIL_GAP_MS;
       this.#next = undefined;
       this.#isOver = false;
