@@ -117,12 +117,12 @@ describe('a GET for audio', () => {
     expect(await failureOf(never)).toBe('timeout');
   });
 
-  test('a body may take longer than its response may', async () => {
+  test('a body may take longer than its connection and its head may', async () => {
     const url = await answering((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nso');
       setTimeout(() => socket.end('ft'), 150);
     });
-    expect(await whole(await ask(url, { responseTimeoutMs: 100 }))).toBe('soft');
+    expect(await whole(await ask(url, { connectTimeoutMs: 100, responseTimeoutMs: 100 }))).toBe('soft');
   });
 
   test('a length is told once, and not at all where it does not count', async () => {
