@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import type { LoggedEvent } from '../../src/database/event/events.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { EventStreams } from '../../src/http/operator/event-stream.ts';
-import { EVENT_STREAM_BEHIND_MAX_BYTES, EVENT_STREAMS_MAX } from '../../src/limits.ts';
+import { EVENT_STREAM_BEHIND_MAX_BYTES, EVENT_STREAM_COMMENT_MS, EVENT_STREAMS_MAX } from '../../src/limits.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const event = (eventId: number): LoggedEvent => ({
@@ -26,9 +26,12 @@ function world(first: number, last: number) {
     /** The answer about the bounds of the log waits for it. */
     bounds: Promise.resolve(),
     isAway: false,
+    /** Whether the reader of a stream may go on; undefined where nobody can tell. */
+    isAdmitted: true as boolean | undefined,
   };
+  const clock = new VirtualClock();
   const streams = new EventStreams({
-    clock: new VirtualClock(),
+    clock,
     sign: async () => ({}),
     events: {
       list: async ({ after, limit }) =>
@@ -53,7 +56,11 @@ function world(first: number, last: number) {
     },
   });
   const open = async (after?: number) => {
-    const request = { appUuid: undefined, after, signed: false, isStillAdmitted: async () => true };
+    const isStillAdmitted = async () => {
+      if (log.isAdmitted === undefined) throw new StoreUnavailable('away');
+      return log.isAdmitted;
+    };
+    const request = { appUuid: undefined, after, signed: false, isStillAdmitted };
     const reader = (await streams.open(request))?.getReader();
     return async () => new TextDecoder().decode((await reader?.read())?.value);
   };
@@ -61,7 +68,7 @@ function world(first: number, last: number) {
     end += 1;
     for (const follower of followers) follower(end, bytes);
   };
-  return { log, streams, open, grow };
+  return { log, clock, streams, open, grow };
 }
 
 const ids = (text: string) => [...text.matchAll(/^id: ([0-9]+)$/gm)].map(([, id]) => Number(id));
@@ -147,7 +154,42 @@ test('A reader that is more than 1 MiB behind is cut off, and gives its place ba
   expect(streams.size).toBe(1);
   expect(ids(await slow())).toEqual([2]);
   grow(EVENT_STREAM_BEHIND_MAX_BYTES);
+  expect(streams.size).toBe(1);
   grow(1);
   expect(streams.size).toBe(0);
   await expect(slow()).rejects.toBeUndefined();
+});
+
+test('A reader that waits for what is new is never behind, and is told every five seconds that there is nothing.', async () => {
+  const { clock, streams, open, grow } = world(1, 1);
+  const read = await open();
+  await read();
+  for (let times = 0; times < 3; times++) {
+    const next = read();
+    await settle();
+    grow(EVENT_STREAM_BEHIND_MAX_BYTES + 1);
+    expect(ids(await next)).toEqual([times + 2]);
+  }
+  const quiet = read();
+  await clock.advance(EVENT_STREAM_COMMENT_MS - 1);
+  expect(await Promise.race([quiet, Promise.resolve('waits')])).toBe('waits');
+  await clock.advance(1);
+  expect(await quiet).toBe(': nothing new\n\n');
+  expect(streams.size).toBe(1);
+});
+
+test('A reader whose credentials are no longer good, or cannot be looked at, is cut off within five seconds.', async () => {
+  for (const isAdmitted of [false, undefined]) {
+    const { log, clock, streams, open, grow } = world(1, 1);
+    const read = await open();
+    await read();
+    log.isAdmitted = isAdmitted;
+    await clock.advance(EVENT_STREAM_COMMENT_MS - 1);
+    grow(1);
+    expect(ids(await read())).toEqual([2]);
+    await clock.advance(1);
+    grow(1);
+    await expect(read()).rejects.toBeUndefined();
+    expect([streams.size, clock.armed]).toEqual([0, 0]);
+  }
 });
