@@ -165,11 +165,16 @@ async function sweep(database: Database, batch: Batch, before: number): Promise<
 
 /**
  * Deletes all that is past its time at `now`. Returns how many rows went. An ended call is kept for a day at least,
- * because commands to it are still answered.
+ * because commands to it are still answered. Rejects where a table could not be swept, once all others were.
  */
 export async function forget(database: Database, now: number, callHistoryDays: number): Promise<Forgotten> {
-  const past = (batch: Batch, keptMs: number): Promise<number> => sweep(database, batch, Math.floor(now - keptMs));
-  return {
+  const failures: unknown[] = [];
+  const past = (batch: Batch, keptMs: number): Promise<number> =>
+    sweep(database, batch, Math.floor(now - keptMs)).catch((error: unknown) => {
+      failures.push(error);
+      return 0;
+    });
+  const forgotten = {
     sessions: await past(ended, Math.max(ENDED_SESSION_KEPT_SEC * 1000, callHistoryDays * DAY_MS)),
     keys: await past(keys, IDEMPOTENCY_KEPT_SEC * 1000),
     events: await past(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
@@ -182,4 +187,6 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     cookies: await past(revokedCookies, 0),
     nodes: await past(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
   };
+  if (failures.length > 0) throw failures[0];
+  return forgotten;
 }

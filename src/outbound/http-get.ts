@@ -218,7 +218,6 @@ class SocketBody implements IncomingBody {
   fail(error: OutboundError): void {
     this.#chunks = [];
     this.#over(error);
-    this.#socket.destroy();
   }
 
   /**

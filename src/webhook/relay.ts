@@ -137,7 +137,7 @@ class LeasedRelay implements Relay {
       const until = await this.#lease();
       if (this.#stopped) break;
       if (until === undefined) {
-        if (this.#held !== undefined) log.warn({}, 'another node has taken over the webhook relay');
+        if (this.#held !== undefined && !this.#isAway) log.warn({}, 'another node has taken over the webhook relay');
         this.#held?.abandon();
         this.#held = undefined;
       } else if (this.#held === undefined || this.#held.over) {
@@ -184,7 +184,7 @@ class LeasedRelay implements Relay {
     } catch (error) {
       this.#isAway = true;
       warnUnlessAway(log, error, {}, 'the webhook lease waits for the database');
-      return this.#held?.leasedUntil;
+      return this.#held?.over === true ? undefined : this.#held?.leasedUntil;
     }
   }
 

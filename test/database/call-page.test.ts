@@ -77,3 +77,24 @@ test('A number that hardly ever called is looked for during two seconds a page, 
   const rest = await pageOfCalls(calls, query({ number: '+15550777', after: first.after }));
   expect(rest).toEqual({ calls: [], after: undefined });
 }, 60_000);
+
+test('The calls of an application and ended ones are looked through in pieces; live and unfiltered ones are read at once', async () => {
+  const { calls } = opened.store;
+  const looksFor = async (more: Partial<CallQuery>) => {
+    let looks = 0;
+    const pieceEnd: typeof calls.pieceEnd = (...asked) => {
+      looks += 1;
+      return calls.pieceEnd(...asked);
+    };
+    const page = await pageOfCalls({ list: calls.list, pieceEnd }, query({ limit: 1, ...more }));
+    return [timesOf(page.calls), looks];
+  };
+  const first = { number: undefined, createdBefore: CALLS };
+  expect(await looksFor({ ...first, appUuid: 'app' })).toEqual([[CALLS - 1], 1]);
+  expect(await looksFor({ state: 'ended' })).toEqual([[2 * CALL_LIST_PIECE_ROWS], 2]);
+  expect(await looksFor({ state: 'live' })).toEqual([[CALLS], 0]);
+  expect(await looksFor(first)).toEqual([[CALLS - 1], 0]);
+  // Four calls fill the page, and no other one is left.
+  const filled = await pageOfCalls(calls, query({ limit: QUIET.length }));
+  expect([filled.calls.length, filled.after]).toEqual([QUIET.length, undefined]);
+}, 60_000);

@@ -21,10 +21,14 @@ function logOf(events: readonly LoggedEvent[], newest: number, usPerRow = 0) {
     ends: async () => ({ oldest: 1, newest }),
     list: async (query: EventQuery) => {
       looks++;
-      const { after, before = newest + 1, limit, status, oldestFirst } = query;
+      const { after, before = newest + 1, limit, status, name, oldestFirst } = query;
       now += ((before - after) * usPerRow) / 1000;
       const matching = events.filter(
-        (each) => each.eventId > after && each.eventId < before && (status === undefined || each.status === status),
+        (each) =>
+          each.eventId > after &&
+          each.eventId < before &&
+          (status === undefined || each.status === status) &&
+          (name === undefined || each.name === name),
       );
       const ordered = oldestFirst === true ? matching : matching.toReversed();
       const page: LoggedEvent[] = [];
@@ -96,4 +100,33 @@ test('A page of a log that is not filtered is read at once', async () => {
   );
   const page = await pageOfLog(log, { ...asked, status: undefined }, log.now);
   expect([page.events.length, page.next, log.looks()]).toEqual([3, 3, 1]);
+});
+
+test('An event on either side of the edge of a piece is found, and a page that is just full is the last', async () => {
+  const newest = 100_000;
+  // Each piece of a quick log is twice as long as the one before it.
+  for (const edge of [1, 3, 7].map((pieces) => pieces * EVENT_LIST_PIECE_ROWS))
+    for (const [position, place] of [
+      [edge, {}],
+      [edge + 1, {}],
+      [newest - edge + 1, { before: newest + 1 }],
+      [newest - edge, { before: newest + 1 }],
+    ] as const) {
+      const found = event(position, 'dead');
+      const log = logOf([found], newest);
+      expect(await pageOfLog(log, { ...asked, limit: 1, ...place }, log.now)).toEqual({ events: [found], next: undefined });
+    }
+});
+
+test('What no index has is looked for in pieces that grow, and the events of one Session at once', async () => {
+  const far = { ...event(10_000_000, 'dead'), name: 'room.created' };
+  for (const filter of [{ status: 'dead' }, { status: undefined, name: 'room.created' }] as const) {
+    const log = logOf([far], 10_000_000);
+    expect((await pageOfLog(log, { ...asked, ...filter }, log.now)).events).toEqual([far]);
+    expect(log.looks()).toBeGreaterThan(10);
+    expect(log.looks()).toBeLessThan(20);
+  }
+  const log = logOf([far], 10_000_000);
+  expect((await pageOfLog(log, { ...asked, sessionUuid: 'session' }, log.now)).events).toEqual([far]);
+  expect(log.looks()).toBe(1);
 });

@@ -396,6 +396,22 @@ test('a batch that the database gives up is tried with fewer rows, down to one',
   expect(left).toEqual([undefined, undefined, undefined]);
 });
 
+test('a table that cannot be swept keeps no other one from being swept', async () => {
+  const { consoleCookies, journal } = first.store;
+  await journal.commit({ session: ended(sessionRow(), Date.now() - 25 * HOUR_MS), events: [] });
+  await consoleCookies.revoke('o.old', Date.now() - HOUR_MS);
+  await sql.unsafe(`CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'a broken page' USING ERRCODE = 'XX001'; END $$`);
+  await sql.unsafe('CREATE TRIGGER broken BEFORE DELETE ON sessions FOR EACH STATEMENT EXECUTE FUNCTION broken()');
+  try {
+    await expect(first.store.forget()).rejects.toThrow('a broken page');
+    expect(await consoleCookies.isRevoked('o.old')).toBe(false);
+  } finally {
+    await sql.unsafe('DROP TRIGGER broken ON sessions; DROP FUNCTION broken');
+  }
+  expect((await first.store.forget()).sessions).toBeGreaterThan(0);
+});
+
 test('a deleted Room is forgotten after a day', async () => {
   const { journal } = first.store;
   const room = roomRow({ holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret' });

@@ -72,12 +72,17 @@ async function held(webhookId: string, isReplay: boolean): Promise<{ release(): 
   };
 }
 
-test('A replay queues its event, without the attempts before it, and no other one', async () => {
-  const { events: log } = first.store;
+test('A replay queues its event, without the attempts before it, and no other one, and wakes the relay', async () => {
+  const { events: log, outbox } = first.store;
   const { session, events, one } = await setAside(3);
+  let wakes = 0;
+  outbox.onEvents(() => {
+    wakes += 1;
+  });
   expect(await log.replay(`evt_${newUuid()}`)).toBe('unknown');
   expect(await log.replay(one.webhookId)).toBe('queued');
   expect(await log.replay(one.webhookId)).toBe('pending');
+  expect(wakes).toBe(1);
   expect((await waiting(session.appUuid)).map(({ webhookId, attempts }) => [webhookId, attempts])).toEqual([[one.webhookId, []]]);
   expect(await statuses(session.appUuid)).toEqual(['pending', 'dead', 'dead']);
   expect(await log.owner(one.webhookId)).toBe(session.appUuid);

@@ -454,6 +454,10 @@ describe('the operator API', () => {
     const latest = await list('before=999999999999999&limit=2');
     expect(latest.map((each: { payload: { step: number } }) => each.payload.step)).toEqual([3, 2]);
     expect(await list(`before=${latest[1].position}`)).toEqual([all[0]]);
+    const nextOf = async (query: string) =>
+      (await operator('GET', `/operator/v1/events?app_uuid=${app.appUuid}&${query}`)).body.next;
+    expect([await nextOf('limit=2'), await nextOf('limit=3')]).toEqual([String(all[1].position), '']);
+    expect(await nextOf('before=999999999999999&limit=1')).toBe(String(all[2].position));
     expect((await list('event=session.held')).length).toBe(3);
     expect(await list('event=session.ended')).toEqual([]);
     for (const query of [

@@ -117,6 +117,23 @@ describe('a GET for audio', () => {
     expect(await failureOf(never)).toBe('timeout');
   });
 
+  test('a body may take longer than its connection and its head may', async () => {
+    const url = await answering((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nso');
+      setTimeout(() => socket.end('ft'), 150);
+    });
+    expect(await whole(await ask(url, { connectTimeoutMs: 100, responseTimeoutMs: 100 }))).toBe('soft');
+  });
+
+  test('a length is told once, and not at all where it does not count', async () => {
+    const lengthOf = async (fields: string, body: string) => {
+      const response = await ask(await answering((socket) => socket.end(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n${body}`)));
+      return [await whole(response), response.headers.get('content-length')];
+    };
+    expect(await lengthOf('Content-Length: 2\r\nContent-Length: 2', 'ok')).toEqual(['ok', '2']);
+    expect(await lengthOf('Content-Length: 9\r\nTransfer-Encoding: chunked', '2\r\nok\r\n0\r\n\r\n')).toEqual(['ok', null]);
+  });
+
   test('interim responses without an end are no answer, and hold nobody up', async () => {
     const many = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(20_000);
     const url = await answering((socket) => {

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { stat } from 'node:fs/promises';
+import { stat, truncate } from 'node:fs/promises';
 import { systemClock } from '../../src/clock.ts';
+import { RECORDING_READ_SLICE_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { DiskSpace } from '../../src/recording-storage/file/disk-space.ts';
 import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { bytesOf, exists, nextUuid, Place } from './harness.ts';
+import { bytesOf, exists, nextUuid, Place, until } from './harness.ts';
 import { writeWav } from './wav.ts';
 
 const FILE = { kind: 'file' } as const;
@@ -98,6 +99,19 @@ describe('recordings in files', () => {
     await storage.remove(uuid);
     expect(await storage.open(uuid, 'app')).toBeUndefined();
     await storage.remove(uuid);
+  });
+
+  test('a recording whose file was cut while it is read breaks off, and its descriptor is closed', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    const path = storage.path(uuid);
+    const { length } = await writeWav(path, 3 * RECORDING_READ_SLICE_BYTES);
+    const reader = (await storage.open(uuid, 'app'))?.read(0, length).getReader();
+    expect((await reader?.read())?.value).toHaveLength(RECORDING_READ_SLICE_BYTES);
+    await truncate(path, RECORDING_READ_SLICE_BYTES + 10);
+    expect((await reader?.read())?.value).toHaveLength(10);
+    await expect(reader?.read()).rejects.toThrow('shorter than it was');
+    await until(async () => (await openFiles(path)) === 0);
   });
 
   test('a recording may begin while the disk has room, and not when it has not', async () => {

@@ -1,6 +1,6 @@
 /** Whoever follows a growing recording makes it be written in short steps, and begins where it is by then. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GROWING_FILE_POLL_MS, GROWING_FILE_WAIT_MS } from '../../src/limits.ts';
@@ -135,5 +135,16 @@ test('a file that never begins is waited for, not for ever; one that is over wit
   await expect(looked(clock, files.follow(never, 'pull'))).rejects.toThrow('has not begun');
   expect(clock.now() - began).toBeGreaterThanOrEqual(GROWING_FILE_WAIT_MS);
   expect(await files.follow({ path: join(folder, 'none.wav'), over: () => true }, 'pull')).toBeUndefined();
+  // The file of a recording that was cut off in its header.
+  const short = join(folder, 'short.wav');
+  await writeFile(short, 'RIFF');
+  await expect(looked(clock, files.follow({ path: short, over: () => false }, 'live'))).rejects.toThrow('has not begun');
+  expect(await looked(clock, files.follow({ path: short, over: () => true }, 'pull'))).toBeUndefined();
+  // A descriptor is closed a moment later. One that is not keeps the test from its end.
+  const opened = async () => {
+    const descriptors = await readdir('/proc/self/fd');
+    return await Promise.all(descriptors.map((each) => readlink(`/proc/self/fd/${each}`).catch(() => '')));
+  };
+  while ((await opened()).includes(short)) await new Promise(setImmediate);
   expect([files.size, clock.armed]).toEqual([0, 0]);
 });

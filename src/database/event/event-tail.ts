@@ -22,7 +22,7 @@ export interface EventTail {
    * after a restore: what was told of is not in it. Returns what stops both.
    */
   follow(follower: Follower, lost?: () => void): () => void;
-  /** The position up to which the log is complete. */
+  /** The position up to which the log is complete. Rejects with `StoreUnavailable`. */
   position(): Promise<number>;
   /**
    * The first position that is still in the log, or may be in it next, and the last that was ever given. Undefined
@@ -82,8 +82,7 @@ class LogTail implements EventTail {
     // What was known for one that never came to follow, or has left, is old.
     if (this.#followers.size === 0) this.#forget();
     // The first look may be the last one of a follower that has just left.
-    for (let looks = 0; this.#end === undefined && looks < 2; looks++) await this.#look();
-    if (this.#end === undefined) throw new Error('the event log could not be read');
+    while (this.#end === undefined) await this.#look();
     return this.#end;
   }
 
@@ -104,20 +103,18 @@ class LogTail implements EventTail {
     this.#armedAt = at;
     this.#disarm = this.#clock.at(at, () => {
       this.#armedAt = Number.POSITIVE_INFINITY;
-      void this.#look();
+      this.#look().catch(() => {
+        // The database is away: the next look asks again.
+      });
     });
   }
 
-  /** Reads what is new; one reading at a time. Never rejects. */
+  /** Reads what is new; one reading at a time. */
   #look(): Promise<void> {
-    this.#looking ??= this.#advance()
-      .catch(() => {
-        // The database is away: the next look asks again.
-      })
-      .finally(() => {
-        this.#looking = undefined;
-        this.#arm(this.#gap.isOpen ? EVENT_TAIL_SPACING_MS : EVENT_TAIL_LOOK_MS);
-      });
+    this.#looking ??= this.#advance().finally(() => {
+      this.#looking = undefined;
+      this.#arm(this.#gap.isOpen ? EVENT_TAIL_SPACING_MS : EVENT_TAIL_LOOK_MS);
+    });
     return this.#looking;
   }
 
@@ -154,12 +151,16 @@ class LogTail implements EventTail {
       let next: number = from;
       for (const row of rows) {
         const eventId = Number(row.event_id);
-        if (eventId > next + 1 && !this.#gap.isOverAfter(next)) break;
+        if (eventId > next + 1 && !this.#gap.isPassed()) break;
         this.#gap.close();
         next = eventId;
         bytes += Number(row.bytes);
       }
-      if (rows.length === 0) await this.#checkEnd(from);
+      if (rows.length === 0) {
+        // What stood behind the gap was erased, or is not in the database that took over.
+        this.#gap.close();
+        await this.#checkEnd(from);
+      }
       if (next !== from) {
         this.#end = next;
         for (const follower of this.#followers.keys()) follower(next, bytes);
@@ -180,11 +181,10 @@ class LogTail implements EventTail {
   }
 }
 
-/** A gap in the numbers of the log: a transaction that is under way there, or was rolled back. */
+/** The gap behind the end of the log, if there is one: a transaction that is under way there, or was rolled back. */
 class Gap {
   readonly #database: Pick<Database, 'query'>;
   readonly #clock: Clock;
-  #after = -1;
   /** When it is passed whatever runs. Undefined while there is no gap. */
   #until: number | undefined;
   /** The transactions before this one may fill it. Undefined until they were asked for. */
@@ -204,10 +204,9 @@ class Gap {
     this.#until = undefined;
   }
 
-  /** Tells whether the gap after a position is known as one that nothing will fill. */
-  isOverAfter(position: number): boolean {
-    if (this.#after !== position || this.#until === undefined) {
-      this.#after = position;
+  /** Opens the gap, if it is not open. Tells whether it is known as one that nothing will fill. */
+  isPassed(): boolean {
+    if (this.#until === undefined) {
       this.#until = this.#clock.now() + EVENT_TAIL_GAP_MS;
       this.#next = undefined;
       this.#isOver = false;

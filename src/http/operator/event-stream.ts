@@ -53,8 +53,10 @@ export class EventStreams {
     this.#open += 1;
     try {
       const { tail } = this.#options;
+      const bounds = request.after === undefined ? undefined : await tail.bounds();
+      // The stream follows in the same turn: else the tail could move on in between, and the stream would not be told.
       const end = await tail.position();
-      const lostBefore = request.after === undefined ? undefined : lostBetween(request.after, end, await tail.bounds());
+      const lostBefore = request.after === undefined ? undefined : lostBetween(request.after, end, bounds);
       const stream = new EventStream(this.#options, request, end, () => {
         this.#open -= 1;
       });
@@ -123,8 +125,10 @@ class EventStream {
     }
     return new ReadableStream<Uint8Array>(
       {
-        pull: async (controller) => {
+        start: (controller) => {
           this.#controller = controller;
+        },
+        pull: async (controller) => {
           this.#wanted = true;
           this.#behind = 0;
           const text = first === '' ? await this.#next() : first;
