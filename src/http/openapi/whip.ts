@@ -1,21 +1,22 @@
 /** WHIP in the API reference: its bodies are SDP, so it is none of the routes. */
 
-const problem = (description: string) => ({
+const problem = (description: string, ...names: readonly string[]) => ({
   description,
+  ...headers(...names),
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
 });
 const sdp = (type: string) => ({ content: { [type]: { schema: { type: 'string' } } } });
 const headers = (...names: readonly string[]) => ({
-  headers: Object.fromEntries(names.map((name) => [name, { schema: { type: 'string' } }])),
+  headers: Object.fromEntries(['traceparent', ...names].map((name) => [name, { schema: { type: 'string' } }])),
 });
 const OFFER = 'application/sdp';
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 const COMMON = {
-  401: { ...problem('No token, or one that is unknown, expired or revoked'), ...headers('WWW-Authenticate') },
-  405: { ...problem('Another method'), ...headers('Allow') },
-  429: { ...problem('Too many requests with the token, or guesses; see Retry-After'), ...headers('Retry-After') },
+  401: problem('No token, or one that is unknown, expired or revoked', 'WWW-Authenticate'),
+  405: problem('Another method', 'Allow'),
+  429: problem('Too many requests with the token, or guesses; see Retry-After', 'Retry-After'),
   500: problem('A bug'),
-  503: { ...problem('WebRTC is not there (without Retry-After), or not now (with it)'), ...headers('Retry-After') },
+  503: problem('WebRTC is not there (without Retry-After), or not now (with it)', 'Retry-After'),
 };
 const ONE = [{ name: 'session_uuid', in: 'path', required: true, schema: { type: 'string' } }];
 const facts = { tags: ['Browsers'], security: [{ browser: [] }] };
@@ -54,7 +55,7 @@ export const whipPaths = (path: string): Record<string, Record<string, object>> 
           ...headers('ETag'),
           content: { [FRAGMENT]: { schema: { type: 'string' } }, [OFFER]: { schema: { type: 'string' } } },
         },
-        204: { description: 'The candidates were taken' },
+        204: { description: 'The candidates were taken', ...headers() },
         ...COMMON,
         400: problem('A body that cannot be read'),
         404: problem('The token has no such call'),
@@ -70,7 +71,11 @@ export const whipPaths = (path: string): Record<string, Record<string, object>> 
       operationId: 'hangUpFromBrowser',
       summary: 'Hang up',
       parameters: ONE,
-      responses: { 200: { description: 'Hung up', ...sdp('text/plain') }, ...COMMON, 404: problem('The token has no such call') },
+      responses: {
+        200: { description: 'Hung up', ...headers(), ...sdp('text/plain') },
+        ...COMMON,
+        404: problem('The token has no such call'),
+      },
     },
   },
 });
