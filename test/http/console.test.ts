@@ -161,6 +161,13 @@ describe('a session of the console', () => {
     expect((await logIn({ token: OPERATOR_TOKEN, more: 1 })).status).toBe(400);
     expect((await logIn({})).status).toBe(400);
     expect((await logIn({ token: 'x'.repeat(5_000) })).status).toBe(413);
+    // A body in chunks tells no length.
+    const inChunks = async (token: string) => {
+      const body = JSON.stringify({ token });
+      return platform.raw('/console/session', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    };
+    expect((await inChunks('x'.repeat(5_000))).status).toBe(413);
+    expect((await inChunks(OPERATOR_TOKEN)).status).toBe(200);
     const guesses = [];
     for (let n = 0; n < 12; n++) guesses.push((await logIn({ token: `guess ${n}` })).status);
     expect(guesses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);

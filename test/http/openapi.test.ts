@@ -59,6 +59,21 @@ test('every operation has a name of its own, and every success a schema of its b
   }
 });
 
+test('every answer has the header field `traceparent`, those of WHIP and of the signed URLs too', () => {
+  const { paths, components }: OpenApiDocument = JSON.parse(text);
+  const without = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { responses }]) =>
+      Object.entries(responses)
+        .filter(
+          ([, { $ref = '', headers = components.responses[$ref.split('/').at(-1) ?? '']?.headers ?? {} }]) =>
+            !('traceparent' in headers),
+        )
+        .map(([status]) => `${method} ${path} ${status}`),
+    ),
+  );
+  expect(without).toEqual([]);
+});
+
 test('every body that an operation takes is a component by its name, and its example is of it', () => {
   const document: OpenApiDocument = JSON.parse(text);
   const ajv = new Ajv2020({ strict: false });

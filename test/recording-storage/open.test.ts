@@ -209,19 +209,27 @@ describe('a recording that is removed', () => {
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
   });
 
-  test('while the store is away is gone here at once, and is asked for again until it is gone there', async () => {
+  test('while the store is away stays as it is, in the spool or in the cache, until it can be removed there', async () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
-    const uuid = nextUuid();
-    await writeWav(storage.path(uuid), 1_000);
-    storage.finished(uuid, 'app');
+    const [here, there] = [nextUuid(), nextUuid()];
+    const wholes = [await writeWav(storage.path(there), 1_000), await writeWav(storage.path(here), 2_000)];
+    storage.finished(there, 'app');
     await uploaded(storage);
-    await writeWav(storage.path(uuid), 1_000);
     bucket.misbehave = () => ({ status: 500 });
-    await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
+    storage.finished(here, 'app');
+    for (const uuid of [there, here]) await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
+    for (const [at, uuid] of [there, here].entries()) {
+      const local = await (await storage.open(uuid, 'app'))?.local?.();
+      expect(await local?.(0, 4_000).bytes()).toEqual(new Uint8Array(wholes[at] ?? []));
+    }
     bucket.misbehave = () => undefined;
-    await storage.remove(uuid);
-    expect(await storage.open(uuid, 'app')).toBeUndefined();
-    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+    await uploaded(storage);
+    expect(await bucket.object(`r/${here}.wav`)).toEqual(wholes[1]);
+    for (const uuid of [there, here]) {
+      await storage.remove(uuid);
+      expect(await storage.open(uuid, 'app')).toBeUndefined();
+      expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+    }
   });
 });
 

@@ -10,8 +10,9 @@ import { gzipSync } from 'node:zlib';
 import { timestamp } from '../../clock.ts';
 import { installed } from '../../installation.ts';
 import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
-import { type Problem, problems } from '../../problem.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import { boundedBody } from '../bounded-body.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
 import { inBody, shape } from '../shape/shape.ts';
@@ -97,12 +98,12 @@ export class ConsoleDoor {
 
   async #logIn(request: Request): Promise<Response> {
     const { sessions, isSecure, peer, now } = this.#options;
-    const length = Number(request.headers.get('content-length') ?? Number.NaN);
-    if (!(length <= CONSOLE_LOGIN_BODY_MAX_BYTES)) return refused(problems.tooLarge(CONSOLE_LOGIN_BODY_MAX_BYTES));
+    const raw = await boundedBody(request, CONSOLE_LOGIN_BODY_MAX_BYTES);
+    if (isProblem(raw)) return refused(raw);
     // A form of another site can send no JSON, and SameSite keeps its cookies away.
     if (request.headers.get('content-type')?.startsWith('application/json') !== true)
       return refused(problems.unsupportedMediaType());
-    const body: unknown = await request.json().catch(() => undefined);
+    const body = parsed(raw);
     await typesLoaded();
     const checked = inBody(credentials, body, 400);
     if ('problem' in checked) return refused(checked.problem);
@@ -148,6 +149,14 @@ export class ConsoleDoor {
     };
     this.#files.set(name, file);
     return file;
+  }
+}
+
+function parsed(raw: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(raw));
+  } catch {
+    return undefined;
   }
 }
 

@@ -12,6 +12,7 @@ import { AUTHORIZATION_MAX_CHARS, SDP_MAX_BYTES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import { boundedBody } from '../bounded-body.ts';
 import { failureResponse } from '../failure.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import type { HttpPeer } from '../pipelining.ts';
@@ -105,7 +106,7 @@ export class WhipDoor {
     const { browserCalls, clock, draining, publicUrl } = this.#deps;
     if (browserCalls === undefined) return problems.notConfigured('WebRTC');
     if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
-    const offer = await bodyOf(request);
+    const offer = await boundedBody(request, SDP_MAX_BYTES);
     if (isProblem(offer)) return offer;
     const begun = await this.#tokens.spend(bucketOf('whip_offer', token.tokenId), clock.now(), async () =>
       draining() ? problems.draining() : await browserCalls.create(token, offer),
@@ -119,7 +120,7 @@ export class WhipDoor {
   async #change(request: Request, token: WebrtcToken, sessionUuid: string): Promise<Response | Problem> {
     const type = typeOf(request);
     if (type !== FRAGMENT && type !== OFFER) return problems.unsupportedMediaType(FRAGMENT);
-    const body = await bodyOf(request);
+    const body = await boundedBody(request, SDP_MAX_BYTES);
     if (isProblem(body)) return body;
     const kind = type === OFFER ? 'offer' : 'fragment';
     const change: WhipChange = { kind, body, ifMatch: request.headers.get('if-match') ?? undefined };
@@ -149,26 +150,3 @@ const preflight = (allowed: string): Response =>
 
 const typeOf = (request: Request): string =>
   (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-
-/** Reads the body, up to `SDP_MAX_BYTES`, whether its length was declared or not. */
-async function bodyOf(request: Request): Promise<Uint8Array | Problem> {
-  if (Number(request.headers.get('content-length') ?? 0) > SDP_MAX_BYTES) return problems.tooLarge(SDP_MAX_BYTES);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const reader = request.body?.getReader();
-  try {
-    for (;;) {
-      const next = await reader?.read();
-      if (next === undefined || next.done) break;
-      bytes += next.value.length;
-      if (bytes > SDP_MAX_BYTES) {
-        reader?.cancel().catch(() => {});
-        return problems.tooLarge(SDP_MAX_BYTES);
-      }
-      chunks.push(next.value);
-    }
-  } catch {
-    return problems.invalid('body: ended before it was complete');
-  }
-  return new Uint8Array(Buffer.concat(chunks, bytes));
-}

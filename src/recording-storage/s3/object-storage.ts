@@ -103,7 +103,11 @@ export class ObjectStorage implements RecordingStorage {
   async remove(recordingUuid: string): Promise<void> {
     const { folder, clock, cache } = this.#options;
     if (!folder.knows(recordingUuid)) return;
-    await this.#queue.without(recordingUuid, (upload) => cache.without(recordingUuid, () => tried(clock, () => upload.remove())));
+    await this.#queue.without(recordingUuid, async (upload) => {
+      // The file goes last: it may be the only copy, and stays where the store is not reached.
+      await tried(clock, () => upload.removeObject());
+      await cache.without(recordingUuid, () => folder.remove(folder.wav(recordingUuid)));
+    });
   }
 
   names(): AsyncIterable<string> {

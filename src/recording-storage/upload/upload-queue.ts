@@ -85,15 +85,21 @@ export class UploadQueue {
 
   /**
    * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
+   * Where `use` rejects, an upload that was here goes on.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
-    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, '', this.#options);
+    const known = this.#all.get(recordingUuid);
+    const upload = known ?? new Upload(recordingUuid, '', this.#options);
     this.#all.delete(recordingUuid);
     this.#ready.delete(upload.appUuid, upload);
     this.#taken.add(recordingUuid);
     try {
       await this.#running.get(upload);
       return await use(upload);
+    } catch (error) {
+      if (known !== undefined) this.#all.set(recordingUuid, known);
+      if (known?.finished) this.finished(recordingUuid, known.appUuid);
+      throw error;
     } finally {
       this.#taken.delete(recordingUuid);
     }

@@ -112,11 +112,10 @@ export class Upload {
   }
 
   /**
-   * Removes it here first, then at the store. Not while a step is under way. Rejects with an `ObjectError` where the
-   * store is not reached.
+   * Removes it at the store, with what is under way there. Not while a step is under way. Rejects with an `ObjectError`
+   * where the store is not reached.
    */
-  async remove(): Promise<void> {
-    await this.#context.folder.remove(this.#wav);
+  async removeObject(): Promise<void> {
     await this.#giveUp({});
     await this.#context.store.remove(this.#name);
   }
