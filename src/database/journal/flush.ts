@@ -1,10 +1,11 @@
 /** What a flush writes: the changes of a batch, and the columns of their rows. */
 import type { OutboxEvent } from '../event/outbox.ts';
 import { type EventColumns, eventColumns } from './event-columns.ts';
+import type { Guards } from './guards.ts';
 import type { Change, RoomRow, SessionRow } from './journal.ts';
 import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';
-import type { Guards, RecordingChange } from './recording-rows.ts';
+import type { RecordingChange } from './recording-rows.ts';
 
 /** An event as a row, and the rows without which it is not written. */
 interface EventRow extends EventColumns, Guards {

@@ -3,7 +3,7 @@
  * (`group-commit.ts`).
  */
 import type { Owner } from '../vault/vault.ts';
-import { type Guarding, type Guards, guardsOf } from './recording-rows.ts';
+import { type Guarding, type Guards, guardsOf } from './guards.ts';
 
 interface ReferenceRow extends Owner {
   readonly sealed: Uint8Array;

@@ -3,6 +3,8 @@
  * (`group-commit.ts`).
  */
 
+import { type Guarding, type Guards, guardsOf } from './guards.ts';
+
 /** A recording as a row; it outlives its file, so that a URL to what was removed can say so. */
 export interface RecordingRow {
   readonly recordingUuid: string;
@@ -35,15 +37,6 @@ export type RecordingChange =
       };
     };
 
-/** The rows without which a row is not written: those of the Session and the Room of its change. */
-export interface Guards {
-  readonly guard: string | null;
-  readonly room_guard: string | null;
-}
-
-/** The condition of the rows named `row` that what they depend on was written. */
-export type Guarding = (row: string) => string;
-
 /**
  * Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush.
  */
@@ -62,8 +55,6 @@ rec_begun AS (
   WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL AND EXISTS (SELECT FROM mine)${guards('e')}
   RETURNING c.recording_uuid
 )`;
-
-export const guardsOf = ({ guard, room_guard }: Guards): Guards => ({ guard, room_guard });
 
 export function recordingParameters(changes: readonly (RecordingChange & Guards)[]): string[] {
   const begun = changes.flatMap((each) =>
