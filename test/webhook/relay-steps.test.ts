@@ -520,6 +520,24 @@ test('An event whose endpoint was being looked up as the lease ended is left to 
   }
 });
 
+test('At the end an event whose endpoint is still being looked up is sent while the lease is held, and not once it is lost', async () => {
+  for (const isLeased of [true, false]) {
+    const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    state.slow = promise;
+    state.receive = () => 200;
+    relay.start();
+    await settle();
+    const stopped = relay.stop();
+    state.isLeased = isLeased;
+    await pass(clock, isLeased ? 2 * RELAY_LEASE_MS : RELAY_LEASE_MS / 2);
+    resolve();
+    await pass(clock, RELAY_LEASE_MS);
+    await stopped;
+    expect(posts).toEqual(isLeased ? ['evt_1'] : []);
+  }
+});
+
 test('Nothing is sent past the end of a lease that could not be renewed; what fell due goes as soon as it is', async () => {
   const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
   relay.start();
