@@ -12,7 +12,7 @@ import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { Attempt } from '../database/event/attempt.ts';
 import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/event/outbox.ts';
-import { warnUnlessAway } from '../database/journal/journal.ts';
+import { StoreUnavailable, warnUnlessAway } from '../database/journal/journal.ts';
 import {
   RELAY_COUNTED_BYTES,
   RELAY_DISABLED_LOOK_MS,
@@ -61,7 +61,7 @@ export interface LeadershipLoad {
 interface Job extends OutboxEvent {
   readonly weight: number;
   failures: number;
-  /** It waits for the application to be patched, since its endpoint answered 410. */
+  /** It waits for the application to be patched: its endpoint answered 410, or its secret cannot be opened. */
   parked: boolean;
   /** When its first attempt was made, in milliseconds since the epoch. */
   triedSince: number | undefined;
@@ -248,8 +248,11 @@ export class RelayLeadership {
     try {
       endpoint = endpoints.known(job.appUuid) ?? (await endpoints.lookUp(job.appUuid));
     } catch (error) {
-      warnUnlessAway(log, error, { webhook_id: job.webhookId }, 'a webhook waits for the database');
-      this.#land(() => this.#lanes.retry(job, clock.now() + RELAY_OUTAGE_PAUSE_MS, false));
+      warnUnlessAway(log, error, { webhook_id: job.webhookId }, 'the endpoint of a webhook could not be read');
+      // A secret that this MASTER_KEY does not open stays so until the application has another one.
+      job.parked = !(error instanceof StoreUnavailable);
+      const pauseMs = job.parked ? RELAY_DISABLED_LOOK_MS : RELAY_OUTAGE_PAUSE_MS;
+      this.#land(() => this.#lanes.retry(job, clock.now() + pauseMs, false));
       return;
     }
     // The look-up may have outlasted the lease: whoever holds that now sends the event.

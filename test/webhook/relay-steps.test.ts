@@ -1,5 +1,6 @@
 /** The relay step by step, on a clock that stands still. */
 import { expect, test } from 'bun:test';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import {
   RELAY_APP_MAX_EVENTS,
   RELAY_DISABLED_LOOK_MS,
@@ -14,6 +15,7 @@ import {
   RELAY_SETTLING_MAX_EVENTS,
   SETTLE_GATHER_MS,
 } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
 import { RETRY_DELAYS_MS, RETRY_SPAN_MS } from '../../src/webhook/retry.ts';
 import { settle, type VirtualClock } from '../support/virtual-clock.ts';
 import { outboxEvent, steeredRelay } from './steered-relay.ts';
@@ -297,7 +299,7 @@ test('A look-up that the database does not answer is made again, and counts as n
   await settle();
   state.isAway = true;
   state.isAway = false;
-  state.slow = Promise.reject(new Error('away'));
+  state.slow = Promise.reject(new StoreUnavailable('away'));
   state.slow.catch(() => {});
   state.toRead.push(outboxEvent(1));
   await pass(clock, RELAY_POLL_MS);
@@ -309,6 +311,24 @@ test('A look-up that the database does not answer is made again, and counts as n
   await pass(clock, 1 + SETTLE_GATHER_MS);
   expect([posts, settled.map(({ status }) => status)]).toEqual([['evt_1'], ['delivered']]);
   expect(relay.load()).toMatchObject({ failed: 0, delivered: 1 });
+});
+
+test('An event whose secret cannot be opened is looked at now and then, and sent as soon as the secret is another', async () => {
+  const said: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void said.push(message) };
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)], { log });
+  state.receive = () => 200;
+  state.slow = Promise.reject(new Error('MASTER_KEY opens no webhook secret of this application'));
+  state.slow.catch(() => {});
+  relay.start();
+  await pass(clock, RELAY_DISABLED_LOOK_MS - 1);
+  expect(said).toHaveLength(1);
+  await pass(clock, 1);
+  expect(said).toHaveLength(2);
+  state.slow = Promise.resolve();
+  patch({});
+  await settle();
+  expect(posts).toEqual(['evt_1']);
 });
 
 test('So many deliveries are under way at most, of which the last are from the reserve of quiet applications', async () => {
@@ -517,6 +537,24 @@ test('An event whose endpoint was being looked up as the lease ended is left to 
     expect([posts, relay.load().inFlight]).toEqual([[], 0]);
     await pass(clock, RELAY_LEASE_RETRY_MS);
     expect(posts).toEqual(isLost ? [] : ['evt_1']);
+  }
+});
+
+test('At the end an event whose endpoint is still being looked up is sent while the lease is held, and not once it is lost', async () => {
+  for (const isLeased of [true, false]) {
+    const { relay, clock, state, posts } = steeredRelay([outboxEvent(1)]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    state.slow = promise;
+    state.receive = () => 200;
+    relay.start();
+    await settle();
+    const stopped = relay.stop();
+    state.isLeased = isLeased;
+    await pass(clock, isLeased ? 2 * RELAY_LEASE_MS : RELAY_LEASE_MS / 2);
+    resolve();
+    await pass(clock, RELAY_LEASE_MS);
+    await stopped;
+    expect(posts).toEqual(isLeased ? ['evt_1'] : []);
   }
 });
 
