@@ -464,6 +464,25 @@ test('Nobody takes a seat in a Room that has come to a node before its members a
   expect([await join, pair.second.find(roomId)?.places]).toMatchObject([{ status: 202 }, ['far', 'member']]);
 });
 
+test('A Room that another node took unheard, and left by its death, is opened anew where it was before, with its members.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const before = pair.first.find(roomId);
+  const actor = pair.memberOf(roomId, 'first');
+  await pair.first.span?.follow(actor);
+  const row = pair.takenBySecond(roomId);
+  const back = { ...row, nodeId: 'first', epoch: row.epoch + 1 };
+  pair.rows.set(roomId, back);
+  pair.left.push(back);
+  pair.members.push({ sessionUuid: 'member', nodeId: 'first' });
+  await pair.first.recover(async () => 0);
+  await pair.advance(10);
+  const room = pair.first.find(roomId);
+  expect([room === before, room?.epoch, room?.places]).toEqual([false, back.epoch, ['member']]);
+  expect(pair.first.span?.has('member', roomId)).toBe(false);
+  expect(await pair.first.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
+});
+
 test('A Room that another node takes while this one opens it is asked for again there: it is neither empty nor unknown.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -440,7 +440,8 @@ export class RoomRegistry implements Rooms {
   async recover(takeOver: () => Promise<number>): Promise<number> {
     let adopted: readonly RoomRow[] = [];
     const opened = async (): Promise<readonly RoomRow[]> => {
-      adopted = (await this.#adoption.take()).filter(({ roomId }) => !this.#rooms.has(roomId));
+      // One that is here may be older than its row: another node had it meanwhile, and is lost.
+      adopted = (await this.#adoption.take()).filter(({ roomId, epoch }) => (this.#rooms.get(roomId)?.epoch ?? -1) < epoch);
       for (const { roomId } of adopted) this.#deletedLater.add(roomId);
       return adopted;
     };

@@ -286,6 +286,9 @@ export class RoomSpan implements SeatsAway {
   async #open(row: RoomRow): Promise<void> {
     const { peers, nodeId, homes, find, adopt, clock } = this.#options;
     const { roomId, epoch } = row;
+    const known = find(roomId);
+    // Another node had taken it meanwhile, and was lost before it could tell: what is here has no row any more.
+    if (known !== undefined && known.epoch < epoch) this.#moveOut(known, { roomId, nodeId, epoch });
     const room = find(roomId) ?? (await adopt(row));
     if (room === undefined) return;
     const isOpen = () => find(roomId) === room;
@@ -381,7 +384,8 @@ export class RoomSpan implements SeatsAway {
 
   #moveOut(room: RoomActor, { roomId, nodeId, epoch }: NewHome): void {
     const { session, log } = this.#options;
-    log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
+    if (nodeId !== this.#options.nodeId)
+      log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
     const { places } = room;
     // The Room is not found here from now on, so that its members look for it elsewhere.
     this.#close(room);
