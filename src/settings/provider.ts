@@ -17,6 +17,7 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
   if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '' || isCutShort(parsed))
     throw new SettingError('SMS_PROVIDER', SMPP_SHAPE);
+  if (parsed.port === '0') throw new SettingError('SMS_PROVIDER', 'a port from 1 to 65535');
   const query = parsed.searchParams;
   const systemId = decoded(parsed.username);
   const password = decoded(parsed.password);

@@ -110,6 +110,7 @@ export function url(env: Environment, variable: string, schemes: readonly string
     const escapes = given.includes('@') ? ', with what is special in a password percent-encoded (# is %23)' : '';
     throw new SettingError(variable, `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}${escapes}`);
   }
+  if (parsed.port === '0') throw new SettingError(variable, 'a URL whose port is from 1 to 65535');
   if (!isDecodable(parsed.username + parsed.password + parsed.pathname))
     throw new SettingError(variable, 'a URL in which each % begins an escape (% itself is %25)');
   return given;
