@@ -203,6 +203,8 @@ export const OBJECT_COMPLAINT_MS = 600_000;
  */
 export const OBJECT_REQUEST_MAX_MS = 15_000;
 export const OBJECT_PART_MIN_MS = 60_000;
+/** So long the removal of a recording waits for the step of its upload that is under way. */
+export const OBJECT_STEP_WAIT_MS = 15_000;
 export const OBJECT_PART_MAX_MS = 600_000;
 export const OBJECT_COMPLETE_MAX_MS = 300_000;
 /** An answer in XML. */

@@ -209,6 +209,22 @@ describe('a recording that is removed', () => {
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
   });
 
+  test('while the store does not answer what it is sent stays as it is, and goes on being sent', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder(), { stepWaitMs: 20 });
+    const uuid = nextUuid();
+    const whole = await writeWav(storage.path(uuid), 1_000);
+    const held = Promise.withResolvers<undefined>();
+    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
+    storage.finished(uuid, 'app');
+    await until(() => bucket.seen.length === 1);
+    await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
+    held.resolve(undefined);
+    await uploaded(storage);
+    expect(await bucket.object(`r/${uuid}.wav`)).toEqual(whole);
+    await storage.remove(uuid);
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+  });
+
   test('while the store is away stays as it is, in the spool or in the cache, until it can be removed there', async () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
     const [here, there] = [nextUuid(), nextUuid()];

@@ -12,6 +12,7 @@
 
 import { RoundRobin } from '../../bounds/round-robin.ts';
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
 import { SPOOL_LEFT_AT_ONCE } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -85,7 +86,7 @@ export class UploadQueue {
 
   /**
    * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
-   * Where `use` rejects, an upload that was here goes on.
+   * Rejects with an `ObjectError` where that takes too long. An upload that was here goes on where it or `use` rejects.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
     const known = this.#all.get(recordingUuid);
@@ -94,7 +95,7 @@ export class UploadQueue {
     this.#ready.delete(upload.appUuid, upload);
     this.#taken.add(recordingUuid);
     try {
-      await this.#running.get(upload);
+      await this.#stepEnds(upload);
       return await use(upload);
     } catch (error) {
       if (known !== undefined) this.#all.set(recordingUuid, known);
@@ -111,6 +112,15 @@ export class UploadQueue {
     this.#cancelSweep();
     this.#breaker.stop();
     await Promise.all([...this.#running.values(), this.#looking, this.#sweeping]);
+  }
+
+  /** Resolves once no step of the upload is under way. */
+  async #stepEnds(upload: Upload): Promise<void> {
+    const running = this.#running.get(upload);
+    const late = () => {
+      throw new ObjectError('away', 'timeout');
+    };
+    if (running !== undefined) await withTimeLimit(running, this.#options.limits.stepWaitMs, late, this.#options.clock);
   }
 
   get #closed(): boolean {
