@@ -80,7 +80,7 @@ export class RoomSpan implements SeatsAway {
 
   constructor(options: RoomSpanOptions) {
     this.#options = options;
-    const { peers, clock, log, media, homes } = options;
+    const { peers, clock, log, media } = options;
     this.#unheard = new ThrottledLog(log, clock, UNHEARD_SAID_EVERY_MS);
     this.#search = new HomeSearch({
       ...options,
