@@ -307,6 +307,18 @@ test('A member whose node has lost its seat keeps its place until the database t
   expect(pair.first.find(roomId)?.places).toEqual([]);
 });
 
+test('A Room that another node has by its row is let go once a member is not known at its node, though nobody told.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const about = { roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, reserved: false };
+  await pair.ask('first', { type: 'take', ...about });
+  pair.members.push({ sessionUuid: 'far', nodeId: 'second' });
+  pair.replies = (request) => (request.type === 'check' ? { type: 'absent', links: ['l'] } : undefined);
+  pair.takenBySecond(roomId);
+  await pair.advance(2 * SEAT_CHECK_MS);
+  expect(pair.first.size).toBe(0);
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

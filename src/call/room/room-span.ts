@@ -80,7 +80,7 @@ export class RoomSpan implements SeatsAway {
 
   constructor(options: RoomSpanOptions) {
     this.#options = options;
-    const { peers, clock, log, media, homes } = options;
+    const { peers, clock, log, media } = options;
     this.#unheard = new ThrottledLog(log, clock, UNHEARD_SAID_EVERY_MS);
     this.#search = new HomeSearch({
       ...options,
@@ -99,7 +99,7 @@ export class RoomSpan implements SeatsAway {
       peers,
       clock,
       media,
-      membersByRow: (roomId) => homes.members(roomId),
+      membersByRow: (roomId) => this.#membersByRow(roomId),
       audioOf: (sessionUuid): RoomMember | undefined => options.session(sessionUuid)?.audio,
       onNews: (roomId, sessionUuid, news) => {
         options.tellBots(sessionUuid, roomId, news);
@@ -212,6 +212,16 @@ export class RoomSpan implements SeatsAway {
     if (pipe === undefined) return room === undefined ? undefined : this.#members(room);
     const reply = await this.#options.peers.ask(pipe.home, { type: 'members', roomId });
     return reply?.type === 'members' ? reply.members : undefined;
+  }
+
+  /** Who is in a Room of this node by the rows. They may also tell that another node mixes it, whose word was lost. */
+  async #membersByRow(roomId: string): ReturnType<RoomStore['members']> {
+    const { homes, find, nodeId } = this.#options;
+    const home = await homes.where(roomId);
+    const room = find(roomId);
+    if (room !== undefined && typeof home?.nodeId === 'string' && home.nodeId !== nodeId && home.epoch > room.epoch)
+      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+    return await homes.members(roomId);
   }
 
   #members(room: RoomActor): readonly Who[] {

@@ -10,16 +10,19 @@ import type { SessionState } from '../../../machine/session/session.ts';
 import { untilStored } from '../../until-stored.ts';
 import type { SessionActor } from '../session-actor.ts';
 
+/** A live Session of this node. */
+type Call = Pick<SessionActor, 'state' | 'abandon' | 'dropTaken'>;
+
 interface TakenCallsOptions {
   readonly clock: Clock;
   /** The live Sessions of this node. */
-  all(): Iterable<SessionActor>;
-  find(sessionUuid: string): SessionActor | undefined;
+  all(): Iterable<Call>;
+  find(sessionUuid: string): Call | undefined;
   /** The live Sessions that are this node's by their rows. */
   mine(): Promise<readonly Pick<SessionRow, 'sessionUuid'>[]>;
   /** The node of a live Session. Undefined: it has ended. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
-  /** A Session of this node goes on at another: its seat in a Room is that one's. */
+  /** A Session of this node goes on at another, or at none (''): its seat in a Room is that one's. */
   handedOver(state: SessionState, nodeId: string): void;
 }
 
@@ -41,7 +44,7 @@ export class TakenCalls {
     if (owner === nodeId) this.#let(actor, nodeId);
   }
 
-  #let(actor: SessionActor, nodeId: string): void {
+  #let(actor: Call, nodeId: string): void {
     const { state } = actor;
     if (this.#options.find(state.sessionUuid) !== actor) return;
     this.#options.handedOver(state, nodeId);
@@ -68,8 +71,12 @@ export class TakenCalls {
       if (kept.has(sessionUuid)) continue;
       const nodeId = await owner(appUuid, sessionUuid);
       if (find(sessionUuid) !== actor) continue;
-      if (nodeId === undefined) actor.abandon();
-      else this.#let(actor, nodeId);
+      if (nodeId !== undefined) this.#let(actor, nodeId);
+      else {
+        // It was taken over, and has ended by now: nobody else gives its seat in a Room back here.
+        this.#options.handedOver(actor.state, '');
+        actor.abandon();
+      }
     }
   }
 }

@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test';
+import { TakenCalls } from '../../src/call/session/handover/taken-calls.ts';
+import { inbound } from '../../src/machine/session/session.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+/** Looks at a node with one call, which is `owner`'s by its row, and tells what became of the call and its seat. */
+async function looked(owner: string | undefined): Promise<readonly string[]> {
+  const done: string[] = [];
+  const clock = new VirtualClock();
+  const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000 };
+  const sound = { muted: false, voiceActivityEvents: false, talking: false };
+  const membership = { roomId: 'room', room: 1, phase: 'joined' as const, ...sound };
+  const state = { ...inbound(about, clock.now()), phase: 'answered' as const, hasLeg: true, membership };
+  const end = (how: string) => {
+    done.push(how);
+    calls.clear();
+  };
+  const calls = new Set([
+    {
+      state,
+      abandon: () => end('hung up'),
+      dropTaken: () => end('let go'),
+    },
+  ]);
+  const taken = new TakenCalls({
+    clock,
+    all: () => calls,
+    find: () => [...calls][0],
+    mine: async () => [],
+    owner: async () => owner,
+    handedOver: (left, nodeId) => void done.push(`seat in ${left.membership?.roomId} goes to '${nodeId}'`),
+  });
+  const look = taken.look();
+  await settle();
+  await clock.advance(60_000);
+  await look;
+  return done;
+}
+
+test('A call that another node has taken is let go with its seat in a Room.', async () => {
+  expect(await looked('another')).toEqual(["seat in room goes to 'another'", 'let go']);
+});
+
+test('A call that another node has taken, and that has ended there, keeps no seat in a Room.', async () => {
+  expect(await looked(undefined)).toEqual(["seat in room goes to ''", 'hung up']);
+});
