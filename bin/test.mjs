@@ -77,7 +77,8 @@ let passed = await watch(
   SILENT_MAX_MS,
 );
 const nativePassed = await native;
-if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 6) passed = await again();
+if (!isInterrupted && process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 6)
+  passed = await again();
 for (const directory of await removeLeftovers(prefix)) console.log(`sidetone: a test left ${directory} behind; it is removed`);
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
