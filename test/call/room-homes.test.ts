@@ -70,6 +70,17 @@ class Pair {
     return taken;
   }
 
+  /** The second node takes a Room over with a member of a third one, and the database does not tell its members yet. */
+  async comingToSecond() {
+    const roomId = await this.made();
+    this.left.push(this.takenBySecond(roomId));
+    this.members.push({ sessionUuid: 'far', nodeId: 'third' });
+    this.fates.set('members', 'away');
+    const recovered = this.second.recover(async () => 0);
+    await this.advance(10);
+    return { roomId, recovered };
+  }
+
   /** Asks a node, as a third one does. */
   async ask(nodeId: 'first' | 'second', request: SeatRequest): Promise<SeatReply | undefined> {
     return await this.#nodes.get(nodeId)?.answer(request, 'third');
@@ -435,12 +446,7 @@ test('A Room that no media worker could open is opened when one is back.', async
 
 test('A Room that was taken over keeps the places of its members, also when they could not be read at first.', async () => {
   const pair = new Pair();
-  const roomId = await pair.made();
-  pair.left.push(pair.takenBySecond(roomId));
-  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
-  pair.fates.set('members', 'away');
-  const recovered = pair.second.recover(async () => 0);
-  await pair.advance(10);
+  const { roomId, recovered } = await pair.comingToSecond();
   const moving = { status: 503, message: 'The Room is moving to another node.' };
   const early = pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context());
   const read = pair.second.opening(roomId);
@@ -456,12 +462,7 @@ test('A Room that was taken over keeps the places of its members, also when they
 
 test('Nobody takes a seat in a Room that has come to a node before its members are known there: they have places first.', async () => {
   const pair = new Pair();
-  const roomId = await pair.made();
-  pair.left.push(pair.takenBySecond(roomId));
-  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
-  pair.fates.set('members', 'away');
-  const recovered = pair.second.recover(async () => 0);
-  await pair.advance(10);
+  const { roomId, recovered } = await pair.comingToSecond();
   const late = { roomId, sessionUuid: 'member', appUuid: 'app', isBot: false } as const;
   const moving = { status: 503, message: 'The Room is moving to another node.' };
   expect(await pair.ask('second', { type: 'take', ...late, link: 'link', reserved: false })).toEqual({ type: 'opening' });

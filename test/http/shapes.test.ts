@@ -442,7 +442,7 @@ describe('the OpenAPI document', () => {
     let judged = 0;
     for (const path of Object.keys(paths).filter((each) => /sessions$|recordings$|messages$|events$|devices$/.test(each)))
       for (const { in: place, name, schema } of paths[path].get?.parameters ?? []) {
-        // Where the next page begins is a text of the platform's own.
+        // The `after` of such a list is a text of the platform's own.
         if (place !== 'query' || (name === 'after' && schema.type === 'string')) continue;
         for (const text of given) {
           const value = schema.type === 'integer' && /^-?[0-9]+$/.test(text) ? Number(text) : text;

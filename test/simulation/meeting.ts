@@ -65,7 +65,7 @@ function caller(random: Random, call: number): Action[] {
   return [
     begin,
     ...(kind < 7 ? [{ ...about, at: at + random.between(30, 400), room, command: 'answer' } as const] : []),
-    // Those who are not answered in time, or find the Room full, come again.
+    // A caller who is not answered in time, or finds the Room full, comes again.
     { ...about, at: at + random.between(500, 2_500), room, command: 'join' },
     { ...about, at: at + random.between(3_000, 6_000), room, command: 'join' },
     ...commands,

@@ -286,7 +286,7 @@ export class RoomRegistry implements Rooms {
     if (room === undefined && away === undefined) return await this.#notHere(context.appUuid, roomId);
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room === undefined) return (await this.#awayJoins?.join(away ?? '', roomId, session, request, context)) ?? NO_ROOM;
-    // Who is in it by the rows has a place before anybody else.
+    // The members that the rows name have their places before anybody else.
     if (this.span?.opening(roomId) !== undefined) return roomIsMoving;
     const refused = room.seatRefusal({ appUuid: context.appUuid, sessionUuid, coach }, limits?.maxMembersPerRoom ?? 0);
     if (refused !== undefined) return refused;

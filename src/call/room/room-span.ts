@@ -214,7 +214,7 @@ export class RoomSpan implements SeatsAway {
     return reply?.type === 'members' ? reply.members : undefined;
   }
 
-  /** Who is in a Room of this node by the rows. They may also tell that another node mixes it, whose word was lost. */
+  /** Reads the members of a Room of this node. The rows may tell that another node mixes it, whose word was lost. */
   async #membersByRow(roomId: string): ReturnType<RoomStore['members']> {
     const { homes, find, nodeId } = this.#options;
     const home = await homes.where(roomId);
@@ -248,7 +248,7 @@ export class RoomSpan implements SeatsAway {
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
     if (room.isLeaving) return { type: 'moved' };
-    // Who is in it by the rows has a place before anybody else.
+    // The members that the rows name have their places before anybody else.
     if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)

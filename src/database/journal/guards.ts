@@ -1,4 +1,4 @@
-/** What a row of a flush depends on: it is written only if the Session or the Room of its change was. */
+/** The guards of a flush: a row of it is written only if the Session or the Room of its change was. */
 
 /** The identifiers of that Session and that Room. */
 export interface Guards {
