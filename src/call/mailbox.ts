@@ -32,10 +32,11 @@ export interface Envelope<Input> {
 }
 
 /**
- * What became of a change. `late`: it is stored, and its sender was told that it could not be. `refused`: nothing of it
+ * What became of a change. `late`: it is stored, and its sender was told that it could not be. `gone`: it is stored, and
+ * the object became another process's meanwhile, so that nothing of it is to be performed here. `refused`: nothing of it
  * is stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
  */
-type Committed = 'stored' | 'late' | 'refused' | 'elsewhere';
+type Committed = 'stored' | 'late' | 'gone' | 'refused' | 'elsewhere';
 
 /** The context, answer and audio that a command brings beside itself. */
 export interface Enclosed {
@@ -134,7 +135,10 @@ export class Mailbox<Input extends { readonly type: string }> {
     );
     const committed = stored === undefined ? await this.#settle(change, envelope) : stored ? 'stored' : 'elsewhere';
     this.#stalled = false;
-    return committed;
+    if (!this.#closed || (committed !== 'stored' && committed !== 'late')) return committed;
+    envelope.reply?.(envelope.answer ?? { status: 202, body: {} });
+    envelope.playlist?.release();
+    return 'gone';
   }
 
   /** Finds out what became of a command whose commit failed. Its sender does not wait for a database that is away. */

@@ -271,6 +271,15 @@ describe('the desk of recordings', () => {
     ]);
   });
 
+  test('ends one that was begun as its Session or Room went to another node, as nothing of it was heard', async () => {
+    row('rec_begun');
+    const terms = { recordingUuid: 'rec_begun', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    const { records } = beginRecording({ session_uuid: 's' }, terms, 'op', 0);
+    desk.neverBegan([...records, { record: 'ended', recordingUuid: 'rec_other', durationMs: 1, bytes: 1 }]);
+    await clock.advance(1_000);
+    expect(events.map((event) => [event.recording_uuid, event.duration])).toEqual([['rec_begun', 0]]);
+  });
+
   test('one whose lost worker left a file that could not be mended is mended at the next start, and is over until then', async () => {
     row('rec_cut');
     await leaveGrowing(storage.path('rec_cut'), 16_000);

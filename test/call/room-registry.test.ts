@@ -151,6 +151,25 @@ test('A Room that is found to be at another node leaves the end of its recording
   }
 });
 
+test('A recording that a Room began while another node took it is told of as ended, and is not begun here.', async () => {
+  const neverBegan = spyOn(noRecordings, 'neverBegan').mockImplementation(() => {});
+  const record = spyOn(quietRoom, 'record');
+  try {
+    const { registry } = world(0);
+    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+    const made = await registry.create({ voice_activity_events: false }, context);
+    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    const answer = room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    room?.abandon();
+    expect(await answer).toMatchObject({ status: 202 });
+    expect([record.mock.calls, neverBegan.mock.calls]).toMatchObject([[], [[[{ record: 'begun' }]]]]);
+  } finally {
+    neverBegan.mockRestore();
+    record.mockRestore();
+  }
+});
+
 test('A recording that was cut off ends with its Room here, when another node has the Room.', async () => {
   const abandoned = spyOn(noRecordings, 'abandoned');
   try {

@@ -379,6 +379,31 @@ describe('a live Session', () => {
 
   const play = { type: 'play', urls: ['http://good/'], loop: 1, volume: 100 } as const;
 
+  test('that another node took while a command was stored does nothing of it here', async () => {
+    const neverBegan = spyOn(noRecordings, 'neverBegan');
+    try {
+      const { clock, leg, context } = world();
+      const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+      const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
+      const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+      const orders = [play, { type: 'record', terms } as const];
+      const released: string[] = [];
+      for (const order of orders) {
+        const { promise, resolve } = Promise.withResolvers<boolean>();
+        const slow: Journal = { commit: () => promise, wasStored: async () => true };
+        const actor = quietSession(state, slow, clock, 'node', { keepsCalls: true }, leg);
+        const answer = actor.command(order, context(), { urls: [], release: () => released.push(order.type) });
+        actor.dropTaken();
+        resolve(true);
+        expect(await answer).toMatchObject({ status: 202 });
+      }
+      expect([leg.orders, leg.played, released]).toEqual([['hangup', 'hangup'], [], ['play', 'record']]);
+      expect(neverBegan.mock.calls).toMatchObject([[[]], [[{ record: 'begun', recording: { recordingUuid: 'rec_1' } }]]]);
+    } finally {
+      neverBegan.mockRestore();
+    }
+  });
+
   test('takes a command that was stored although the answer of the database was lost', async () => {
     const { registry, journal, leg, context, incoming } = world();
     const sessionUuid = await incoming();

@@ -54,15 +54,15 @@ test('A change is stored where its rows are as it wrote them, and what it began,
     { session: { ...session, roomId: room.roomId }, events: [] },
     { session: { ...session, running: '{}' }, events: [] },
     { session: { ...session, trunk: 'east' }, events: [] },
-    { session: { ...session, endedAt: 1 }, events: [event] },
+    { session: { ...session, endedAt: 1 }, events: [] },
     { session: { ...session, sessionUuid: newUuid() }, events: [] },
     { room: { ...room, volume: 7 }, events: [] },
     { room: { ...room, deleting: true }, events: [] },
     { room: { ...room, playback: '{}' }, events: [] },
-    { room: { ...room, deletedAt: 1 }, events: [event] },
-    { room: { ...room, epoch: 1 }, events: [event] },
-    { room: { ...room, nodeId: 'other' }, events: [event] },
-    { room: { ...room, roomId: newUuid() }, events: [event] },
+    { room: { ...room, deletedAt: 1 }, events: [] },
+    { room: { ...room, epoch: 1 }, events: [] },
+    { room: { ...room, nodeId: 'other' }, events: [] },
+    { room: { ...room, roomId: newUuid() }, events: [] },
     { session, events: [eventOf(owner.appUuid, owner.sessionUuid, 1)] },
     { session, events: [], recordings: [{ begun: recording() }] },
     { session, events: [], payments: [{ begun: collection() }] },
@@ -74,6 +74,30 @@ test('A change is stored where its rows are as it wrote them, and what it began,
     { events: [] },
   ];
   for (const change of others) expect([change, await journal.wasStored(change)]).toEqual([change, false]);
+});
+
+test('A change of a Session or Room that another node has taken since is stored all the same, and comes to no second one', async () => {
+  const { journal, idempotency } = first.store;
+  const [row, home, later] = [sessionRow(), roomRow(), { ...keyed, key: 'later' }];
+  await idempotency.begin(later);
+  const changes: readonly Change[] = [
+    { session: row, events: [eventOf(row.appUuid, row.sessionUuid, 1)] },
+    { session: row, events: [], recordings: [{ begun: recording() }] },
+    { session: row, events: [], payments: [{ begun: collection() }] },
+    { session: row, events: [], answer: { ...later, status: 202, body: {} } },
+    { room: home, events: [], recordings: [{ begun: { ...recording(), sessionUuid: undefined, roomId: home.roomId } }] },
+  ];
+  for (const change of changes) await journal.commit(change);
+  await sql`UPDATE sessions SET node_id = 'node-b', epoch = 1 WHERE session_uuid = ${row.sessionUuid}`;
+  await sql`UPDATE rooms SET node_id = 'node-b', epoch = 1 WHERE room_id = ${home.roomId}`;
+  for (const change of changes) expect([change, await journal.wasStored(change)]).toEqual([change, true]);
+  for (const change of changes) expect([change, await journal.commit(change)]).toEqual([change, true]);
+  for (const change of [
+    { session: row, events: [] },
+    { room: home, events: [] },
+    { room: home, events: [], recordings: [{ begun: recording() }] },
+  ])
+    expect([await journal.wasStored(change), await journal.commit(change)]).toEqual([false, false]);
 });
 
 test('A change whose statement is still under way is looked for when that is over', async () => {

@@ -34,8 +34,11 @@ test('A change that leaves its row as it was is stored where its event is', asyn
   expect(await isStored(database(session, []), { session, events: [event] })).toBe(false);
 });
 
-test('A change whose row another node has is not stored', async () => {
-  expect(await isStored(database({ ...session, nodeId: 'other', epoch: 2 }, ['evt']), { session, events: [event] })).toBe(false);
+test('A change whose row another node has is stored where its event is', async () => {
+  const others = { ...session, nodeId: 'other', epoch: 2 };
+  expect(await isStored(database(others, ['evt']), { session, events: [event] })).toBe(true);
+  expect(await isStored(database(others, []), { session, events: [event] })).toBe(false);
+  expect(await isStored(database(others, []), { session, events: [] })).toBe(false);
 });
 
 test('A change of nothing but its row is stored where the row is so', async () => {

@@ -263,6 +263,11 @@ export class RecordingRegistry implements Recordings {
         void this.#endLate(recordingUuid, { durationMs: cutOffMs === 'unknown' ? undefined : cutOffMs, bytes: undefined });
   }
 
+  /** What was begun of these has its row, but no file, as its Session or Room is another node's by now. */
+  neverBegan(records: readonly RecordingRecord[]): void {
+    for (const each of records) if (each.record === 'begun') void this.#endLate(each.recording.recordingUuid, NOTHING);
+  }
+
   async #endLate(recordingUuid: string, file: FileEnd): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));

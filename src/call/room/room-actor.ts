@@ -229,7 +229,8 @@ export class RoomActor {
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
     if (outcome === 'refused' && input.type === 'begin') this.#neverBegan();
-    if (outcome === 'refused' || outcome === 'elsewhere') return;
+    if (outcome === 'gone') recordings.neverBegan(next.recordings ?? []);
+    if (outcome === 'refused' || outcome === 'elsewhere' || outcome === 'gone') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(this.#state.appUuid, next.recordings ?? []);

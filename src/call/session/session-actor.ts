@@ -274,7 +274,8 @@ export class SessionActor {
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
     const isGivenUp = envelope.input.type === 'begin' && outcome === 'late';
     if (envelope.input.type === 'begin' && outcome === 'refused') this.#close();
-    if (outcome === 'refused' || outcome === 'elsewhere') return;
+    if (outcome === 'gone') this.#environment.recordings.neverBegan(next.recordings ?? []);
+    if (outcome === 'refused' || outcome === 'elsewhere' || outcome === 'gone') return;
     const before = this.#state.membership;
     const seen = mediaEntry(envelope.input, this.#state, now);
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);

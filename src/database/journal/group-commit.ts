@@ -164,8 +164,8 @@ export class GroupCommit implements Journal {
   }
 
   /** Tells whether the same change came before, and its caller was told in error that it failed. */
-  async #cameBefore({ events }: Change): Promise<boolean> {
-    return events.length > 0 && (await isStored(this.#options.database, { events }));
+  #cameBefore({ events, recordings, payments, answer }: Change): Promise<boolean> {
+    return isStored(this.#options.database, { events, recordings, payments, answer });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Looks for a change in the database whose commit failed: the answer may have been lost, and not the change. A change
- * is known by its row, which may have been the same before, and by its first event, by what it begins, or by the answer
- * that it keeps.
+ * is known by its first event, by what it begins, or by the answer that it keeps. One that has nothing of these is known
+ * by its row, which may have been the same before, and may be another node's since.
  */
 import type { Parameter, Queryable, Row } from '../driver/database.ts';
 import { roomColumns, sessionColumns } from './flush.ts';
@@ -26,7 +26,6 @@ export async function isStored(database: Queryable, change: Change): Promise<boo
       : room !== undefined
         ? isSame(await database.query(ROOM, [room.roomId]), roomColumns(room))
         : undefined;
-  if (hasRow === false) return false;
   const [event] = change.events;
   if (event !== undefined) return await has(EVENT, [event.webhookId]);
   const [recording] = (change.recordings ?? []).flatMap((each) => ('begun' in each ? [each.begun] : []));
