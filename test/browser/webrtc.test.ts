@@ -278,22 +278,26 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await own.close();
   }, 30_000);
 
-  test('the page of the examples calls, presses a key and hangs up', async () => {
-    const tab = await browser.newPage();
-    const { url, token } = await newToken();
-    await tab.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
-    const calls = () => receiver.events.filter(({ event }) => event === 'session.created');
-    const before = calls().length;
-    await tab.getByRole('button', { name: 'Call' }).click();
-    await receiver.until(() => calls().length > before, 'the call');
-    await tab.getByRole('status').filter({ hasText: 'connected' }).waitFor();
-    const uuid = calls().at(-1)?.body.session_uuid;
-    await answer(String(uuid));
-    await tab.getByRole('button', { name: '5' }).click();
-    expect((await receiver.event('dtmf.received', String(uuid))).body).toMatchObject({ digit: '5' });
-    await tab.getByRole('button', { name: 'Hang up' }).click();
-    await receiver.event('session.ended', String(uuid));
-    await tab.close();
+  test('the page of the examples calls, presses a key and hangs up, and tells at once that the other side did', async () => {
+    for (const who of ['page', 'application']) {
+      const tab = await browser.newPage();
+      const { url, token } = await newToken();
+      await tab.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
+      const calls = () => receiver.events.filter(({ event }) => event === 'session.created');
+      const before = calls().length;
+      await tab.getByRole('button', { name: 'Call' }).click();
+      await receiver.until(() => calls().length > before, 'the call');
+      await tab.getByRole('status').filter({ hasText: 'connected' }).waitFor();
+      const uuid = String(calls().at(-1)?.body.session_uuid);
+      await answer(uuid);
+      await tab.getByRole('button', { name: '5' }).click();
+      expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '5' });
+      if (who === 'page') await tab.getByRole('button', { name: 'Hang up' }).click();
+      else await api('DELETE', `/v1/sessions/${uuid}`);
+      await tab.getByRole('status').filter({ hasText: 'over' }).waitFor();
+      await receiver.event('session.ended', uuid);
+      await tab.close();
+    }
   }, 30_000);
 
   test('a call whose tab is closed is over at once', async () => {
