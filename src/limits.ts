@@ -205,8 +205,13 @@ export const RECORDING_LAST_MS = 5_000;
 // Webhooks.
 /** How long a relay may deliver without renewing; another takes over no sooner. */
 export const RELAY_LEASE_MS = 4_000;
-/** A lease that could not be renewed is asked for again this soon. */
+/** A lease that could not be renewed is asked for again this soon, or after a sixteenth of it. */
 export const RELAY_LEASE_RETRY_MS = 1_000;
+/**
+ * A lease that has run out was seen so for this long before another takes it: where the database stood still, its
+ * holder renews it first.
+ */
+export const RELAY_LEASE_SEEN_MS = 400;
 /** A node that gets no wake-up polls this often, so that it is late by no more. */
 export const RELAY_POLL_MS = 1_000;
 /**

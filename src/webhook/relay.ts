@@ -146,7 +146,7 @@ class LeasedRelay implements Relay {
         this.#held = new RelayLeadership({ ...this.#options, random, ...granted });
         this.#held.start();
       } else this.#held.renew(until);
-      await this.#pause(this.#isAway ? Math.min(RELAY_LEASE_RETRY_MS, this.#leaseMs / 4) : this.#leaseMs / 4);
+      await this.#pause(this.#askAgainMs());
     }
     if (this.#held !== undefined) await this.#end(this.#held);
     this.#held = undefined;
@@ -186,6 +186,15 @@ class LeasedRelay implements Relay {
       warnUnlessAway(log, error, {}, 'the webhook lease waits for the database');
       return this.#held?.over === true ? undefined : this.#held?.leasedUntil;
     }
+  }
+
+  /**
+   * The holder renews its lease four times while it lasts. Who waits asks twice as often, as it has to see it run out
+   * twice, and each of them more often while the database does not answer.
+   */
+  #askAgainMs(): number {
+    if (this.#isAway) return Math.min(RELAY_LEASE_RETRY_MS, this.#leaseMs / 16);
+    return this.#leaseMs / (this.#held === undefined ? 8 : 4);
   }
 
   /** Resolves when `ms` have passed, or the relay is stopped. */

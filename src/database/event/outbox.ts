@@ -4,7 +4,7 @@
  * relay reads at a time: it holds a lease, renewed by heartbeat, and a settlement is taken only from the holder.
  */
 
-import { RELAY_COUNTED_BYTES } from '../../limits.ts';
+import { RELAY_COUNTED_BYTES, RELAY_LEASE_SEEN_MS } from '../../limits.ts';
 import type { Database, Queryable, Row } from '../driver/database.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -62,8 +62,9 @@ interface OutboxReader {
 
 export interface OutboxStore {
   /**
-   * Takes or renews the lease. False: another relay holds it. That of a node that was declared dead is free, whatever
-   * the clock of the database has been set to since.
+   * Takes or renews the lease. False: another relay holds it, or it has run out, and was not seen so for
+   * RELAY_LEASE_SEEN_MS by this process. That of a node that was declared dead is free, whatever the clock of the
+   * database has been set to since.
    */
   lease(holder: string, ttlMs: number): Promise<boolean>;
   release(holder: string): Promise<void>;
@@ -90,12 +91,21 @@ export interface OutboxStore {
 
 const LEASE = 'webhook-relay';
 const CLOCK = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
-const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
+/**
+ * A lease that has run out is taken only by who has seen it so a while before (`$3` and `$4`). Where the database stood
+ * still, all ask it at once when it goes on: the holder, who has outcomes to write, comes before the others then.
+ */
+const TAKE = `WITH taken AS (
+  INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     fence = CASE WHEN l.holder = excluded.holder THEN l.fence ELSE l.fence + 1 END
-  WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK}
+  WHERE l.holder = excluded.holder
+    OR (l.expires_at = $3::bigint AND l.expires_at < ${CLOCK} AND $4::bigint <= ${CLOCK} - ${RELAY_LEASE_SEEN_MS})
     OR EXISTS (SELECT FROM nodes AS n WHERE n.node_id = l.holder AND n.dead_at IS NOT NULL)
-  RETURNING 1 AS held`;
+  RETURNING 1
+)
+SELECT EXISTS (SELECT FROM taken) AS held, ${CLOCK} AS now,
+  (SELECT expires_at FROM leases WHERE name = '${LEASE}' AND expires_at < ${CLOCK}) AS ran_out`;
 const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
 const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
 const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
@@ -160,11 +170,23 @@ export interface OutboxFeed {
 export function outboxStore(database: Database): OutboxStore & OutboxFeed & { vacate(): Promise<void> } {
   const listeners: (() => void)[] = [];
   let reader: OutboxReader | undefined;
+  /** When the lease of another ran out, and when that was seen first, both by the clock of the database. */
+  let ranOut: { readonly at: number; readonly seenAt: number } | undefined;
   const wake = () => {
     for (const each of listeners) each();
   };
   return {
-    lease: async (holder, ttlMs) => (await database.query(TAKE, [holder, ttlMs])).length > 0,
+    async lease(holder, ttlMs) {
+      const before = ranOut;
+      ranOut = undefined;
+      const [row] = await database.query(TAKE, [holder, ttlMs, before?.at ?? null, before?.seenAt ?? null]);
+      const isHeld = row?.held === true;
+      if (!isHeld && row?.ran_out != null) {
+        const at = Number(row.ran_out);
+        ranOut = before?.at === at ? before : { at, seenAt: Number(row.now) };
+      }
+      return isHeld;
+    },
     release: async (holder) => void (await database.query(GIVE, [holder])),
     vacate: async () => void (await database.query(VACATE)),
     async horizon() {

@@ -1,15 +1,23 @@
 /** The outbox and the leases. */
 import type { Attempt } from '../../../src/database/event/attempt.ts';
+import { RELAY_LEASE_SEEN_MS } from '../../../src/limits.ts';
 import type { Execution, Rows, Statement } from './statement.ts';
-import { listAt, NONE, numberAt, ONE, read, textAt, write } from './statement.ts';
+import { listAt, NONE, numberAt, read, textAt, write } from './statement.ts';
 import type { OutboxRecord, Tables } from './tables.ts';
 
 const RELAY = 'webhook-relay';
 
-/** Takes or renews a lease. Undefined: another holds it. */
-function take({ tables, now }: Execution, name: string, holder: string, ttlMs: number, isDead: boolean): number | undefined {
+/** Takes or renews a lease, which is free where its holder is dead, or as `isOver` says. Undefined: another holds it. */
+function take(
+  execution: Execution,
+  name: string,
+  holder: string,
+  ttlMs: number,
+  isOver: (expiresAt: number) => boolean,
+): number | undefined {
+  const { tables, now } = execution;
   const held = tables.leases.get(name);
-  const isFree = held === undefined || held.holder === holder || held.expires_at < now || isDead;
+  const isFree = held === undefined || held.holder === holder || isOver(held.expires_at) || isHeldByDead(execution, name);
   if (!isFree) return undefined;
   const fence = held === undefined ? 1 : held.holder === holder ? held.fence : held.fence + 1;
   tables.leases.set(name, { holder, fence, expires_at: now + ttlMs });
@@ -20,7 +28,7 @@ function takeAsNode(execution: Execution, name: string): number | undefined {
   const { tables } = execution;
   const holder = textAt(execution, 2);
   if (!tables.isAlive(holder)) return undefined;
-  return take(execution, name, holder, numberAt(execution, 3), isHeldByDead(execution, name));
+  return take(execution, name, holder, numberAt(execution, 3), (expiresAt) => expiresAt < execution.now);
 }
 
 /** Tells whether the holder of a lease was declared dead. */
@@ -53,9 +61,14 @@ interface Settled {
 }
 
 const leaseStatements: readonly Statement[] = [
-  write(/^INSERT INTO leases AS l \(name, holder, expires_at\)/, (execution) => () => {
-    const isDead = isHeldByDead(execution, RELAY);
-    return take(execution, RELAY, textAt(execution, 1), numberAt(execution, 2), isDead) === undefined ? NONE : ONE;
+  write(/^WITH taken AS \(\s+INSERT INTO leases AS l \(name, holder, expires_at\)/, (execution) => () => {
+    const { tables, now, parameters } = execution;
+    const before = tables.leases.get(RELAY);
+    const isOver = (expiresAt: number) =>
+      parameters[2] === expiresAt && expiresAt < now && numberAt(execution, 4) <= now - RELAY_LEASE_SEEN_MS;
+    const held = take(execution, RELAY, textAt(execution, 1), numberAt(execution, 2), isOver) !== undefined;
+    const ranOut = before !== undefined && before.expires_at < now ? before.expires_at : null;
+    return [{ held, now, ran_out: ranOut }];
   }),
   write(/^DELETE FROM leases WHERE name = 'webhook-relay' AND holder = \$1$/, (execution) => () => {
     const { leases } = execution.tables;
