@@ -170,7 +170,7 @@ export interface OutboxFeed {
 export function outboxStore(database: Database): OutboxStore & OutboxFeed & { vacate(): Promise<void> } {
   const listeners: (() => void)[] = [];
   let reader: OutboxReader | undefined;
-  /** When the lease of another ran out, and when that was seen first, both by the clock of the database. */
+  /** The time when the lease of another ran out, and when that was seen first, both by the clock of the database. */
   let ranOut: { readonly at: number; readonly seenAt: number } | undefined;
   const wake = () => {
     for (const each of listeners) each();

@@ -7,7 +7,7 @@ import type { OutboxRecord, Tables } from './tables.ts';
 
 const RELAY = 'webhook-relay';
 
-/** Takes or renews a lease, which is free where its holder is dead, or as `isOver` says. Undefined: another holds it. */
+/** Takes or renews a lease. It is free where its holder is dead, or as `isOver` says. Undefined: another holds it. */
 function take(
   execution: Execution,
   name: string,
