@@ -32,7 +32,10 @@ function world(phase: 'answered' | 'ringing' = 'answered') {
   const left: string[] = [];
   /** The home of the Room by its row, and what the home that is asked answers instead of a seat. */
   const room = { home: 'home', refused: undefined as Problem | undefined };
+  /** The Session as it is at this node now. */
+  const live = { session };
   const joins = new AwayJoins({
+    session: () => live.session,
     span: {
       take: async (nodeId) => {
         const seat = { room: taken.push(nodeId), voiceActivityEvents: false };
@@ -51,7 +54,7 @@ function world(phase: 'answered' | 'ringing' = 'answered') {
       { session_uuid: 'caller', muted: false },
       { appUuid: 'app', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' },
     );
-  return { clock, commits, session, taken, left, room, join };
+  return { clock, commits, session, live, answered, journal, taken, left, room, join };
 }
 
 test('A join that comes while another of the same Session is open takes no second seat, and is to come again.', async () => {
@@ -91,6 +94,28 @@ test('A Room that has just moved is joined at its next home; where that is this 
     expect(await joined).toMatchObject(next === 'here' ? roomIsMoving : { status: 202 });
     expect(taken).toEqual([...seats]);
   }
+});
+
+test('The seat of a Session that came back to the node, and to the Room, is not given back by a join that waited before.', async () => {
+  const { clock, commits, session, live, answered, journal, taken, left, join } = world();
+  const given = Promise.withResolvers<'given'>();
+  void session.handOver(() => given.promise);
+  const joined = join();
+  await settle();
+  session.dropTaken();
+  const membership = {
+    roomId: ROOM,
+    room: 2,
+    phase: 'joined',
+    muted: false,
+    voiceActivityEvents: false,
+    talking: false,
+  } as const;
+  live.session = quietSession({ ...answered, membership }, journal, clock, 'here');
+  given.resolve('given');
+  expect(await joined).toMatchObject({ status: 404 });
+  await settle();
+  expect({ commits, taken, left }).toEqual({ commits: [], taken: ['home'], left: [] });
 });
 
 test('The seat of a join that is refused is given back.', async () => {

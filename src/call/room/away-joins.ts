@@ -14,6 +14,8 @@ export interface AwayJoinsOptions {
   readonly span: Pick<RoomSpan, 'take' | 'left'>;
   readonly homes: Pick<RoomHomes, 'home'>;
   readonly nodeId: string;
+  /** A live Session of this node. */
+  session(sessionUuid: string): SessionActor | undefined;
 }
 
 export class AwayJoins {
@@ -64,7 +66,8 @@ export class AwayJoins {
     const seat = await this.seat(home, wish);
     if (isProblem(seat)) return seat;
     const result = await session.command({ ...join, ...seat }, context, undefined, answer);
-    onceKnown(session, roomId, result, () => this.#options.span.left(sessionUuid, roomId));
+    const isIn = () => this.#options.session(sessionUuid)?.state.membership?.roomId === roomId;
+    onceKnown(session, result, isIn, () => this.#options.span.left(sessionUuid, roomId));
     return result;
   }
 
@@ -84,12 +87,12 @@ export class AwayJoins {
 
 /**
  * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. It is kept while the
- * database does not tell whether the join is stored, and while another join of the same Session to the same Room is:
- * one that was refused behind it says nothing of that one.
+ * database does not tell whether the join is stored, and where the Session is in the Room by then (`isIn`): by another
+ * join, or at another node, or here again, if its call moved while the join waited.
  */
-export function onceKnown(session: SessionActor, roomId: string, result: Answer | Problem, giveBack: () => void): void {
+export function onceKnown(session: SessionActor, result: Answer | Problem, isIn: () => boolean, giveBack: () => void): void {
   const settle = () => {
-    if (session.state.membership?.roomId !== roomId) giveBack();
+    if (!isIn()) giveBack();
   };
   if (isProblem(result)) void session.settled().then(settle);
   else settle();
