@@ -3,6 +3,7 @@ import { AwayJoins } from '../../src/call/room/away-joins.ts';
 import { roomIsMoving } from '../../src/call/room/room-moving.ts';
 import { type Journal, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
+import type { Seat } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { type Problem, problems } from '../../src/problem.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -11,12 +12,12 @@ import { quietSession } from './quiet-session.ts';
 const ROOM = newUuid();
 
 /** An answered Session whose commits end when the test says so, and the seats that were taken and left for it. */
-function world(phase: 'answered' | 'ringing' = 'answered') {
+function world(phase: 'answered' | 'ringing' = 'answered', seat?: Seat) {
   const clock = new VirtualClock();
   const commits: { readonly stored: () => void; readonly fails: () => void }[] = [];
   let looks = 0;
   const about = { sessionUuid: 'caller', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
-  const answered = { ...inbound(about, clock.now()), phase, hasLeg: true } as const;
+  const answered = { ...inbound(about, clock.now()), phase, hasLeg: true, seat } as const;
   const journal: Journal = {
     commit: () =>
       new Promise((resolve, reject) =>
@@ -123,4 +124,21 @@ test('The seat of a join that is refused is given back.', async () => {
   expect(await join()).toMatchObject({ status: 409 });
   await settle();
   expect({ taken, left }).toEqual({ taken: ['home'], left: ['caller'] });
+});
+
+test('A join of a call that was dialled into the Room takes no second seat there: the first one would be lost.', async () => {
+  const seat = { roomId: ROOM, room: 7, muted: false, voiceActivityEvents: false };
+  const ringing = world('ringing', seat);
+  expect(await ringing.join()).toMatchObject({ status: 409 });
+  const answering = world('ringing', seat);
+  answering.session.signal({ type: 'leg.answered' });
+  const joined = answering.join();
+  for (let commit = 0; commit < 2; commit++) {
+    await settle();
+    answering.commits[commit]?.stored();
+  }
+  expect(await joined).toMatchObject({ status: 202 });
+  expect(answering.session.state.membership).toMatchObject({ roomId: ROOM, room: 7 });
+  await settle();
+  expect([ringing.taken, ringing.left, answering.taken, answering.left]).toEqual([[], [], [], []]);
 });

@@ -55,13 +55,16 @@ export class AwayJoins {
     { muted, coach }: JoinRequest,
     context: CommandContext,
   ): Promise<Answer | Problem> {
-    const { sessionUuid, appUuid, type, membership } = session.state;
+    const { sessionUuid, appUuid, type, membership, seat: reserved } = session.state;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const coaching = coach === undefined ? {} : { coach };
     const join = { type: 'member_join', roomId, muted, ...coaching } as const;
-    // Joining the Room it is in changes nothing.
-    if (membership?.roomId === roomId)
-      return session.command({ ...join, room: membership.room, voiceActivityEvents: false }, context, undefined, answer);
+    // Joining the Room it is in changes nothing. A call that was dialled into the Room has its seat: another would end it.
+    const own = [membership, reserved].find((each) => each?.roomId === roomId);
+    if (own !== undefined) {
+      const { room, voiceActivityEvents } = own;
+      return session.command({ ...join, room, voiceActivityEvents }, context, undefined, answer);
+    }
     const wish = { roomId, appUuid, sessionUuid, isBot: type === 'websocket', reserved: false, coach };
     const seat = await this.seat(home, wish);
     if (isProblem(seat)) return seat;
