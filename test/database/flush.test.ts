@@ -263,8 +263,9 @@ test('The end of a recording is told once, whoever ends it first', async () => {
       recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs } }],
       onlyIfEnded: recordingUuid,
     });
-  await end(10, 'first');
-  await end(20, 'second');
+  // Two that come in one turn go into one flush.
+  expect(await Promise.all([end(10, 'first'), end(20, 'second')])).toEqual([true, true]);
+  await end(30, 'third');
   expect(await namesOf(session.appUuid)).toEqual(['first']);
   const [row] = await sql`SELECT duration_ms::int AS ms FROM recordings WHERE recording_uuid = ${recordingUuid}`;
   expect(row?.ms).toBe(10);
