@@ -32,9 +32,9 @@ export interface Envelope<Input> {
 }
 
 /**
- * What became of a change. `late`: it is stored, and its sender was told that it could not be. `gone`: it is stored, and
- * the object became another process's meanwhile, so that nothing of it is to be performed here. `refused`: nothing of it
- * is stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
+ * What became of a change. `late`: it is stored, and its sender was told that it could not be. `gone`: it is stored,
+ * and the object became another process's meanwhile, so that nothing of it is to be performed here. `refused`: nothing
+ * of it is stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
  */
 type Committed = 'stored' | 'late' | 'gone' | 'refused' | 'elsewhere';
 

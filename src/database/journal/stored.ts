@@ -1,7 +1,7 @@
 /**
  * Looks for a change in the database whose commit failed: the answer may have been lost, and not the change. A change
- * is known by its first event, by what it begins, or by the answer that it keeps. One that has nothing of these is known
- * by its row, which may have been the same before, and may be another node's since.
+ * is known by its first event, by what it begins, or by the answer that it keeps. One that has nothing of these is
+ * known by its row, which may have been the same before, and may be another node's since.
  */
 import type { Parameter, Queryable, Row } from '../driver/database.ts';
 import { roomColumns, sessionColumns } from './flush.ts';
