@@ -59,7 +59,7 @@ export class AwayJoins {
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const coaching = coach === undefined ? {} : { coach };
     const join = { type: 'member_join', roomId, muted, ...coaching } as const;
-    // Joining the Room it is in changes nothing. A call that was dialled into the Room has its seat: another would end it.
+    // Joining the Room it is in changes nothing. One that it was dialled into has its seat, which another would end.
     const own = [membership, reserved].find((each) => each?.roomId === roomId);
     if (own !== undefined) {
       const { room, voiceActivityEvents } = own;
