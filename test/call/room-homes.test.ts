@@ -410,6 +410,29 @@ test('A join or leave that finds its call at another node is to come again; one 
   }
 });
 
+test('A place that waits for a call which is moving is given back, unless the call comes to it from its next node.', async () => {
+  for (const comes of [true, false]) {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+    const answered = { ...inbound(about, pair.clock.now()), phase: 'answered', hasLeg: true } as const;
+    const journal = { commit: async () => true, wasStored: async () => false };
+    const moving = quietSession(answered, journal, pair.clock, 'first', { onEnded: () => pair.actors.delete('member') });
+    pair.actors.set('member', moving);
+    const given = Promise.withResolvers<'given'>();
+    void moving.handOver(() => given.promise);
+    const join = pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    await settle();
+    moving.dropTaken();
+    const seat = { roomId, sessionUuid: 'member', link: 'l', appUuid: 'app', isBot: false, reserved: false };
+    if (comes) expect(await pair.ask('first', { type: 'take', ...seat })).toMatchObject({ type: 'taken' });
+    given.resolve('given');
+    expect(await join).toMatchObject({ status: 404 });
+    await settle();
+    expect(pair.first.find(roomId)?.places).toEqual(comes ? ['member'] : []);
+  }
+});
+
 test('A Room of which something was asked that is not done yet is not given up.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

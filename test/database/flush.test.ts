@@ -263,8 +263,15 @@ test('The end of a recording is told once, whoever ends it first', async () => {
       recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs } }],
       onlyIfEnded: recordingUuid,
     });
-  await end(10, 'first');
-  await end(20, 'second');
+  // Those that come in one turn go into one flush. A Session that another node has by its row ends nothing.
+  const ofAnother = {
+    session: { ...session, epoch: 1 },
+    events: [],
+    recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs: 5 } }],
+  };
+  const ends = [journal.commit(ofAnother), end(10, 'first'), end(20, 'second')];
+  expect(await Promise.all(ends)).toEqual([false, true, true]);
+  await end(30, 'third');
   expect(await namesOf(session.appUuid)).toEqual(['first']);
   const [row] = await sql`SELECT duration_ms::int AS ms FROM recordings WHERE recording_uuid = ${recordingUuid}`;
   expect(row?.ms).toBe(10);

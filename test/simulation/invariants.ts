@@ -87,12 +87,15 @@ export class Invariants {
 
   /** What a process holds at this moment keeps within its limits. */
   stepped(processes: readonly Process[]): void {
+    const { rooms } = this.#tables;
     for (const { running } of processes) {
-      const size = running?.rooms.size ?? 0;
+      if (running === undefined || running.rooms.size <= MAX_ROOMS) continue;
+      // A process may not know yet that it has deleted a Room: the answer of the database was lost.
+      const size = running.rooms.live().filter(({ roomId }) => (rooms.get(roomId)?.deleted_at ?? null) === null).length;
       if (size > MAX_ROOMS) this.#onBreach(`${size} Rooms are live, and ${MAX_ROOMS} are permitted`);
     }
     let live = 0;
-    for (const { deleted_at } of this.#tables.rooms.values()) if (deleted_at === null) live += 1;
+    for (const { deleted_at } of rooms.values()) if (deleted_at === null) live += 1;
     if (live > MAX_ROOMS) this.#onBreach(`${live} Rooms are stored, and ${MAX_ROOMS} are permitted`);
   }
 

@@ -14,6 +14,8 @@ export interface AwayJoinsOptions {
   readonly span: Pick<RoomSpan, 'take' | 'left'>;
   readonly homes: Pick<RoomHomes, 'home'>;
   readonly nodeId: string;
+  /** A live Session of this node. */
+  session(sessionUuid: string): SessionActor | undefined;
 }
 
 export class AwayJoins {
@@ -53,18 +55,22 @@ export class AwayJoins {
     { muted, coach }: JoinRequest,
     context: CommandContext,
   ): Promise<Answer | Problem> {
-    const { sessionUuid, appUuid, type, membership } = session.state;
+    const { sessionUuid, appUuid, type, membership, seat: reserved } = session.state;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const coaching = coach === undefined ? {} : { coach };
     const join = { type: 'member_join', roomId, muted, ...coaching } as const;
-    // Joining the Room it is in changes nothing.
-    if (membership?.roomId === roomId)
-      return session.command({ ...join, room: membership.room, voiceActivityEvents: false }, context, undefined, answer);
+    // Joining the Room it is in changes nothing. One that it was dialled into has its seat, which another would end.
+    const own = [membership, reserved].find((each) => each?.roomId === roomId);
+    if (own !== undefined) {
+      const { room, voiceActivityEvents } = own;
+      return session.command({ ...join, room, voiceActivityEvents }, context, undefined, answer);
+    }
     const wish = { roomId, appUuid, sessionUuid, isBot: type === 'websocket', reserved: false, coach };
     const seat = await this.seat(home, wish);
     if (isProblem(seat)) return seat;
     const result = await session.command({ ...join, ...seat }, context, undefined, answer);
-    onceKnown(session, roomId, result, () => this.#options.span.left(sessionUuid, roomId));
+    const isIn = () => this.#options.session(sessionUuid)?.state.membership?.roomId === roomId;
+    onceKnown(session, result, isIn, () => this.#options.span.left(sessionUuid, roomId));
     return result;
   }
 
@@ -84,12 +90,12 @@ export class AwayJoins {
 
 /**
  * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. It is kept while the
- * database does not tell whether the join is stored, and while another join of the same Session to the same Room is:
- * one that was refused behind it says nothing of that one.
+ * database does not tell whether the join is stored, and where the Session is in the Room by then (`isIn`): by another
+ * join, or at another node, or here again, if its call moved while the join waited.
  */
-export function onceKnown(session: SessionActor, roomId: string, result: Answer | Problem, giveBack: () => void): void {
+export function onceKnown(session: SessionActor, result: Answer | Problem, isIn: () => boolean, giveBack: () => void): void {
   const settle = () => {
-    if (session.state.membership?.roomId !== roomId) giveBack();
+    if (!isIn()) giveBack();
   };
   if (isProblem(result)) void session.settled().then(settle);
   else settle();

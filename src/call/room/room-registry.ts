@@ -81,7 +81,7 @@ export class RoomRegistry implements Rooms {
       giveUp: (roomId) => this.giveUp(roomId),
       tellBots: (sessionUuid, roomId, news) => options.tellBots?.(sessionUuid, roomId, news),
     });
-    this.#awayJoins = new AwayJoins({ span: this.span, homes, nodeId });
+    this.#awayJoins = new AwayJoins({ ...options, span: this.span, homes });
   }
 
   get size(): number {
@@ -297,7 +297,9 @@ export class RoomRegistry implements Rooms {
     const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents, ...coaching } as const;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const result = await session.command(command, context, undefined, answer);
-    if (isNew) onceKnown(session, roomId, result, () => room.giveBack(sessionUuid));
+    const isHere = () => this.#options.session(sessionUuid)?.state.membership?.roomId === roomId;
+    const isIn = () => isHere() || this.span?.guests.find(room, sessionUuid) !== undefined;
+    if (isNew) onceKnown(session, result, isIn, () => room.giveBack(sessionUuid));
     return result;
   }
 
@@ -415,10 +417,7 @@ export class RoomRegistry implements Rooms {
     this.#stopping = true;
     let untold = this.#rooms.size;
     // Each of them: a recording may be about to begin.
-    for (const room of this.#rooms.values())
-      void room.shutdown().then(() => {
-        untold -= 1;
-      });
+    for (const room of this.#rooms.values()) void room.shutdown().then(() => untold--);
     const busy = () => untold > 0 || [...this.#rooms.values()].some(({ state }) => state.recording !== undefined);
     while (busy() && clock.now() < until) await sleep(clock, STOPPED_LOOK_MS);
   }

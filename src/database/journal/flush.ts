@@ -46,6 +46,8 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
       sessions.set(session.sessionUuid, session);
     }
     if (room !== undefined) rooms.set(room.roomId, room);
+    // The statement would find for each of two such ends that it has ended the recording. The first one is told.
+    if (onlyIfEnded !== undefined && events.some((each) => each.recording_guard === onlyIfEnded)) continue;
     const guards: Guards = { guard: session?.sessionUuid ?? null, room_guard: room?.roomId ?? null };
     paid.push(...payments.map((each) => ({ ...each, ...guards })));
     recorded.push(...recordings.map((each) => ({ ...each, ...guards })));
