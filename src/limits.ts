@@ -33,6 +33,9 @@ export const RING_TIMEOUT_MAX_SEC = 600;
 export const CALL_DURATION_DEFAULT_SEC = 14_400;
 export const CLIENT_STATE_MAX_CHARS = 1_024;
 
+/** Operations of a Session or Room whose traces are known, so that their events continue them. */
+export const TRACED_OPERATIONS_MAX = 64;
+
 // An ended Session still answers terminal commands for this long (contract §2).
 export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 

@@ -7,6 +7,7 @@ import type { RecordingRecord } from '../machine/recording/recording.ts';
 import type { Enclosed } from './mailbox.ts';
 import type { Answer, CommandContext } from './ports/sessions.ts';
 import type { RecordingAbout, RecordingRegistry } from './recording/recording-registry.ts';
+import type { Traces } from './traces.ts';
 
 /** The answer of an admitted command as it is kept under its Idempotency-Key. Undefined when it came without one. */
 export const storedAnswer = (
@@ -18,12 +19,14 @@ export const storedAnswer = (
 export const stepChange = (
   { events, recordings = [] }: { readonly events: readonly Event[]; readonly recordings?: readonly RecordingRecord[] },
   { context, answer }: Enclosed,
-  about: RecordingAbout,
+  { traces, ...about }: Omit<RecordingAbout, 'traceparent'> & { readonly traces: Traces },
   recorder: RecordingRegistry,
 ): Change => ({
-  events: events.map((event) => platformEvent(event, { ...about, links: recorder.links, webhookId: newWebhookId() })),
+  events: events.map((event) =>
+    platformEvent(event, { ...about, traceparent: traces.behind(event), links: recorder.links, webhookId: newWebhookId() }),
+  ),
   answer: context && answer && storedAnswer(context, answer),
-  recordings: recorder.changes(recordings, about),
+  recordings: recorder.changes(recordings, { ...about, traceparent: traces.latest }),
 });
 
 /** Tells whether a change stores nothing, but for a row that is as it was. */

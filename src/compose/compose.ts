@@ -36,7 +36,7 @@ import { createSmsGateway } from '../provider/sms.ts';
 import { createStorage } from '../recording-storage/create.ts';
 import type { RecordingStorage } from '../recording-storage/storage.ts';
 import { volumeIdOf } from '../settings/node-id.ts';
-import { commandSpan, deliverySpan, entrySpan } from '../tracing/spans.ts';
+import { commandSpan, deliverySpan, entrySpan, operationBehind } from '../tracing/spans.ts';
 import { newTraceparent, type Tracing } from '../tracing/tracing.ts';
 import { createRelay, type Relay } from '../webhook/relay.ts';
 import { WebrtcDoor } from '../webrtc/browser-calls.ts';
@@ -70,7 +70,7 @@ interface Base {
 }
 
 interface CallTraces {
-  of(sessionUuid: string): string;
+  of(sessionUuid: string, operationUuid: string | undefined): string;
 }
 
 interface Engines extends Base, Pick<HeartEngines, 'chargeGateway' | 'smsGateway'> {
@@ -81,7 +81,7 @@ interface Engines extends Base, Pick<HeartEngines, 'chargeGateway' | 'smsGateway
   readonly rings: RecordingRings | undefined;
   /** The exporter of traces, or undefined when nothing is traced. */
   readonly tracing: Tracing | undefined;
-  /** Finds the trace of the command that last changed a Session, once the Sessions are there. */
+  /** Finds the trace of an operation of a Session, or of its latest command, once the Sessions are there. */
   readonly callTraces: CallTraces;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history: CallHistory | undefined;
@@ -123,7 +123,7 @@ export async function compose(
 ): Promise<Platform> {
   const engines = await openEngines(settings, log, listener, opening);
   const heart = makeHeart(engines);
-  engines.callTraces.of = (sessionUuid) => heart.sessions.find(sessionUuid)?.traceparent ?? '';
+  engines.callTraces.of = (sessionUuid, operationUuid) => heart.sessions.find(sessionUuid)?.traces.of(operationUuid) ?? '';
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
   let app: HttpApp | undefined;
@@ -202,7 +202,7 @@ function makeHistory(
     onEntry:
       tracing &&
       ((sessionUuid, entry) => {
-        const span = entrySpan(sessionUuid, entry, callTraces.of(sessionUuid));
+        const span = entrySpan(sessionUuid, entry, callTraces.of(sessionUuid, operationBehind(entry)));
         if (span !== undefined) tracing.record(span);
       }),
     onClosed: (sessionUuid) => sipTrace.forget(sessionUuid),

@@ -67,7 +67,13 @@ export const deliverySpan = (delivery: AttemptedDelivery): SpanRecord => ({
   isFailed: delivery.error !== '',
 });
 
-/** The span of a SIP message or of something in the audio; `parent` is the command that last changed the Session. */
+/** The operation that caused an entry. Undefined where none did, and where another command has cut it short. */
+export function operationBehind(entry: TimedEntry): string | undefined {
+  if (entry.kind !== 'media' || entry.what === 'playback_stopped') return undefined;
+  return typeof entry.operation_uuid === 'string' ? entry.operation_uuid : undefined;
+}
+
+/** The span of a SIP message or of something in the audio; `parent` is the command that caused it. */
 export function entrySpan(sessionUuid: string, entry: TimedEntry, parent: string): SpanRecord | undefined {
   if (parent === '' || (entry.kind !== 'sip' && entry.kind !== 'media')) return undefined;
   const about = { traceparent: childOf(parent), parent, link: '', startedAt: entry.at, endedAt: entry.at };

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/handover/mover.ts';
+import { Traces } from '../../src/call/traces.ts';
 import type { Change } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
@@ -160,7 +161,7 @@ test('A call whose far end refuses to follow is asked less and less often, and e
   const clock = new VirtualClock();
   const state = { ...inbound(about, clock.now()), phase: 'answered', deadlines: {} } as const;
   const actor = {
-    ...{ state, epoch: 1, traceparent: '', snapshot: () => snapshot, reclaim() {} },
+    ...{ state, epoch: 1, traces: new Traces(), snapshot: () => snapshot, reclaim() {} },
     handOver: async () => false,
   };
   const mover = new Mover({

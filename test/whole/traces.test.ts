@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
 
 const NUMBER = '+15550001';
 const CALLER_TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -39,9 +40,11 @@ describe('a trace', () => {
   let app: Credentials;
   let trace = '';
   let root = '';
-  const named = async (name: string): Promise<Span> => {
+  let call = '';
+  const tones = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(toneWav(440, 0.5)) });
+  const named = async (name: string, traceId = trace): Promise<Span> => {
     for (;;) {
-      const found = spans.find((span) => span.name === name && span.traceId === trace);
+      const found = spans.find((span) => span.name === name && span.traceId === traceId);
       if (found !== undefined) return found;
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
@@ -63,11 +66,13 @@ describe('a trace', () => {
       { traceparent: `00-${CALLER_TRACE}-00f067aa0ba902b7-01` },
     );
     [, trace = '', root = ''] = (dialled.headers.get('traceparent') ?? '').split('-');
+    call = String(dialled.body.session_uuid);
   }, 60_000);
   afterAll(async () => {
     await platform?.stop();
     await receiver.stop();
     await collector.stop(true);
+    await tones.stop(true);
   });
 
   test('begins with the command, and links the trace of who sent it', async () => {
@@ -88,6 +93,25 @@ describe('a trace', () => {
     expect(delivery.parentSpanId).toBe(root);
     const sent = receiver.events.map(({ headers }) => headers.get('traceparent'));
     expect(sent).toContain(`00-${trace}-${delivery.spanId}-01`);
+  }, 30_000);
+
+  test('is that of the command which caused an event, although the call has taken others since', async () => {
+    await named('webhook session.answered');
+    const order = async (what: string, body = {}) => {
+      const { headers } = await platform.api(app, 'POST', `/v1/sessions/${call}/${what}`, body);
+      return headers.get('traceparent')?.split('-')[1];
+    };
+    const files = { type: 'files', urls: [`${tones.url}tone.wav`] };
+    const played = await order('playback/play', files);
+    const sent = await order('dtmf/send', { digits: '1' });
+    await named('media playback_completed', played);
+    await named('webhook playback.ended', played);
+    await named('media digits_sent', sent);
+    await named('webhook dtmf.sent', sent);
+    await order('playback/play', { ...files, loop: 0 });
+    const stopped = await order('playback/stop');
+    await named('media playback_stopped', stopped);
+    await named('webhook playback.ended', stopped);
   }, 30_000);
 
   test('tells nothing that is not there, as the operation of what the operator orders', async () => {

@@ -23,6 +23,7 @@ import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
 import { isEmpty, stepChange } from '../step-change.ts';
+import { Traces } from '../traces.ts';
 import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
@@ -53,7 +54,7 @@ export class RoomActor {
   readonly #music: HoldMusic | undefined;
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<RoomInput>;
-  #traceparent = '';
+  readonly #traces = new Traces();
   /** The sources of a play are being opened. */
   #isOpening = false;
 
@@ -224,7 +225,7 @@ export class RoomActor {
       refuse(envelope, next.refused);
       return;
     }
-    if (context !== undefined) this.#traceparent = context.traceparent;
+    if (context !== undefined) this.#traces.take(context);
     const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
@@ -297,7 +298,7 @@ export class RoomActor {
       row.playback !== before.playback ||
       row.deletedAt !== before.deletedAt;
     const { appUuid, roomId: room_id } = state;
-    const about = { appUuid, clientState: '', traceparent: this.#traceparent, now, owner: { room_id } };
+    const about = { appUuid, clientState: '', traces: this.#traces, now, owner: { room_id } };
     const change = stepChange(next, envelope, about, this.#environment.recordings);
     // Nothing is written without the row, whose epoch says whose the Room is.
     return rowChanged || !isEmpty(change) ? { ...change, room: row } : undefined;

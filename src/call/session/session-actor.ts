@@ -28,6 +28,7 @@ import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import { isEmpty, stepChange } from '../step-change.ts';
+import { Traces } from '../traces.ts';
 import { mediaEntry, summaryOf } from './history-entries.ts';
 import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
@@ -75,13 +76,12 @@ export class SessionActor {
   readonly #environment: ActorEnvironment;
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<SessionInput>;
-  /** The trace of the command that last changed the Session: events it causes later continue it. */
-  #traceparent: string;
+  readonly traces: Traces;
 
   /** `epoch` is that of the row: how often the Session was taken over. */
   constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0, traceparent = '') {
     this.#epoch = epoch;
-    this.#traceparent = traceparent;
+    this.traces = new Traces(traceparent);
     this.#state = state;
     this.seated = state.seat;
     this.#leg = leg;
@@ -101,11 +101,6 @@ export class SessionActor {
       broken: { type: 'broken' },
       brokenAgain: () => this.abandon(),
     });
-  }
-
-  /** The trace of the command that last changed the Session; empty where none did. */
-  get traceparent(): string {
-    return this.#traceparent;
   }
 
   get state(): SessionState {
@@ -261,7 +256,7 @@ export class SessionActor {
       refuse(envelope, next.refused);
       return;
     }
-    if (envelope.context !== undefined) this.#traceparent = envelope.context.traceparent;
+    if (envelope.context !== undefined) this.traces.take(envelope.context);
     const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') {
@@ -338,8 +333,8 @@ export class SessionActor {
       row.running !== known.running;
     const { payments: desk, recordings, keepsCalls } = this.#environment;
     const { sessionUuid: session_uuid, appUuid, clientState } = state;
-    const about = { appUuid, clientState, traceparent: this.#traceparent, now, owner: { session_uuid } };
-    const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.#traceparent, now);
+    const about = { appUuid, clientState, traces: this.traces, now, owner: { session_uuid } };
+    const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.traces.latest, now);
     const change = { ...stepChange(next, envelope, about, recordings), payments };
     if (!rowChanged && isEmpty(change)) return undefined;
     // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.

@@ -10,7 +10,7 @@ import { untilStored } from '../../until-stored.ts';
 import type { SessionActor } from '../session-actor.ts';
 
 /** A live Session of this node. */
-type Call = Pick<SessionActor, 'state' | 'epoch' | 'traceparent' | 'snapshot' | 'handOver' | 'reclaim'>;
+type Call = Pick<SessionActor, 'state' | 'epoch' | 'traces' | 'snapshot' | 'handOver' | 'reclaim'>;
 
 interface MoverOptions {
   readonly peers: MovePeers;
@@ -117,10 +117,10 @@ export class Mover {
    * Gives the Session away between two of its inputs. Where the other node does not answer, the row decides: this node
    * raises its epoch, so that the other one cannot take it any more, or finds that it has.
    */
-  async #commit(nodeId: string, { epoch, traceparent }: Call, state: SessionState): Promise<'given' | number> {
+  async #commit(nodeId: string, { epoch, traces }: Call, state: SessionState): Promise<'given' | number> {
     const { peers, clock, take, nodeId: own, handedOver } = this.#options;
     const { sessionUuid } = state;
-    const request = { type: 'commit', sessionUuid, epoch, state, now: clock.now(), traceparent } as const;
+    const request = { type: 'commit', sessionUuid, epoch, state, now: clock.now(), traceparent: traces.latest } as const;
     const reply = await peers.ask(nodeId, request);
     if (reply === undefined && (await untilStored(clock, () => take(sessionUuid, own, epoch)))) return epoch + 1;
     if (reply !== undefined && reply.type !== 'committed') return epoch;
