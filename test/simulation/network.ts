@@ -78,8 +78,9 @@ export class Network {
     let hearers = 0;
     for (const to of this.#members)
       for (const each of to.subscriptions) {
-        if (!covers(each.subject, subject) || !to.isAlive()) continue;
-        if (!this.#faults.busAway.has(to.place)) hearers += 1;
+        // The server has nobody to send it to, also where the member comes back at once.
+        if (!covers(each.subject, subject) || this.#isCut(to)) continue;
+        hearers += 1;
         this.#carry(from, to, () => each.heard({ subject, text, respond: (answer) => respond(to, answer) }));
       }
     return hearers;
