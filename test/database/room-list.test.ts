@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import type { Database } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { openTestStore, type TestStore } from './open.ts';
@@ -31,10 +32,21 @@ beforeEach(async () => {
   await database.query('TRUNCATE rooms, sessions CASCADE', []);
 });
 
+/** Asks again, as a client does, where a busy machine does not list so many in the time that a statement has. */
+async function patientList(): ReturnType<TestStore['store']['rooms']['list']> {
+  for (let turn = 1; ; turn += 1) {
+    try {
+      return await opened.store.rooms.list(APP);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || turn === 5) throw error;
+    }
+  }
+}
+
 test('An application with 50,000 Rooms and as many calls is told them all, newest first, with who is in each', async () => {
   await database.query(ROOMS, [APP, LIST_MATCHED_MAX_ITEMS]);
   await database.query(SESSIONS, [APP, LIST_MATCHED_MAX_ITEMS, 3]);
-  const rooms = await opened.store.rooms.list(APP);
+  const rooms = await patientList();
   expect(rooms).toHaveLength(LIST_MATCHED_MAX_ITEMS);
   if (rooms === 'too_many') throw new Error('too many');
   expect(rooms.slice(-4).map(({ createdAt, members }) => ({ createdAt, members }))).toEqual([
@@ -47,7 +59,7 @@ test('An application with 50,000 Rooms and as many calls is told them all, newes
 
 test('One Room more than 50,000 is too many', async () => {
   await database.query(ROOMS, [APP, LIST_MATCHED_MAX_ITEMS + 1]);
-  expect(await opened.store.rooms.list(APP)).toBe('too_many');
+  expect(await patientList()).toBe('too_many');
 }, 60_000);
 
 test('Who is in a Room of another application, or has ended, is not counted', async () => {

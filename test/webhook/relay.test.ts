@@ -335,7 +335,8 @@ describe('a webhook', () => {
       ...event,
       body: JSON.stringify({ ...JSON.parse(event.body), pad }),
     }));
-    for (let at = 0; at < events.length; at += 50) await emit(events.slice(at, at + 50));
+    // A flush of all of them would be too large for a busy machine to take in time.
+    for (let at = 0; at < events.length; at += 10) await emit(events.slice(at, at + 10));
     await receiver.until((received) => received.length >= 5);
     expect(relay.load().queued - before).toBeLessThanOrEqual(RELAY_APP_MAX_EVENTS / 40);
     isOpen = true;
