@@ -1,4 +1,6 @@
-/** The traces of the commands that a Session or Room has taken: each event continues that of its cause (contract §9). */
+/**
+ * The traces of the commands that a Session or Room has taken: each event continues that of its cause (contract §9).
+ */
 import type { Event } from '../event/event.ts';
 import { TRACED_OPERATIONS_MAX } from '../limits.ts';
 import type { CommandContext } from './ports/sessions.ts';
