@@ -100,7 +100,7 @@ async function resume(session) {
 /** Calls somebody into the Room of a talk, whose telephone shows who is there. False where nobody can be called. */
 async function ring(talk, { to, name }) {
   const { room_id } = talk;
-  const dial = { from: FROM, to, display_name: name, ring_timeout_sec: 30, client_state: room_id, room_id };
+  const dial = { from: FROM, to, display_name: name || 'unknown', ring_timeout_sec: 30, client_state: room_id, room_id };
   const { session_uuid } = await call('POST', '/v1/sessions:dial', dial);
   if (session_uuid === undefined) return false;
   talk.parties.add(session_uuid);

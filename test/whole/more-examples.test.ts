@@ -179,3 +179,14 @@ test('warm-transfer.mjs tells the caller when the colleague does not want to.', 
   await example.prints(/nobody is there/);
   await receiver.event('session.ended', session);
 }, 40_000);
+
+test('desk-phones.mjs calls the agent also for a caller who withholds the number.', async () => {
+  await platform.operator('PUT', `/apps/${called.appUuid}/devices/alice`, { password: 'open-sesame' });
+  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:', from_user: 'anonymous' });
+  using example = await Example.start('desk-phones.mjs', platform, called, { FROM: CALLED, AGENT: 'sip:alice' });
+  const session = await dial();
+  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+  // Her telephone is off.
+  await example.prints(/over: not_answered[\s\S]*room\.deleted/);
+  await receiver.event('session.ended', session);
+}, 30_000);
