@@ -132,15 +132,21 @@ test('A bug in a Room ends that Room, and no other.', async () => {
   expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
 });
 
+/** A new Room, and what begins the recording `rec_1` of it. */
+async function roomToRecord(registry: ReturnType<typeof world>['registry']) {
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await registry.create({ voice_activity_events: false }, context);
+  const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+  const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+  return { room, record: () => room?.order({ type: 'record', terms }, context, { status: 202, body: {} }) };
+}
+
 test('A Room that is found to be at another node leaves the end of its recording to be told of without it.', async () => {
   const late = spyOn(noRecordings, 'late').mockImplementation(() => {});
   try {
     const { registry, taken } = world(0);
-    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
-    const made = await registry.create({ voice_activity_events: false }, context);
-    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
-    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
-    await room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    const { room, record: begin } = await roomToRecord(registry);
+    await begin();
     taken.now = true;
     const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
     room?.hear(notice);
@@ -156,11 +162,8 @@ test('A recording that a Room began while another node took it is told of as end
   const record = spyOn(quietRoom, 'record');
   try {
     const { registry } = world(0);
-    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
-    const made = await registry.create({ voice_activity_events: false }, context);
-    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
-    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
-    const answer = room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    const { room, record: begin } = await roomToRecord(registry);
+    const answer = begin();
     room?.abandon();
     expect(await answer).toMatchObject({ status: 202 });
     expect([record.mock.calls, neverBegan.mock.calls]).toMatchObject([[], [[[{ record: 'begun' }]]]]);
@@ -174,11 +177,8 @@ test('A recording that was cut off ends with its Room here, when another node ha
   const abandoned = spyOn(noRecordings, 'abandoned');
   try {
     const { registry } = world(0);
-    const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
-    const made = await registry.create({ voice_activity_events: false }, context);
-    const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
-    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
-    await room?.order({ type: 'record', terms }, context, { status: 202, body: {} });
+    const { room, record: begin } = await roomToRecord(registry);
+    await begin();
     room?.hear({ type: 'recording.failed', recordingUuid: 'rec_1', reason: 'cannot_write', durationMs: 5 });
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
     room?.abandon();

@@ -263,7 +263,7 @@ test('The end of a recording is told once, whoever ends it first', async () => {
       recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs } }],
       onlyIfEnded: recordingUuid,
     });
-  // Those that come in one turn go into one flush. A Session that another node has by its row ends nothing.
+  // Changes that come in one turn go into one flush. A Session that another node has by its row ends nothing.
   const ofAnother = {
     session: { ...session, epoch: 1 },
     events: [],
