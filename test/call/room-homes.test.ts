@@ -330,6 +330,23 @@ test('A Room that another node has by its row is let go once a member is not kno
   expect(pair.first.size).toBe(0);
 });
 
+test('Nobody gets into a Room at a node that has it no more by the row: its next home has counted the members.', async () => {
+  const about = { sessionUuid: 'far', appUuid: 'app', isBot: false } as const;
+  const ways = {
+    join: (pair: Pair, roomId: string) => pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context()),
+    dial: (pair: Pair, roomId: string) => pair.first.reserve({ roomId, ...about, muted: false }),
+    seat: (pair: Pair, roomId: string) => pair.ask('first', { type: 'take', roomId, ...about, link: 'l', reserved: false }),
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    pair.memberOf('another', 'first');
+    pair.takenBySecond(roomId);
+    expect(await way(pair, roomId)).toMatchObject(name === 'seat' ? { type: 'moved' } : { status: 503 });
+    expect(pair.first.size).toBe(0);
+  }
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

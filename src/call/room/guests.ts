@@ -43,6 +43,7 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** The guests by Room, then by Session. */
   readonly #guests = new Map<RoomActor, Map<string, Guest>>();
+  readonly #bequeathed = new WeakSet<RoomActor>();
   #isChecking = false;
 
   constructor(options: GuestsOptions) {
@@ -213,6 +214,15 @@ export class Guests {
   /** Tells every guest of a Room that it is being deleted. */
   dismiss(room: RoomActor): void {
     for (const { link } of this.of(room)) void link.send({ note: 'closed' });
+  }
+
+  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
+  bequeath(room: RoomActor): boolean {
+    const { peers } = this.#options;
+    const heir = this.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
+    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
+    this.#bequeathed.add(room);
+    return heir !== undefined;
   }
 
   /** Tells the bots among the guests of a Room, but for the one that it is about. */

@@ -69,6 +69,7 @@ export class RoomRegistry implements Rooms {
     this.#homes = new Homes({
       ...{ store: homes, clock, nodeId, peers, adoption: this.#adoption },
       find: (roomId) => this.#rooms.get(roomId),
+      verify: async (roomId) => await this.span?.verify(roomId),
       open: (row) => this.#openRow(row),
     });
     this.span = new RoomSpan({
@@ -426,7 +427,7 @@ export class RoomRegistry implements Rooms {
   async bequeath(ms: number): Promise<void> {
     const { clock } = this.#options;
     const until = clock.now() + ms;
-    const left = () => [...this.#rooms.values()].filter((room) => this.span?.bequeath(room) === true);
+    const left = () => [...this.#rooms.values()].filter((room) => this.span?.guests.bequeath(room) === true);
     while (left().length > 0 && clock.now() < until) await sleep(clock, BEQUEST_LOOK_MS);
     for (const room of left()) this.span?.forsake(room);
   }

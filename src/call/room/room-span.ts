@@ -72,7 +72,6 @@ export class RoomSpan implements SeatsAway {
   readonly #opening = new Map<string, Promise<void>>();
   /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
   #takingOver = 0;
-  readonly #bequeathed = new WeakSet<RoomActor>();
   readonly #unheard: ThrottledLog;
   /** How often a pipe was made anew, as nothing came through it although the Room's home answered. */
   pipesUnheard = 0;
@@ -214,14 +213,19 @@ export class RoomSpan implements SeatsAway {
     return reply?.type === 'members' ? reply.members : undefined;
   }
 
-  /** Reads the members of a Room of this node. The rows may tell that another node mixes it, whose word was lost. */
+  /** Reads the members of a Room of this node. */
   async #membersByRow(roomId: string): ReturnType<RoomStore['members']> {
+    await this.verify(roomId);
+    return await this.#options.homes.members(roomId);
+  }
+
+  /** Lets a Room of this node go that another node mixes by the row: its word was lost. */
+  async verify(roomId: string): Promise<void> {
     const { homes, find, nodeId } = this.#options;
-    const home = await homes.where(roomId);
+    const home = find(roomId) === undefined ? undefined : await homes.where(roomId);
     const room = find(roomId);
     if (room !== undefined && typeof home?.nodeId === 'string' && home.nodeId !== nodeId && home.epoch > room.epoch)
       this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
-    return await homes.members(roomId);
   }
 
   #members(room: RoomActor): readonly Who[] {
@@ -243,6 +247,7 @@ export class RoomSpan implements SeatsAway {
       const room = this.#options.find(roomId);
       return room === undefined ? { type: 'gone' } : this.guests.note(room, request, request.number, request.note);
     }
+    if (request.type === 'take') await this.verify(roomId);
     const mostMembers = request.type === 'take' ? await this.#options.mostMembers(request.appUuid) : 0;
     const room = this.#options.find(roomId);
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
@@ -474,15 +479,6 @@ export class RoomSpan implements SeatsAway {
   #close(room: RoomActor): void {
     this.guests.forget(room);
     room.abandon();
-  }
-
-  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
-  bequeath(room: RoomActor): boolean {
-    const { peers } = this.#options;
-    const heir = this.guests.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
-    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
-    this.#bequeathed.add(room);
-    return heir !== undefined;
   }
 
   /**
