@@ -24,6 +24,7 @@ import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
 import type { RoomActor } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
+import type { SeatWish } from './seat-wish.ts';
 
 const UNHEARD =
   'a member of a Room hears nothing: the node that mixes it answers over NATS, and its audio does not come; see that the network lets UDP from and to RTP_PORTS through between the NODE_HOSTs';
@@ -48,16 +49,6 @@ export interface RoomSpanOptions {
   giveUp(roomId: string): Promise<boolean>;
   /** Tells the bots of this node that are in the Room. */
   tellBots(sessionUuid: string, roomId: string, news: RoomNews): void;
-}
-
-export interface SeatWish {
-  readonly roomId: string;
-  readonly appUuid: string;
-  readonly sessionUuid: string;
-  readonly isBot: boolean;
-  /** The Session has not been answered yet. */
-  readonly reserved: boolean;
-  readonly coach: string | undefined;
 }
 
 export class RoomSpan implements SeatsAway {
@@ -247,8 +238,7 @@ export class RoomSpan implements SeatsAway {
       const room = this.#options.find(roomId);
       return room === undefined ? { type: 'gone' } : this.guests.note(room, request, request.number, request.note);
     }
-    if (request.type === 'take') await this.verify(roomId);
-    const mostMembers = request.type === 'take' ? await this.#options.mostMembers(request.appUuid) : 0;
+    const mostMembers = await this.#mostMembers(request);
     const room = this.#options.find(roomId);
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
@@ -257,7 +247,22 @@ export class RoomSpan implements SeatsAway {
     if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)
-      : await this.guests.open(room, request, from);
+      : await this.guests.open(room, request, from, mostMembers);
+  }
+
+  /**
+   * The cap, for one that asks for a place. One whose Room came here before it was answered was promised its place: it
+   * gets one where there is any, and while the database does not tell how many there are.
+   */
+  async #mostMembers(request: SeatRequest): Promise<number> {
+    const { mostMembers, find } = this.#options;
+    if (request.type === 'take') {
+      await this.verify(request.roomId);
+      return await mostMembers(request.appUuid);
+    }
+    if (request.type !== 'open' || this.#opening.has(request.roomId)) return Infinity;
+    const isPlaced = find(request.roomId)?.has(request.sessionUuid) === true;
+    return isPlaced ? Infinity : await mostMembers(request.appUuid).catch(() => Infinity);
   }
 
   #pipesOf(roomId: string): readonly Pipe[] {
