@@ -346,6 +346,10 @@ test('Nobody gets into a Room at a node that has it no more by the row: its next
     pair.takenBySecond(roomId);
     expect(await way(pair, roomId)).toMatchObject(name === 'seat' ? { type: 'moved' } : { status: 503 });
     expect(pair.first.size).toBe(0);
+    const deleted = await pair.made();
+    pair.rows.delete(deleted);
+    expect(await way(pair, deleted)).toMatchObject(name === 'seat' ? { type: 'moved' } : { status: 404 });
+    expect(pair.first.size).toBe(0);
   }
 });
 

@@ -210,13 +210,13 @@ export class RoomSpan implements SeatsAway {
     return await this.#options.homes.members(roomId);
   }
 
-  /** Lets a Room of this node go that another node mixes by the row: its word was lost. */
+  /** Lets a Room of this node go that is another node's by the row, or gone: the word of that was lost. */
   async verify(roomId: string): Promise<void> {
     const { homes, find, nodeId } = this.#options;
-    const home = find(roomId) === undefined ? undefined : await homes.where(roomId);
     const room = find(roomId);
-    if (room !== undefined && typeof home?.nodeId === 'string' && home.nodeId !== nodeId && home.epoch > room.epoch)
-      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+    if (room === undefined) return;
+    const home = await homes.where(roomId);
+    if (find(roomId) === room && (home?.nodeId !== nodeId || home.epoch > room.epoch)) this.#letGo(room, home);
   }
 
   #members(room: RoomActor): readonly Who[] {
@@ -388,18 +388,21 @@ export class RoomSpan implements SeatsAway {
     // Its members here stay in it until the database tells where it is.
     room.isLeaving = true;
     const home = await untilStored(clock, () => homes.where(roomId), isHere);
-    if (!isHere()) return;
-    if (typeof home?.nodeId !== 'string') this.#vanish(room);
-    else if (home.nodeId === this.#options.nodeId) this.#close(room);
-    else this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+    if (isHere()) this.#letGo(room, home);
   }
 
-  /** Nobody mixes the Room any more, and nobody else tells its members here. */
-  #vanish(room: RoomActor): void {
-    const { places } = room;
-    this.#close(room);
+  /** A Room of this node is not its own any more. `home`: what its row says. */
+  #letGo(room: RoomActor, home: Awaited<ReturnType<RoomStore['where']>>): void {
     const { roomId } = room.state;
-    for (const sessionUuid of places) this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId });
+    const { places } = room;
+    if (typeof home?.nodeId === 'string' && home.nodeId !== this.#options.nodeId) {
+      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+      return;
+    }
+    this.forsake(room);
+    // Nobody mixes it any more, and nobody else tells its members here.
+    if (typeof home?.nodeId !== 'string')
+      for (const sessionUuid of places) this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId });
   }
 
   #moveOut(room: RoomActor, { roomId, nodeId, epoch }: NewHome): void {
@@ -408,7 +411,7 @@ export class RoomSpan implements SeatsAway {
       log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
     const { places } = room;
     // The Room is not found here from now on, so that its members look for it elsewhere.
-    this.#close(room);
+    this.forsake(room);
     for (const sessionUuid of places) {
       const actor = session(sessionUuid);
       if (actor === undefined) continue;
@@ -481,17 +484,13 @@ export class RoomSpan implements SeatsAway {
     actor.signal({ type: 'room_moved', roomId, room: room.media.number });
   }
 
-  #close(room: RoomActor): void {
-    this.guests.forget(room);
-    room.abandon();
-  }
-
   /**
-   * This node ends, and nobody has taken the Room yet. It is given up without a word, since its members would take the
-   * end of their pipes for the end of the Room; they find its next home by the silence.
+   * Gives a Room up without a word: members on other nodes would take the end of their pipes for the end of the Room.
+   * They find its next home by the silence, also where this node ends and nobody has taken the Room yet.
    */
   forsake(room: RoomActor): void {
-    this.#close(room);
+    this.guests.forget(room);
+    room.abandon();
   }
 }
 
