@@ -288,6 +288,15 @@ test('A member that comes to the node of its Room keeps its place there, and is 
   expect([pair.first.joined(roomId), pair.clock.armed]).toEqual([['member'], 0]);
 });
 
+test('A call that was taken over is in its Room again, also while the database does not tell how many may be there.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'first');
+  pair.fates.set('limits', 'away');
+  await pair.first.span?.follow(actor);
+  expect([pair.first.joined(roomId), actor.state.membership?.room]).toEqual([['member'], pair.first.find(roomId)?.media.number]);
+});
+
 test('A member that is muted or removed while its seat is looked for at its new node is still a member.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

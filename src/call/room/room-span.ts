@@ -250,19 +250,20 @@ export class RoomSpan implements SeatsAway {
       : await this.guests.open(room, request, from, mostMembers);
   }
 
-  /**
-   * The cap, for one that asks for a place. One whose Room came here before it was answered was promised its place: it
-   * gets one where there is any, and while the database does not tell how many there are.
-   */
+  /** The cap, for one that asks for a place. One whose Room came here before it was answered was promised its place. */
   async #mostMembers(request: SeatRequest): Promise<number> {
-    const { mostMembers, find } = this.#options;
     if (request.type === 'take') {
       await this.verify(request.roomId);
-      return await mostMembers(request.appUuid);
+      return await this.#options.mostMembers(request.appUuid);
     }
     if (request.type !== 'open' || this.#opening.has(request.roomId)) return Infinity;
-    const isPlaced = find(request.roomId)?.has(request.sessionUuid) === true;
-    return isPlaced ? Infinity : await mostMembers(request.appUuid).catch(() => Infinity);
+    const isPlaced = this.#options.find(request.roomId)?.has(request.sessionUuid) === true;
+    return isPlaced ? Infinity : await this.#mostPromised(request.appUuid);
+  }
+
+  /** The cap, for one that was promised its place: it has that while the database does not tell how many there are. */
+  async #mostPromised(appUuid: string): Promise<number> {
+    return await this.#options.mostMembers(appUuid).catch(() => Infinity);
   }
 
   #pipesOf(roomId: string): readonly Pipe[] {
@@ -451,11 +452,12 @@ export class RoomSpan implements SeatsAway {
     const { sessionUuid, appUuid, type } = actor.state;
     const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
     const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
+    const mostMembers = await this.#mostPromised(appUuid);
     const home = await untilStored(clock, look, isIn);
     if (!isIn()) return;
     const room = find(roomId);
     if (room !== undefined) {
-      await this.#seat(room, actor);
+      this.#seat(room, actor, mostMembers);
       return;
     }
     if (home === undefined || home.nodeId === null) {
@@ -468,15 +470,15 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
-  async #seat(room: RoomActor, actor: SessionActor): Promise<void> {
-    const { sessionUuid, appUuid, type } = actor.state;
+  #seat(room: RoomActor, actor: SessionActor, mostMembers: number): void {
+    const { sessionUuid, type } = actor.state;
     const { roomId } = room.state;
-    const isOut = () => !room.has(sessionUuid);
     this.guests.release(room, sessionUuid);
-    const isFull = isOut() && room.places.length >= (await this.#options.mostMembers(appUuid)) && isOut();
+    const isOut = !room.has(sessionUuid);
+    const isFull = isOut && room.places.length >= mostMembers;
     // A Room that is being deleted waits until it has left.
-    if (isOut() && !isFull) room.take(sessionUuid);
-    if (isFull || room.state.phase !== 'open' || this.#options.find(roomId) !== room) {
+    if (isOut && !isFull) room.take(sessionUuid);
+    if (isFull || room.state.phase !== 'open') {
       actor.signal({ type: 'room_closed', roomId });
       return;
     }
