@@ -217,6 +217,23 @@ test('What a home answers to the opening of a pipe says whether it is asked agai
   }
 });
 
+test('A node that does not reach NATS takes no home for lost because it has no answer, and asks until NATS is back.', async () => {
+  const { pipe, asked, notices, clock, nats } = pipeTo(() =>
+    nats.reach === 'unknown' ? undefined : { type: 'open', end: END, epoch: 2 },
+  );
+  nats.reach = 'unknown';
+  pipe.retarget('home-2', 2, true);
+  pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+  await settle();
+  await clock.advance(60_000);
+  expect(notices).toEqual([]);
+  nats.reach = 'answers';
+  await clock.advance(1_000);
+  const questions = asked.length;
+  await clock.advance(60_000);
+  expect([notices, asked.length, clock.armed]).toEqual([[], questions, 0]);
+});
+
 test('A member has joined once it is heard at the home and hears it, of each home anew until then.', async () => {
   const { pipe, notices, heard } = pipeTo(() => ({ type: 'open', end: END, epoch: 1 }));
   const join = async () => {

@@ -20,7 +20,7 @@ import { quietSession } from './quiet-session.ts';
  * the database is away, none is carried out.
  */
 type Fate = 'unanswered' | 'away' | { readonly lateMs: number };
-type Statement = 'settle' | 'release' | 'members' | 'where';
+type Statement = 'settle' | 'release' | 'members' | 'where' | 'limits';
 
 /** Two nodes on the same rows of Rooms, with nothing but Rooms. */
 class Pair {
@@ -43,6 +43,8 @@ class Pair {
   openPipe: (options: PipeOptions) => MediaPipe | undefined = () => undefined;
   /** Media workers that can open a Room. */
   hasWorker = true;
+  /** The members that a Room may have. */
+  mostMembers = 250;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
   readonly first = this.#node('first');
   readonly second = this.#node('second');
@@ -187,7 +189,7 @@ class Pair {
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
       recordings: noRecordings,
-      limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
+      limits: () => this.#carriedOut('limits', () => ({ maxRooms: 100, maxMembersPerRoom: this.mostMembers })),
       session: (sessionUuid) => this.actors.get(sessionUuid),
       isLive: async () => this.isLive,
     });
@@ -286,6 +288,15 @@ test('A member that comes to the node of its Room keeps its place there, and is 
   expect([pair.first.joined(roomId), pair.clock.armed]).toEqual([['member'], 0]);
 });
 
+test('A call that was taken over is in its Room again, also while the database does not tell how many may be there.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'first');
+  pair.fates.set('limits', 'away');
+  await pair.first.span?.follow(actor);
+  expect([pair.first.joined(roomId), actor.state.membership?.room]).toEqual([['member'], pair.first.find(roomId)?.media.number]);
+});
+
 test('A member that is muted or removed while its seat is looked for at its new node is still a member.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
@@ -330,23 +341,65 @@ test('A Room that another node has by its row is let go once a member is not kno
   expect(pair.first.size).toBe(0);
 });
 
+test('Nobody gets into a Room at a node that has it no more by the row: its next home has counted the members.', async () => {
+  const about = { sessionUuid: 'far', appUuid: 'app', isBot: false } as const;
+  const ways = {
+    join: (pair: Pair, roomId: string) => pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context()),
+    dial: (pair: Pair, roomId: string) => pair.first.reserve({ roomId, ...about, muted: false }),
+    seat: (pair: Pair, roomId: string) => pair.ask('first', { type: 'take', roomId, ...about, link: 'l', reserved: false }),
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    pair.memberOf('another', 'first');
+    pair.takenBySecond(roomId);
+    expect(await way(pair, roomId)).toMatchObject(name === 'seat' ? { type: 'moved' } : { status: 503 });
+    expect(pair.first.size).toBe(0);
+    const deleted = await pair.made();
+    pair.rows.delete(deleted);
+    expect(await way(pair, deleted)).toMatchObject(name === 'seat' ? { type: 'moved' } : { status: 404 });
+    expect(pair.first.size).toBe(0);
+  }
+});
+
+/** A member of a Room that came from another home asks for its end of a pipe. */
+const openOf = (roomId: string, sessionUuid: string): SeatRequest => ({
+  type: 'open',
+  ...{ roomId, sessionUuid, link: sessionUuid, appUuid: 'app', isBot: false, muted: false, isJoined: true },
+  codec: 'PCMU',
+  end: { host: '127.0.0.1', port: 1, ssrc: 1 },
+});
+const quietPipe: MediaPipe = {
+  ...{ end: { host: '127.0.0.1', port: 2, ssrc: 2 }, counters: async () => NO_COUNTERS, close: async () => NO_COUNTERS },
+  ...{ join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} },
+};
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
   let left = () => {};
   let closed = 0;
-  const end = { host: '127.0.0.1', port: 2, ssrc: 2 };
-  const ignored = { join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} };
   pair.openPipe = ({ notify }) => {
     left = () => notify({ type: 'room.left', room: 1 });
-    const close = async () => ({ ...NO_COUNTERS, closed: ++closed });
-    return { ...ignored, end, counters: async () => NO_COUNTERS, close };
+    return { ...quietPipe, close: async () => ({ ...NO_COUNTERS, closed: ++closed }) };
   };
-  const open = { type: 'open', roomId, sessionUuid: 'far', link: 'l', appUuid: 'app', isBot: false, muted: false } as const;
-  const pipe = { volumes: undefined, codec: 'PCMU', end: { ...end, ssrc: 1 }, isJoined: true } as const;
-  expect(await pair.ask('first', { ...open, ...pipe })).toMatchObject({ type: 'open' });
+  expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
   left();
   expect(closed).toBe(1);
+});
+
+test('Calls that were dialled into a Room, and are answered after it came to another home, fill it up and no more.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  pair.mostMembers = 2;
+  pair.first.find(roomId)?.take('member');
+  const asked = ['one', 'two'].map((sessionUuid) => pair.ask('first', openOf(roomId, sessionUuid)));
+  expect(await Promise.all(asked)).toMatchObject([{ type: 'open' }, { type: 'gone' }]);
+  // Whoever has a place there is let in again, and nobody is kept out while the database does not tell how many may be.
+  expect(await pair.ask('first', openOf(roomId, 'member'))).toMatchObject({ type: 'open' });
+  pair.fates.set('limits', 'away');
+  expect(await pair.ask('first', openOf(roomId, 'two'))).toMatchObject({ type: 'open' });
 });
 
 test('A Room that was given up has left its node, also when the database did not answer.', async () => {

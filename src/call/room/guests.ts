@@ -43,6 +43,7 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** The guests by Room, then by Session. */
   readonly #guests = new Map<RoomActor, Map<string, Guest>>();
+  readonly #bequeathed = new WeakSet<RoomActor>();
   #isChecking = false;
 
   constructor(options: GuestsOptions) {
@@ -87,11 +88,14 @@ export class Guests {
   }
 
   /** Makes this node's end of the pipe and seats it in the mix. A question that comes again gets the same answer. */
-  async open(room: RoomActor, request: Open, from: string): Promise<SeatReply> {
+  async open(room: RoomActor, request: Open, from: string, mostMembers: number): Promise<SeatReply> {
     const { sessionUuid, link, end, isJoined, isBot } = request;
     if (room.state.appUuid !== request.appUuid) return { type: 'gone' };
     if (!isJoined && this.#guests.get(room)?.get(sessionUuid)?.link.name.link !== link) return { type: 'gone' };
+    const isNew = !room.has(sessionUuid);
+    if (isNew && room.places.length >= mostMembers) return { type: 'gone' };
     const guest = this.#add(room, request, from, isBot);
+    if (isNew) room.take(sessionUuid);
     // It was expected, and not there when the others were told.
     if (room.state.phase !== 'open') void guest.link.send({ note: 'closed' });
     if (guest.opened?.theirs !== end.ssrc) guest.opened = { theirs: end.ssrc, reply: this.#open(room, guest, request) };
@@ -118,7 +122,7 @@ export class Guests {
     const { media: before } = guest;
     guest.media = media;
     guest.muted = muted;
-    if (room.reserved.includes(sessionUuid) || !room.has(sessionUuid)) room.take(sessionUuid);
+    if (room.reserved.includes(sessionUuid)) room.take(sessionUuid);
     if (isJoined) room.confirm(sessionUuid, isBot);
     media.connect(end, codec);
     if (coach !== undefined) room.coaches.add(sessionUuid, coach);
@@ -213,6 +217,15 @@ export class Guests {
   /** Tells every guest of a Room that it is being deleted. */
   dismiss(room: RoomActor): void {
     for (const { link } of this.of(room)) void link.send({ note: 'closed' });
+  }
+
+  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
+  bequeath(room: RoomActor): boolean {
+    const { peers } = this.#options;
+    const heir = this.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
+    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
+    this.#bequeathed.add(room);
+    return heir !== undefined;
   }
 
   /** Tells the bots among the guests of a Room, but for the one that it is about. */

@@ -18,6 +18,8 @@ interface HomesOptions {
   readonly adoption: Adoption<RoomRow>;
   /** A Room of this node. */
   find(roomId: string): RoomActor | undefined;
+  /** Looks whether a Room of this node is still its own by the row, and lets it go where it is not. */
+  verify(roomId: string): Promise<void>;
   open(row: RoomRow): Promise<RoomActor | undefined>;
 }
 
@@ -39,7 +41,9 @@ export class Homes {
    * here.
    */
   async away(appUuid: string, roomId: string, bring: boolean): Promise<string | undefined> {
-    const { store, peers, nodeId, find } = this.#options;
+    const { store, peers, nodeId, find, verify } = this.#options;
+    // Whoever is let in by a home of the past is one too many at the next: that home has read its members.
+    await verify(roomId);
     if (find(roomId) !== undefined) return undefined;
     const home = await store.home(appUuid, roomId);
     if (home === undefined || home === nodeId) return undefined;

@@ -195,8 +195,9 @@ export class Pipe {
   async #askEnd(media: MediaPipe, codec: PipeCodec, terms: SeatTerms, isVoid: () => boolean): Promise<SeatReply | undefined> {
     const { peers, clock, appUuid, isBot } = this.#options;
     const { muted, volumes, coach } = terms;
+    let tries = 0;
     let unanswered = 0;
-    for (let tries = 0; tries < HOME_SEARCH_TRIES && unanswered < OPEN_TRIES && !isVoid(); tries++) {
+    while (tries < HOME_SEARCH_TRIES && unanswered < OPEN_TRIES && !isVoid()) {
       const reply = await peers.ask(this.home, {
         type: 'open',
         ...this.name,
@@ -211,7 +212,10 @@ export class Pipe {
       });
       if (reply !== undefined && reply.type !== 'opening') return reply;
       if (peers.isDead(this.home)) break;
+      tries++;
       unanswered = reply === undefined ? unanswered + 1 : 0;
+      // Where NATS is away, nobody answers, and the home may be well.
+      if (unanswered === OPEN_TRIES && (await peers.reach(this.home)) === 'unknown') tries = unanswered = 0;
       await sleep(clock, SEAT_NOTE_RETRY_MS);
     }
     return undefined;

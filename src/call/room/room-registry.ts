@@ -18,8 +18,9 @@ import { Homes } from './homes.ts';
 import { RoomActor, type RoomEnvironment } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
 import type { RoomHomes, RoomRegistryOptions } from './room-registry-options.ts';
-import { RoomSpan, type SeatWish } from './room-span.ts';
+import { RoomSpan } from './room-span.ts';
 import { rowView, storedPlayback, view } from './room-view.ts';
+import type { SeatWish } from './seat-wish.ts';
 
 const MEDIA_RETRY_SEC = 5;
 const NO_ROOM = problems.notFound('Room');
@@ -69,6 +70,7 @@ export class RoomRegistry implements Rooms {
     this.#homes = new Homes({
       ...{ store: homes, clock, nodeId, peers, adoption: this.#adoption },
       find: (roomId) => this.#rooms.get(roomId),
+      verify: async (roomId) => await this.span?.verify(roomId),
       open: (row) => this.#openRow(row),
     });
     this.span = new RoomSpan({
@@ -94,9 +96,8 @@ export class RoomRegistry implements Rooms {
 
   async create(request: CreateRequest, context: CommandContext): Promise<Answer | Problem> {
     const { appUuid } = context;
-    const { homes, clock } = this.#options;
-    const limits = await this.#options.limits(appUuid);
-    const cap = limits?.maxRooms ?? 0;
+    const { homes, clock, limits } = this.#options;
+    const cap = (await limits(appUuid))?.maxRooms ?? 0;
     // No await between the question and the place: the cap holds however many are asked for at once.
     if (homes === undefined && (this.#counts.get(appUuid) ?? 0) >= cap) return problems.tooManyRooms();
     this.#count(appUuid, 1);
@@ -426,7 +427,7 @@ export class RoomRegistry implements Rooms {
   async bequeath(ms: number): Promise<void> {
     const { clock } = this.#options;
     const until = clock.now() + ms;
-    const left = () => [...this.#rooms.values()].filter((room) => this.span?.bequeath(room) === true);
+    const left = () => [...this.#rooms.values()].filter((room) => this.span?.guests.bequeath(room) === true);
     while (left().length > 0 && clock.now() < until) await sleep(clock, BEQUEST_LOOK_MS);
     for (const room of left()) this.span?.forsake(room);
   }

@@ -24,6 +24,7 @@ import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
 import type { RoomActor } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
+import type { SeatWish } from './seat-wish.ts';
 
 const UNHEARD =
   'a member of a Room hears nothing: the node that mixes it answers over NATS, and its audio does not come; see that the network lets UDP from and to RTP_PORTS through between the NODE_HOSTs';
@@ -50,16 +51,6 @@ export interface RoomSpanOptions {
   tellBots(sessionUuid: string, roomId: string, news: RoomNews): void;
 }
 
-export interface SeatWish {
-  readonly roomId: string;
-  readonly appUuid: string;
-  readonly sessionUuid: string;
-  readonly isBot: boolean;
-  /** The Session has not been answered yet. */
-  readonly reserved: boolean;
-  readonly coach: string | undefined;
-}
-
 export class RoomSpan implements SeatsAway {
   readonly #options: RoomSpanOptions;
   readonly guests: Guests;
@@ -72,7 +63,6 @@ export class RoomSpan implements SeatsAway {
   readonly #opening = new Map<string, Promise<void>>();
   /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
   #takingOver = 0;
-  readonly #bequeathed = new WeakSet<RoomActor>();
   readonly #unheard: ThrottledLog;
   /** How often a pipe was made anew, as nothing came through it although the Room's home answered. */
   pipesUnheard = 0;
@@ -214,14 +204,19 @@ export class RoomSpan implements SeatsAway {
     return reply?.type === 'members' ? reply.members : undefined;
   }
 
-  /** Reads the members of a Room of this node. The rows may tell that another node mixes it, whose word was lost. */
+  /** Reads the members of a Room of this node. */
   async #membersByRow(roomId: string): ReturnType<RoomStore['members']> {
+    await this.verify(roomId);
+    return await this.#options.homes.members(roomId);
+  }
+
+  /** Lets a Room of this node go that is another node's by the row, or gone: the word of that was lost. */
+  async verify(roomId: string): Promise<void> {
     const { homes, find, nodeId } = this.#options;
-    const home = await homes.where(roomId);
     const room = find(roomId);
-    if (room !== undefined && typeof home?.nodeId === 'string' && home.nodeId !== nodeId && home.epoch > room.epoch)
-      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
-    return await homes.members(roomId);
+    if (room === undefined) return;
+    const home = await homes.where(roomId);
+    if (find(roomId) === room && (home?.nodeId !== nodeId || home.epoch > room.epoch)) this.#letGo(room, home);
   }
 
   #members(room: RoomActor): readonly Who[] {
@@ -243,7 +238,7 @@ export class RoomSpan implements SeatsAway {
       const room = this.#options.find(roomId);
       return room === undefined ? { type: 'gone' } : this.guests.note(room, request, request.number, request.note);
     }
-    const mostMembers = request.type === 'take' ? await this.#options.mostMembers(request.appUuid) : 0;
+    const mostMembers = await this.#mostMembers(request);
     const room = this.#options.find(roomId);
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
@@ -252,7 +247,23 @@ export class RoomSpan implements SeatsAway {
     if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)
-      : await this.guests.open(room, request, from);
+      : await this.guests.open(room, request, from, mostMembers);
+  }
+
+  /** The cap, for one that asks for a place. One whose Room came here before it was answered was promised its place. */
+  async #mostMembers(request: SeatRequest): Promise<number> {
+    if (request.type === 'take') {
+      await this.verify(request.roomId);
+      return await this.#options.mostMembers(request.appUuid);
+    }
+    if (request.type !== 'open' || this.#opening.has(request.roomId)) return Infinity;
+    const isPlaced = this.#options.find(request.roomId)?.has(request.sessionUuid) === true;
+    return isPlaced ? Infinity : await this.#mostPromised(request.appUuid);
+  }
+
+  /** The cap, for one that was promised its place: it has that while the database does not tell how many there are. */
+  async #mostPromised(appUuid: string): Promise<number> {
+    return await this.#options.mostMembers(appUuid).catch(() => Infinity);
   }
 
   #pipesOf(roomId: string): readonly Pipe[] {
@@ -378,18 +389,21 @@ export class RoomSpan implements SeatsAway {
     // Its members here stay in it until the database tells where it is.
     room.isLeaving = true;
     const home = await untilStored(clock, () => homes.where(roomId), isHere);
-    if (!isHere()) return;
-    if (typeof home?.nodeId !== 'string') this.#vanish(room);
-    else if (home.nodeId === this.#options.nodeId) this.#close(room);
-    else this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+    if (isHere()) this.#letGo(room, home);
   }
 
-  /** Nobody mixes the Room any more, and nobody else tells its members here. */
-  #vanish(room: RoomActor): void {
-    const { places } = room;
-    this.#close(room);
+  /** A Room of this node is not its own any more. `home`: what its row says. */
+  #letGo(room: RoomActor, home: Awaited<ReturnType<RoomStore['where']>>): void {
     const { roomId } = room.state;
-    for (const sessionUuid of places) this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId });
+    const { places } = room;
+    if (typeof home?.nodeId === 'string' && home.nodeId !== this.#options.nodeId) {
+      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+      return;
+    }
+    this.forsake(room);
+    // Nobody mixes it any more, and nobody else tells its members here.
+    if (typeof home?.nodeId !== 'string')
+      for (const sessionUuid of places) this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId });
   }
 
   #moveOut(room: RoomActor, { roomId, nodeId, epoch }: NewHome): void {
@@ -398,7 +412,7 @@ export class RoomSpan implements SeatsAway {
       log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
     const { places } = room;
     // The Room is not found here from now on, so that its members look for it elsewhere.
-    this.#close(room);
+    this.forsake(room);
     for (const sessionUuid of places) {
       const actor = session(sessionUuid);
       if (actor === undefined) continue;
@@ -438,11 +452,12 @@ export class RoomSpan implements SeatsAway {
     const { sessionUuid, appUuid, type } = actor.state;
     const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
     const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
+    const mostMembers = await this.#mostPromised(appUuid);
     const home = await untilStored(clock, look, isIn);
     if (!isIn()) return;
     const room = find(roomId);
     if (room !== undefined) {
-      await this.#seat(room, actor);
+      this.#seat(room, actor, mostMembers);
       return;
     }
     if (home === undefined || home.nodeId === null) {
@@ -455,15 +470,15 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
-  async #seat(room: RoomActor, actor: SessionActor): Promise<void> {
-    const { sessionUuid, appUuid, type } = actor.state;
+  #seat(room: RoomActor, actor: SessionActor, mostMembers: number): void {
+    const { sessionUuid, type } = actor.state;
     const { roomId } = room.state;
-    const isOut = () => !room.has(sessionUuid);
     this.guests.release(room, sessionUuid);
-    const isFull = isOut() && room.places.length >= (await this.#options.mostMembers(appUuid)) && isOut();
+    const isOut = !room.has(sessionUuid);
+    const isFull = isOut && room.places.length >= mostMembers;
     // A Room that is being deleted waits until it has left.
-    if (isOut() && !isFull) room.take(sessionUuid);
-    if (isFull || room.state.phase !== 'open' || this.#options.find(roomId) !== room) {
+    if (isOut && !isFull) room.take(sessionUuid);
+    if (isFull || room.state.phase !== 'open') {
       actor.signal({ type: 'room_closed', roomId });
       return;
     }
@@ -471,26 +486,13 @@ export class RoomSpan implements SeatsAway {
     actor.signal({ type: 'room_moved', roomId, room: room.media.number });
   }
 
-  #close(room: RoomActor): void {
-    this.guests.forget(room);
-    room.abandon();
-  }
-
-  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
-  bequeath(room: RoomActor): boolean {
-    const { peers } = this.#options;
-    const heir = this.guests.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
-    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
-    this.#bequeathed.add(room);
-    return heir !== undefined;
-  }
-
   /**
-   * This node ends, and nobody has taken the Room yet. It is given up without a word, since its members would take the
-   * end of their pipes for the end of the Room; they find its next home by the silence.
+   * Gives a Room up without a word: members on other nodes would take the end of their pipes for the end of the Room.
+   * They find its next home by the silence, also where this node ends and nobody has taken the Room yet.
    */
   forsake(room: RoomActor): void {
-    this.#close(room);
+    this.guests.forget(room);
+    room.abandon();
   }
 }
 
