@@ -112,7 +112,8 @@ function partOf(text: string, from: number, to: number, bytes: Uint8Array): Part
   const empty = text.indexOf('\r\n\r\n', from);
   const headEnd = empty < 0 || empty > to ? to : empty;
   const headers = new Headers();
-  for (const line of text.slice(from + 2, Math.max(from + 2, headEnd)).split('\r\n')) {
+  const head = text.slice(from + 2, Math.max(from + 2, headEnd)).replace(/\r\n[ \t]+/g, ' ');
+  for (const line of head.split('\r\n')) {
     const colon = line.indexOf(':');
     if (colon > 0) headers.add(canonicalName(line.slice(0, colon).trim()), line.slice(colon + 1).trim());
   }
