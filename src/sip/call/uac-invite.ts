@@ -34,7 +34,7 @@ interface UacInviteOwner {
   /** A provisional response of an early dialog. */
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
-  onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined): void;
+  onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined, fork: string): void;
   /**
    * The INVITE has no call any more; `end` says why. A 2xx that comes after is acknowledged and hung up. It follows
    * `onAnswered` where the far end has hung up before its 2xx came.
@@ -88,6 +88,8 @@ export class UacInvite implements RequestOwner, Timed {
       credentials: () => (this.#cancelled ? undefined : credentials),
       nextNumber: () => {
         this.state = 'calling';
+        // The early dialogs are over with the refusal, though the next ones may have the same tags (§12.3).
+        this.#forks.clear();
         return ++this.#number;
       },
     };
@@ -185,7 +187,7 @@ export class UacInvite implements RequestOwner, Timed {
     const tag = tagOf(response.headers.get('to'));
     if (response.status === 100) return;
     if (tag === undefined) {
-      this.#owner.onProvisional(response.status, response.body, '');
+      this.#owner.onProvisional(response.status, response.body, this.#nameOf(''));
       return;
     }
     let fork = this.#forks.get(tag);
@@ -198,7 +200,12 @@ export class UacInvite implements RequestOwner, Timed {
       this.#owner.onEarlyDialog(dialog);
     }
     if (hasTag(response.headers, 'require', '100rel') && !this.#acknowledgeProvisional(response, fork)) return;
-    this.#owner.onProvisional(response.status, response.body, tag);
+    this.#owner.onProvisional(response.status, response.body, this.#nameOf(tag));
+  }
+
+  /** The name of a fork, which is another one where the INVITE was sent again: its number is another. */
+  #nameOf(tag: string): string {
+    return `${this.#number} ${tag}`;
   }
 
   /** Sends PRACK (RFC 3262 §4); false when the response is a repetition or came ahead of one that is missing. */
@@ -239,7 +246,7 @@ export class UacInvite implements RequestOwner, Timed {
     this.state = 'answered';
     this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
     const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
-    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
+    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined, this.#nameOf(tag));
     const bye = this.#forks.get(tag)?.bye;
     if (bye !== undefined) this.#owner.onFailed(bye);
   }
@@ -250,7 +257,6 @@ export class UacInvite implements RequestOwner, Timed {
       // RFC 4028 §7.3: the same INVITE with what the far end can accept.
       const least = parseDeltaSeconds(response.headers.get('min-se'));
       if (least !== undefined && least <= 86_400) {
-        this.#forks.clear();
         this.#outgoing.sendWith((headers) => headers.set('session-expires', String(least)).set('min-se', String(least)));
         return;
       }
