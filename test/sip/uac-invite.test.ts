@@ -229,6 +229,21 @@ describe('a provisional response', () => {
     expect([first === second, second === answered]).toEqual([false, true]);
   });
 
+  test('whose PRACK is challenged after the answer leaves the numbers of the dialog in order', () => {
+    const { call, network, run, say, sent } = calling({ known: true });
+    say(180, { fields: reliable('1') });
+    const [prack = ''] = sent('PRACK');
+    say(200, { fields: [CONTACT], body: 'v=0 answer' });
+    say(407, { fields: ['Proxy-Authenticate: Digest realm="r", nonce="n"'] }, prack);
+    call.hangUp(network.now);
+    run();
+    expect([...sent('PRACK'), ...sent('BYE')].map((request) => fieldOf(request, 'CSeq'))).toEqual([
+      '2 PRACK',
+      '3 PRACK',
+      '4 BYE',
+    ]);
+  });
+
   test('that is reliable and has no RSeq, or no number there, counts for nothing', () => {
     const { say, sent, events } = calling();
     say(180, { fields: ['Require: 100rel'] });

@@ -217,8 +217,7 @@ export class UacInvite implements RequestOwner, Timed {
     const cseq = parseCSeq(response.headers.get('cseq'))?.number ?? 0;
     const prack = dialogRequest(fork.dialog, 'PRACK');
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
-    const { dialog } = fork;
-    new OutgoingRequest(this.#context, prack, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
+    new OutgoingRequest(this.#context, prack, nextHop(fork.dialog), NO_OWNER, this.#authenticationIn(fork)).send();
     return true;
   }
 
@@ -233,8 +232,11 @@ export class UacInvite implements RequestOwner, Timed {
     const dialog = dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer);
     if (dialog === undefined) return;
     // PRACKs of the early dialog have used numbers of this dialog.
-    dialog.localNumber = Math.max(dialog.localNumber, this.#forks.get(tag)?.dialog.localNumber ?? 0);
-    dialog.remoteNumber = this.#forks.get(tag)?.dialog.remoteNumber;
+    const fork = this.#forks.get(tag);
+    dialog.localNumber = Math.max(dialog.localNumber, fork?.dialog.localNumber ?? 0);
+    dialog.remoteNumber = fork?.dialog.remoteNumber;
+    // A PRACK that is challenged only now takes the next number of the same ones.
+    if (fork !== undefined) fork.dialog = dialog;
     const ack = acknowledgement(this.#context, dialog, this.#outgoing.request);
     this.#acks.set(tag, ack);
     sendAcknowledgement(this.#context, ack);
@@ -297,15 +299,15 @@ export class UacInvite implements RequestOwner, Timed {
 
   #hangUp(dialog: Dialog): void {
     const bye = dialogRequest(dialog, 'BYE');
-    new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
+    new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn({ dialog })).send();
   }
 
   /**
    * Credentials are given also after a CANCEL, which forbids a second INVITE only: without its BYE the far end stays
    * connected.
    */
-  #authenticationIn(dialog: Dialog): Authentication {
-    return { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
+  #authenticationIn(fork: Pick<Fork, 'dialog'>): Authentication {
+    return { credentials: () => this.#credentials, nextNumber: () => ++fork.dialog.localNumber };
   }
 
   #over(end: CallEnd): void {
