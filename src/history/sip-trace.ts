@@ -12,7 +12,7 @@ import {
   SIP_TRACE_UNBOUND_MAX_CALLS,
   SIP_TRACE_UNBOUND_MS,
 } from '../limits.ts';
-import { type MessageFacts, messageFacts, redactor, type TraceLevel } from '../sip/redaction.ts';
+import { type MessageFacts, messageFacts, plainText, redactor, type TraceLevel } from '../sip/redaction.ts';
 import type { HistorySink } from './call-history.ts';
 import type { SipEntry } from './entry.ts';
 
@@ -62,7 +62,7 @@ export class SipTrace {
   /** A message was received or is sent. */
   message(direction: 'in' | 'out', bytes: Uint8Array, peer: TracedPeer): void {
     if (this.#options.level === 'off') return;
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    const text = plainText(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'));
     const read = messageFacts(text);
     if (read === undefined) return;
     // The rest of a message that is kept in part is not to stay in memory with that part.

@@ -13,7 +13,8 @@ const SECRET_FIELDS = [
 ];
 /** Lines of a session description that hold keys and passwords (RFC 4568, RFC 8839). */
 const SECRET_LINES = /^(a=(?:crypto|ice-pwd|key-mgmt)|k=).*$/gm;
-const SECRET_BODIES = new Set(['INFO', 'MESSAGE']);
+/** The requests whose bodies are not kept, by their start line or, as of the answers to them, by their CSeq. */
+const SECRET_BODIES = { line: /^(?:INFO|MESSAGE) /, cseq: /\s(?:INFO|MESSAGE)$/ };
 
 /** The parts of a message that place it in a call, without parsing it as a whole. */
 export interface MessageFacts {
@@ -26,6 +27,17 @@ export interface MessageFacts {
   readonly cseq: string;
 }
 
+/**
+ * A message as the parser reads it: without the line ends before it (RFC 3261 §7.5), and with each header field on one
+ * line (§7.3.1). What follows reads it so.
+ */
+export function plainText(text: string): string {
+  const message = text.startsWith('\r\n') ? text.replace(/^(?:\r\n)+/, '') : text;
+  const end = message.indexOf('\r\n\r\n');
+  const head = end < 0 ? message : message.slice(0, end);
+  return /\r\n[ \t]/.test(head) ? head.replace(/\r\n[ \t]+/g, ' ') + message.slice(head.length) : message;
+}
+
 /** Reads the facts of a message, or undefined when it has no Call-ID. `text` has one character for each byte. */
 export function messageFacts(text: string): MessageFacts | undefined {
   const end = text.indexOf('\r\n');
@@ -33,7 +45,7 @@ export function messageFacts(text: string): MessageFacts | undefined {
   if (end < 0 || callId === '') return undefined;
   return {
     firstLine: text.slice(0, end),
-    isRequest: !text.startsWith('SIP/2.0'),
+    isRequest: !/^SIP\//i.test(text),
     callId: decoded(callId),
     fromTag: /;\s*tag\s*=\s*([^;,\s]+)/i.exec(field(text, FROM))?.[1] ?? '',
     cseq: field(text, CSEQ),
@@ -64,8 +76,8 @@ export function redactor(level: TraceLevel, hidden: readonly string[], maxChars:
     const body = split < 0 ? '' : text.slice(split + 4);
     const kept = head.replace(secret, '$1: (not kept)');
     if (level === 'headers' || body === '') return kept.slice(0, maxChars);
-    const method = cseq.split(/\s+/)[1] ?? '';
-    const shown = SECRET_BODIES.has(method) ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');
+    const isSecret = SECRET_BODIES.line.test(text) || SECRET_BODIES.cseq.test(cseq);
+    const shown = isSecret ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');
     return `${kept}\r\n${shown}`.slice(0, maxChars);
   };
 }

@@ -11,10 +11,10 @@ import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer, Place, SendFailure } from './flow.ts';
-import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
+import { ALLOWED, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
-import { withSessionDescription } from './message/multipart.ts';
+import { readableInstead, withSessionDescription } from './message/multipart.ts';
 import { parseMessage } from './message/parser.ts';
 import { parseUri, tagOf } from './message/uri.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
@@ -341,7 +341,9 @@ export class UserAgent {
     }
     if (tagOf(headers.get('to')) !== undefined) {
       const call = this.#callOf(request);
+      const instead = readableInstead(request);
       if (call === undefined) transaction.respond(481);
+      else if (instead !== undefined) this.#refuse(transaction, 415, ...instead);
       else call.onRequest(transaction);
       return;
     }
@@ -354,15 +356,12 @@ export class UserAgent {
 
   #onInvite(transaction: ServerTransaction): void {
     const { request } = transaction;
-    const { headers } = request;
+    const instead = readableInstead(request);
     if (this.#layer.isMerged(transaction)) transaction.respond(482);
     else if (this.#draining || this.#calls.size >= this.#maxCalls)
       this.#refuse(transaction, 503, 'retry-after', String(SIP_RETRY_AFTER_SEC));
-    else if (request.body.length > 0 && contentType(headers) !== 'application/sdp')
-      this.#refuse(transaction, 415, 'accept', 'application/sdp');
-    else if (headers.has('content-encoding') && headers.get('content-encoding') !== 'identity')
-      this.#refuse(transaction, 415, 'accept-encoding', 'identity');
-    else if (isTooSmall(headers, transaction.source)) refuseInterval(transaction);
+    else if (instead !== undefined) this.#refuse(transaction, 415, ...instead);
+    else if (isTooSmall(request.headers, transaction.source)) refuseInterval(transaction);
     else {
       const call = this.#newCall('inbound', this.#options.credentialsOf?.(transaction.source));
       if (!call.begin(transaction)) {

@@ -128,6 +128,20 @@ describe('a call that we place', () => {
     leg.hangup();
   });
 
+  test('sends where the 183 to its second INVITE says, though the first one was given one of the same tag', async () => {
+    const { carrier, peer } = await open();
+    const { invite, signals, leg } = await dialled(carrier, peer);
+    peer.respond(invite, '183 Session Progress', { body: at(6002) });
+    peer.respond(invite, '422 Session Interval Too Small', { fields: 'Min-SE: 3600\r\n' });
+    const again = await peer.until(/^INVITE /);
+    peer.respond(again, '183 Session Progress', { fields: RELIABLE, body: at(6004) });
+    peer.respond(await peer.until(/^PRACK /), '200 OK');
+    peer.respond(again, '200 OK');
+    await signals.until('leg.answered');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ remotePort: 6004, isRinging: false });
+    leg.hangup();
+  });
+
   test('keeps what an UPDATE of the answering fork has changed since its 183', async () => {
     const { carrier, peer } = await open();
     const { invite, signals, leg } = await dialled(carrier, peer);

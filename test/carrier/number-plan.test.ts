@@ -23,6 +23,9 @@ const inbound: [code: string | undefined, user: string, e164: string | undefined
   ['972', '0014155552671', '+14155552671'],
   ['972', '1800123456', '+9721800123456'],
   ['972', '100', undefined],
+  ['972', '0501234567;phone-context=+972', '+972501234567'],
+  ['972', '02012345678;phone-context=+44', undefined],
+  ['972', '0501234567;phone-context=pbx.example', '+972501234567'],
   // United States
   ['1', '4155552671', '+14155552671'],
   ['1', '14155552671', '+14155552671'],

@@ -518,6 +518,8 @@ describe('a call that comes in over a trunk', () => {
     expect(await incoming({ country_code: '972' }, '037654321', FROM)).toEqual(['486', '+97237654321', '+972501234567']);
     expect(await incoming({}, '037654321', FROM)).toEqual(['404', undefined, undefined]);
     expect(await incoming({ inbound_format: 'e164' }, '97237654321', FROM)).toEqual(['486', '+97237654321', '']);
+    const abroad = ['<tel:0201234567;phone-context=+44>;tag=1', '<sip:0201234567;phone-context=+44@x>;tag=1'];
+    for (const from of abroad) expect((await incoming({ country_code: '972' }, '037654321', from))[2]).toBe('');
   });
 
   test('has the caller of an asserted identity where the trunk is trusted with it', async () => {

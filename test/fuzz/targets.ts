@@ -30,7 +30,7 @@ import { parseMessage } from '../../src/sip/message/parser.ts';
 import { replacesOf } from '../../src/sip/message/replaces.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia } from '../../src/sip/message/via.ts';
-import { messageFacts, redactor } from '../../src/sip/redaction.ts';
+import { messageFacts, plainText, redactor } from '../../src/sip/redaction.ts';
 import { register } from '../../src/sip/registrar.ts';
 import { ControlledAudio } from '../../src/websocket/control.ts';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
@@ -74,7 +74,7 @@ const SIP_WORDS = [
 ];
 
 function readSip(bytes: Uint8Array): string {
-  const text = latin1(bytes);
+  const text = plainText(latin1(bytes));
   const facts = messageFacts(text);
   for (const level of ['headers', 'full'] as const) redactor(level, ['x-pin'], 4_096)(text, facts?.cseq ?? '');
   const parsed = parseMessage(bytes);

@@ -145,6 +145,21 @@ describe('redaction', () => {
     expect(redactor('off', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).toBe('');
   });
 
+  test('is that of the message as the parser reads it: after line ends, with folded lines, with a broken CSeq', () => {
+    const { trace, tell, kept, lines } = world();
+    trace.bind('x', 'one', 'callee');
+    tell('in', `\r\n\r\n${invite('x', 'far', 'Authorization: Digest response="s3cret-a"\r\n', 'k=clear:s3cret-b\r\n')}`);
+    for (const cseq of ['\r\n 2 INFO', '2\r\n\tINFO', '2'])
+      tell('in', message('INFO sip:b@c SIP/2.0', '\r\n x', 'far', cseq, '', 'Signal=4\r\n'));
+    tell('in', invite('x', 'far', 'Authorization\r\n : Digest response="s3cret-c"\r\n'));
+    expect(lines('one')).toEqual([
+      'in INVITE sip:b@c SIP/2.0',
+      ...Array.from({ length: 3 }, () => 'in INFO sip:b@c SIP/2.0'),
+      'in INVITE sip:b@c SIP/2.0',
+    ]);
+    expect(JSON.stringify(kept.get('one'))).not.toMatch(/s3cret|Signal/);
+  });
+
   test('a hidden name hides the fields of that name only, whatever signs it has', () => {
     const text = invite('x', 'a', 'X-A.B+c*: s3cret\r\nX-AxBBc: shown\r\nMy-X-A.B+c*: shown too\r\n');
     const kept = redactor('full', ['x-a.b+c*'], 4_096)(text, '1 INVITE');

@@ -8,6 +8,14 @@ import { Notices } from './peer.ts';
 
 const fixture = (name: string) => new URL(`./fixture/${name}`, import.meta.url);
 
+test('A media worker that has no calls is alive, however often it is given an order before it has ticked', async () => {
+  const worker = await MediaWorker.start({ mediaTimeoutMs: 1000, log: silentLog });
+  const { load } = worker;
+  while (worker.alive && worker.load === load) await worker.counters(1);
+  expect(worker.alive).toBe(true);
+  await worker.close();
+});
+
 describe('a media worker that is stuck', () => {
   test('is ended; its legs are lost, and everything that waited for it is answered', async () => {
     const worker = await MediaWorker.start({

@@ -86,6 +86,17 @@ describe('a change of the far end', () => {
     expect(told('offer')).toEqual(['v=0 theirs']);
   });
 
+  test.each(['INVITE', 'UPDATE'])('by %s that is compressed is refused with 415, and taken where it is not', (method) => {
+    const { say, told } = answered();
+    const refused = say(method, 2, { body: 'x', fields: [SDP, 'Content-Encoding: gzip'] }).at(-1);
+    expect([line(refused), refused?.includes('\r\nAccept-Encoding: identity')]).toEqual([
+      'SIP/2.0 415 Unsupported Media Type',
+      true,
+    ]);
+    say(method, 3, { body: 'v=0 theirs', fields: [SDP, 'Content-Encoding: Identity'] });
+    expect(told('offer')).toEqual(['v=0 theirs']);
+  });
+
   test('while another waits for its answer is refused with 500 and Retry-After, whichever request brings it', () => {
     const { call, network, say, told } = answered();
     say('UPDATE', 2, { body: 'v=0 one', fields: [SDP] });

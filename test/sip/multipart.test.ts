@@ -51,6 +51,16 @@ describe('a body of several parts', () => {
     expect(read(MIXED, body)[0]).toBe(MIXED);
   });
 
+  test('may have parts whose header fields are folded, as those of a message may be (RFC 5322 §2.2.3)', () => {
+    const inner = multipart('in', 'Content-Type: text/plain\r\n\r\nhi', sdpPart);
+    const nested = `Content-Type: multipart/alternative;\r\n\tboundary=in\r\n\r\n${inner}`;
+    expect(read(MIXED, multipart('b1', nested))).toEqual(['application/sdp', SDP]);
+    const early = `Content-Type: application/sdp\r\nContent-Disposition:\r\n early-session\r\n\r\n${SDP}x`;
+    expect(read(MIXED, multipart('b1', early, sdpPart))).toEqual(['application/sdp', SDP]);
+    const unknown = isup('Content-Disposition: signal;\r\n handling=required\r\n');
+    expect(read(MIXED, multipart('b1', unknown, sdpPart))[0]).toBe(MIXED);
+  });
+
   test('without a session description is an empty one; an early-session is none', () => {
     expect(read(MIXED, multipart('b1', isup('')))).toEqual([undefined, '']);
     const early = `Content-Type: application/sdp\r\nContent-Disposition: early-session\r\n\r\n${SDP}`;

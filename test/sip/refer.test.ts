@@ -123,13 +123,13 @@ describe('a REFER of ours', () => {
     expect(outcomes()).toEqual([{ phase: 'accepted' }, { phase: 'failed', status }]);
   });
 
-  test('reads the outcome from a SIP fragment alone', () => {
+  test('reads the outcome from a SIP fragment alone, whatever the case of its version (RFC 3261 §7.1)', () => {
     const { answer, notify, outcomes } = referred();
     answer(202);
     expect(notify('SIP/2.0 200 OK', { type: 'text/plain' })).toEqual(['200']);
     expect(notify('HTTP/1.1 200 OK')).toEqual(['200']);
     expect(outcomes()).toEqual([{ phase: 'accepted' }]);
-    notify('SIP/2.0 200 OK', { type: 'Message/SipFrag' });
+    notify('sip/2.0 200 OK', { type: 'Message/SipFrag', state: 'terminated' });
     expect(outcomes().at(-1)).toEqual({ phase: 'completed' });
   });
 

@@ -213,6 +213,37 @@ describe('a provisional response', () => {
     expect(racks().at(-1)).toBe('7 1 INVITE');
   });
 
+  test.each([
+    ['422', 'Min-SE: 3600'],
+    ['401', 'WWW-Authenticate: Digest realm="r", nonce="n"'],
+  ])('to an INVITE that is sent again after %s is of no early dialog of before, though its tag is the same', (status, field) => {
+    const { say, sent, invite, events } = calling({ known: true });
+    say(183, { fields: reliable('100'), body: 'v=0 first' });
+    say(Number(status), { fields: [field] });
+    expect(fieldOf(invite(), 'CSeq')).toBe('2 INVITE');
+    say(183, { fields: reliable('9'), body: 'v=0 second' });
+    const prack = sent('PRACK').at(-1) ?? '';
+    expect([fieldOf(prack, 'RAck'), fieldOf(prack, 'CSeq')]).toEqual(['9 2 INVITE', '3 PRACK']);
+    say(200, { fields: [CONTACT] });
+    const [first, second, answered] = events().map((event) => ('fork' in event ? event.fork : undefined));
+    expect([first === second, second === answered]).toEqual([false, true]);
+  });
+
+  test('whose PRACK is challenged after the answer leaves the numbers of the dialog in order', () => {
+    const { call, network, run, say, sent } = calling({ known: true });
+    say(180, { fields: reliable('1') });
+    const [prack = ''] = sent('PRACK');
+    say(200, { fields: [CONTACT], body: 'v=0 answer' });
+    say(407, { fields: ['Proxy-Authenticate: Digest realm="r", nonce="n"'] }, prack);
+    call.hangUp(network.now);
+    run();
+    expect([...sent('PRACK'), ...sent('BYE')].map((request) => fieldOf(request, 'CSeq'))).toEqual([
+      '2 PRACK',
+      '3 PRACK',
+      '4 BYE',
+    ]);
+  });
+
   test('that is reliable and has no RSeq, or no number there, counts for nothing', () => {
     const { say, sent, events } = calling();
     say(180, { fields: ['Require: 100rel'] });

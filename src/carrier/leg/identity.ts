@@ -10,7 +10,9 @@ function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
   const address = value === undefined ? undefined : parseNameAddress(value);
   const uri = address === undefined ? undefined : parseUri(address.uri);
   if (uri === undefined || uri.user.toLowerCase() === 'anonymous') return undefined;
-  return numberOf(uri.user, trunk);
+  // A tel URI has its context beside the number, a SIP URI within its user part.
+  const context = uri.parameters.get('phone-context');
+  return numberOf(context === undefined ? uri.user : `${uri.user};phone-context=${context}`, trunk);
 }
 
 /** The number that a user part is on that trunk. Undefined when it is none. */

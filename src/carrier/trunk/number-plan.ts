@@ -36,6 +36,7 @@ export function normaliseNumber(user: string, format: InboundFormat, countryCode
   if (!/^\+?[0-9]{1,20}$/.test(bare)) return undefined;
   if (bare.startsWith('+')) return international(bare.slice(1));
   if (format === 'e164') return international(bare);
+  if (isOfAnotherCountry(user, countryCode)) return undefined;
   const country = countryCode === undefined ? undefined : mainCountry(countryCode);
   if (country === undefined || countryCode === undefined) {
     if (bare.startsWith('00')) return international(bare.slice(2));
@@ -54,6 +55,12 @@ export function normaliseNumber(user: string, format: InboundFormat, countryCode
   // Digits that could be both are national, unless only the other reading is a number of the plan.
   const coded = bare.startsWith(countryCode) ? possible(parsed(`+${bare}`)) : undefined;
   return coded?.isValid() === true && dialled?.isValid() !== true ? coded.number : (dialled ?? coded)?.number;
+}
+
+/** Whether a local number says that it is one of another country than the trunk's (RFC 3966 §5.1.5). */
+function isOfAnotherCountry(user: string, countryCode: string | undefined): boolean {
+  const context = /;phone-context=\+([0-9.()-]+)/i.exec(user)?.[1]?.replace(/[^0-9]/g, '');
+  return context !== undefined && (countryCode === undefined || !context.startsWith(countryCode));
 }
 
 const possible = (number: PhoneNumber | undefined): PhoneNumber | undefined =>

@@ -48,7 +48,8 @@ export type CallEvent =
   /** Outbound: the far end sent 180, or 183 without a body. */
   | { readonly type: 'ringing' }
   /**
-   * Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart.
+   * Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs apart, also from those
+   * of the INVITE before it, where it was refused and sent again.
    */
   | { readonly type: 'progress'; readonly body: Uint8Array; readonly fork: string }
   /** Outbound: the far end answered with 200. Its ACK is on the way. */

@@ -265,7 +265,7 @@ export class Call implements Timed {
         else if (body.length === 0) this.#emit({ type: 'underway' });
         if (body.length > 0) this.#emit({ type: 'progress', body, fork });
       },
-      onAnswered: (dialog, { headers, body }, timer) => {
+      onAnswered: (dialog, { headers, body }, timer, fork) => {
         this.#phase = 'up';
         this.#farAllowsUpdate = allows(headers, 'UPDATE');
         this.#enter(dialog);
@@ -273,7 +273,7 @@ export class Call implements Timed {
         this.#changes.startTimer(timer);
         // A session that an UPDATE has changed since is not changed back by the description of the 200.
         const isChanged = this.#uac?.hasChanged(dialog.remoteTag) === true;
-        this.#emit({ type: 'answered', body: isChanged ? NO_BODY : body, isChanged, fork: dialog.remoteTag, headers });
+        this.#emit({ type: 'answered', body: isChanged ? NO_BODY : body, isChanged, fork, headers });
       },
       onFailed: (end) => {
         this.#end(end);

@@ -6,7 +6,7 @@
  *                      \-----refuse---> idle
  */
 import { type AgentContext, contactFor } from '../agent-context.ts';
-import { ALLOWED, contentType, supportedBy } from '../message/capability.ts';
+import { ALLOWED, supportedBy } from '../message/capability.ts';
 import { NO_BODY, parseCSeq, type SipRequest } from '../message/message.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import { contactOf, type Dialog } from './dialog.ts';
@@ -50,10 +50,6 @@ export class FarChanges {
     const { request } = transaction;
     const isInvite = request.method === 'INVITE';
     const describes = isInvite || request.body.length > 0;
-    if (request.body.length > 0 && contentType(request.headers) !== 'application/sdp') {
-      refuseType(transaction);
-      return;
-    }
     // One exchange at a time: theirs unanswered is their haste, ours in flight is glare.
     const open = describes ? this.#call.openOffer(request) : undefined;
     if (this.pending || open === 'theirs' || (isInvite && !this.#call.isEstablished())) {
@@ -158,13 +154,6 @@ function acceptance(context: AgentContext, transaction: ServerTransaction, body:
   }
   if (body.length > 0) response.headers.add('content-type', 'application/sdp');
   return { response, timer: timer?.timer };
-}
-
-/** Answers 415: the body is of a type that we do not read. */
-function refuseType(transaction: ServerTransaction): void {
-  const response = transaction.make(415);
-  response.headers.add('accept', 'application/sdp');
-  transaction.send(response);
 }
 
 /** Answers 500 with a Retry-After of 0 to 10 s: another change is under way. `fraction` is random in [0, 1). */

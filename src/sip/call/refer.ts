@@ -90,7 +90,7 @@ export class OutgoingRefer {
     notify.respond(200);
     this.#accept();
     const isFragment = contentType(headers) === 'message/sipfrag';
-    const status = isFragment ? Number(/^SIP\/2\.0 ([1-6][0-9]{2})/.exec(decoder.decode(body.subarray(0, 64)))?.[1] ?? 0) : 0;
+    const status = isFragment ? Number(/^SIP\/2\.0 ([1-6][0-9]{2})/i.exec(decoder.decode(body.subarray(0, 64)))?.[1] ?? 0) : 0;
     const isTerminated = headers.get('subscription-state')?.trim().toLowerCase().startsWith('terminated') === true;
     if (status >= 300) this.#end({ phase: 'failed', status });
     else if (status >= 200) this.#end({ phase: 'completed' });

@@ -34,7 +34,7 @@ interface UacInviteOwner {
   /** A provisional response of an early dialog. */
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
-  onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined): void;
+  onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined, fork: string): void;
   /**
    * The INVITE has no call any more; `end` says why. A 2xx that comes after is acknowledged and hung up. It follows
    * `onAnswered` where the far end has hung up before its 2xx came.
@@ -88,6 +88,8 @@ export class UacInvite implements RequestOwner, Timed {
       credentials: () => (this.#cancelled ? undefined : credentials),
       nextNumber: () => {
         this.state = 'calling';
+        // The early dialogs are over with the refusal, though the next ones may have the same tags (§12.3).
+        this.#forks.clear();
         return ++this.#number;
       },
     };
@@ -185,7 +187,7 @@ export class UacInvite implements RequestOwner, Timed {
     const tag = tagOf(response.headers.get('to'));
     if (response.status === 100) return;
     if (tag === undefined) {
-      this.#owner.onProvisional(response.status, response.body, '');
+      this.#owner.onProvisional(response.status, response.body, this.#nameOf(''));
       return;
     }
     let fork = this.#forks.get(tag);
@@ -198,7 +200,12 @@ export class UacInvite implements RequestOwner, Timed {
       this.#owner.onEarlyDialog(dialog);
     }
     if (hasTag(response.headers, 'require', '100rel') && !this.#acknowledgeProvisional(response, fork)) return;
-    this.#owner.onProvisional(response.status, response.body, tag);
+    this.#owner.onProvisional(response.status, response.body, this.#nameOf(tag));
+  }
+
+  /** The name of a fork, which is another one where the INVITE was sent again: its number is another. */
+  #nameOf(tag: string): string {
+    return `${this.#number} ${tag}`;
   }
 
   /** Sends PRACK (RFC 3262 §4); false when the response is a repetition or came ahead of one that is missing. */
@@ -210,8 +217,7 @@ export class UacInvite implements RequestOwner, Timed {
     const cseq = parseCSeq(response.headers.get('cseq'))?.number ?? 0;
     const prack = dialogRequest(fork.dialog, 'PRACK');
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
-    const { dialog } = fork;
-    new OutgoingRequest(this.#context, prack, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
+    new OutgoingRequest(this.#context, prack, nextHop(fork.dialog), NO_OWNER, this.#authenticationIn(fork)).send();
     return true;
   }
 
@@ -226,8 +232,11 @@ export class UacInvite implements RequestOwner, Timed {
     const dialog = dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer);
     if (dialog === undefined) return;
     // PRACKs of the early dialog have used numbers of this dialog.
-    dialog.localNumber = Math.max(dialog.localNumber, this.#forks.get(tag)?.dialog.localNumber ?? 0);
-    dialog.remoteNumber = this.#forks.get(tag)?.dialog.remoteNumber;
+    const fork = this.#forks.get(tag);
+    dialog.localNumber = Math.max(dialog.localNumber, fork?.dialog.localNumber ?? 0);
+    dialog.remoteNumber = fork?.dialog.remoteNumber;
+    // A PRACK that is challenged only now takes the next number of the same ones.
+    if (fork !== undefined) fork.dialog = dialog;
     const ack = acknowledgement(this.#context, dialog, this.#outgoing.request);
     this.#acks.set(tag, ack);
     sendAcknowledgement(this.#context, ack);
@@ -239,7 +248,7 @@ export class UacInvite implements RequestOwner, Timed {
     this.state = 'answered';
     this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
     const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
-    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
+    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined, this.#nameOf(tag));
     const bye = this.#forks.get(tag)?.bye;
     if (bye !== undefined) this.#owner.onFailed(bye);
   }
@@ -250,7 +259,6 @@ export class UacInvite implements RequestOwner, Timed {
       // RFC 4028 §7.3: the same INVITE with what the far end can accept.
       const least = parseDeltaSeconds(response.headers.get('min-se'));
       if (least !== undefined && least <= 86_400) {
-        this.#forks.clear();
         this.#outgoing.sendWith((headers) => headers.set('session-expires', String(least)).set('min-se', String(least)));
         return;
       }
@@ -291,15 +299,15 @@ export class UacInvite implements RequestOwner, Timed {
 
   #hangUp(dialog: Dialog): void {
     const bye = dialogRequest(dialog, 'BYE');
-    new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
+    new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn({ dialog })).send();
   }
 
   /**
    * Credentials are given also after a CANCEL, which forbids a second INVITE only: without its BYE the far end stays
    * connected.
    */
-  #authenticationIn(dialog: Dialog): Authentication {
-    return { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
+  #authenticationIn(fork: Pick<Fork, 'dialog'>): Authentication {
+    return { credentials: () => this.#credentials, nextNumber: () => ++fork.dialog.localNumber };
   }
 
   #over(end: CallEnd): void {

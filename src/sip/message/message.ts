@@ -25,6 +25,7 @@ const COMPACT: Readonly<Record<string, string>> = {
 
 const SPELLED = [
   'Accept',
+  'Accept-Encoding',
   'Allow',
   'Authorization',
   'Call-ID',

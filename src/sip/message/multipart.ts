@@ -5,7 +5,7 @@
  */
 import { SIP_BODY_PARTS_MAX } from '../../limits.ts';
 import { contentType } from './capability.ts';
-import { canonicalName, Headers, NO_BODY, type SipMessage } from './message.ts';
+import { canonicalName, Headers, NO_BODY, type SipMessage, type SipRequest } from './message.ts';
 import { parseParameters } from './uri.ts';
 
 /** Nested multiparts, such as an alternative inside a mixed, are followed this deep. */
@@ -34,6 +34,17 @@ export function withSessionDescription<M extends SipMessage>(message: M): M {
   const found = isMultipart ? descriptionIn(message, message.kind === 'request', DEPTH_MAX) : undefined;
   if (found !== undefined) return described(message, found);
   return isIgnored ? described(message, NO_BODY) : message;
+}
+
+/**
+ * What we would read in place of the body of an INVITE or UPDATE (RFC 3261 §8.2.3), as a header field. Undefined where
+ * we can read it.
+ */
+export function readableInstead({ method, headers, body }: SipRequest): readonly [name: string, value: string] | undefined {
+  if ((method !== 'INVITE' && method !== 'UPDATE') || body.length === 0) return undefined;
+  if (contentType(headers) !== 'application/sdp') return ['accept', 'application/sdp'];
+  const encoding = headers.get('content-encoding') ?? 'identity';
+  return encoding.toLowerCase() === 'identity' ? undefined : ['accept-encoding', 'identity'];
 }
 
 /** The message with a session description, or nothing, as its body. */
@@ -112,7 +123,8 @@ function partOf(text: string, from: number, to: number, bytes: Uint8Array): Part
   const empty = text.indexOf('\r\n\r\n', from);
   const headEnd = empty < 0 || empty > to ? to : empty;
   const headers = new Headers();
-  for (const line of text.slice(from + 2, Math.max(from + 2, headEnd)).split('\r\n')) {
+  const head = text.slice(from + 2, Math.max(from + 2, headEnd)).replace(/\r\n[ \t]+/g, ' ');
+  for (const line of head.split('\r\n')) {
     const colon = line.indexOf(':');
     if (colon > 0) headers.add(canonicalName(line.slice(0, colon).trim()), line.slice(colon + 1).trim());
   }
