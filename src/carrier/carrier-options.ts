@@ -74,7 +74,8 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   load(): { readonly dialogs: number; readonly transactions: number; readonly trunksDown: number };
   /** Addresses that are banned now, and bans since the start. */
   bans(): { readonly now: number; readonly total: number };
-  trunksChanged(): void;
+  /** `set`: the trunk that the operator set up, also as it was. It is registered at once where that has failed. */
+  trunksChanged(set?: string): void;
   /** Refuses new calls with 503 from now on, or no longer. Calls that are up go on. */
   drain(on?: boolean): void;
   /** The trunks that this node may register have changed. */

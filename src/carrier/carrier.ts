@@ -311,12 +311,12 @@ class SipCarrier implements Carrier {
     return { now: this.#bans.count(this.#options.clock.now()), total: this.#bans.total };
   }
 
-  trunksChanged(): void {
+  trunksChanged(set?: string): void {
     const trunks = this.#options.trunks();
     this.#addresses.update(trunks);
     const names = new Set(trunks.map(({ name }) => name));
     for (const each of [this.#channels, this.#turns, this.#failed]) each.keep(names);
-    this.#monitor.update(trunks);
+    this.#monitor.update(trunks, set);
   }
 
   drain(on = true): void {

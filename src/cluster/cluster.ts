@@ -67,7 +67,8 @@ export interface SharedCaches {
   /** Calls back when this node changes an application. */
   onChangeHere(tell: (appUuid: string) => void): void;
   appChanged(appUuid: string): void;
-  trunksChanged(): Promise<void>;
+  /** `set`: the trunk that another node set up, also as it was. */
+  trunksChanged(set?: string): Promise<void>;
   deviceChanged(username: string): Promise<void>;
 }
 
@@ -311,9 +312,9 @@ export class Cluster {
     this.#bus.hear('app', (appUuid) => {
       if (typeof appUuid === 'string') caches.appChanged(appUuid);
     });
-    const reload = () =>
-      caches.trunksChanged().catch((error: unknown) => warnUnlessAway(log, error, {}, 'the trunks were not read anew'));
-    this.#bus.hear('trunks', () => void reload());
+    const reload = (set?: string) =>
+      caches.trunksChanged(set).catch((error: unknown) => warnUnlessAway(log, error, {}, 'the trunks were not read anew'));
+    this.#bus.hear('trunks', (name) => void reload(typeof name === 'string' ? name : undefined));
     this.#bus.hear('device', (username) => {
       if (typeof username !== 'string') return;
       const failed = (error: unknown) => warnUnlessAway(log, error, { username }, 'a device was not read anew');
@@ -328,9 +329,9 @@ export class Cluster {
     again();
   }
 
-  /** This node changed a trunk. */
-  tellTrunks(): void {
-    this.#bus.tell('trunks', {});
+  /** This node set the trunk of that name up, also as it was, or took it down. */
+  tellTrunks(name: string): void {
+    this.#bus.tell('trunks', name);
   }
 
   /** This node set a device up, changed it or took it down. */

@@ -137,7 +137,7 @@ interface ClusterParts {
   /** Ends the process, which was declared dead. */
   exit(): void;
   readonly trunks: () => readonly TrunkRow[];
-  reloadTrunks(): Promise<void>;
+  reloadTrunks(set?: string): Promise<void>;
   /** Reads a device again that another node has changed. */
   refreshDevice(username: string): Promise<void>;
 }
@@ -158,7 +158,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   cluster.shareCaches({
     onChangeHere: (tell) => store.apps.onChangeHere(tell),
     appChanged: store.appChanged,
-    trunksChanged: () => parts.reloadTrunks(),
+    trunksChanged: (set) => parts.reloadTrunks(set),
     deviceChanged: (username) => parts.refreshDevice(username),
   });
   await cluster.start(membership(parts, cluster));

@@ -100,10 +100,10 @@ interface Doors {
   readonly browsers: WebrtcDoor;
   readonly relay: Relay;
   trunks(): readonly TrunkRow[];
-  /** Reads the trunks and the devices again, and tells the carrier and the other nodes. */
-  trunksChanged(): Promise<void>;
-  /** The same without telling other nodes. */
-  reloadTrunks(): Promise<void>;
+  /** The trunk of that name was set up or taken down: reads all again, and tells the carrier and the other nodes. */
+  trunksChanged(name: string): Promise<void>;
+  /** The same without telling other nodes. `set`: the trunk that the operator set up, also as it was. */
+  reloadTrunks(set?: string): Promise<void>;
   /** Reads a device again, and tells the carrier and the other nodes. */
   deviceChanged(username: string): Promise<void>;
   /** The same without telling other nodes. */
@@ -251,13 +251,13 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   const browsers = browserDoor(engines, sessions);
   const relay = relayOf(engines);
   relay.start();
-  const reloadTrunks = async () => {
+  const reloadTrunks = async (set?: string) => {
     carrier.devicesGone(await devices.reload());
-    if (await trunks.reload()) carrier.trunksChanged();
+    if ((await trunks.reload()) || set !== undefined) carrier.trunksChanged(set);
   };
-  const trunksChanged = async () => {
-    await reloadTrunks();
-    cluster?.tellTrunks();
+  const trunksChanged = async (name: string) => {
+    await reloadTrunks(name);
+    cluster?.tellTrunks(name);
   };
   const refreshDevice = async (username: string) => carrier.devicesGone(await devices.refresh(username));
   const deviceChanged = async (username: string) => {

@@ -124,6 +124,29 @@ test('A trunk that is edited keeps its binding: the registrar is never asked to 
   expect(field(await far.until(/^REGISTER /), 'Expires')).toBe('0');
 });
 
+test('A trunk that was refused and is set again as it was is registered at once, and no other one is', async () => {
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
+  running.carrier.trunksChanged();
+  const first = await far.until(/^REGISTER /);
+  // Nothing is sent twice to a registrar that has not answered yet.
+  running.carrier.trunksChanged('carrier');
+  far.respond(first, '403 Forbidden');
+  await until(() => running.carrier.trunkStatus('carrier').registerStatus === 403, 'the refusal');
+  running.carrier.trunksChanged('another');
+  running.carrier.trunksChanged('carrier');
+  const second = await far.until(/^REGISTER /);
+  expect([first, second].map((request) => field(request, 'CSeq'))).toEqual(['1 REGISTER', '2 REGISTER']);
+  far.respond(second, '200 OK', { fields: 'Expires: 300\r\n' });
+  await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
+  running.carrier.trunksChanged('carrier');
+  await running.close();
+  expect(field(await far.until(/^REGISTER /), 'CSeq')).toBe('3 REGISTER');
+});
+
 describe('A call over a trunk that is registered', () => {
   const others: { close(): unknown }[] = [];
   afterEach(async () => {

@@ -9,8 +9,8 @@ import { sipp, sippInstalled } from '../support/sipp.ts';
 import { callsTo, type LiveCalls } from './calls.ts';
 import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
 
-/** A registrar that accepts every REGISTER, and tells the Contact of each. */
-async function registrar() {
+/** A registrar that accepts or refuses every REGISTER, and tells the Contact of each. */
+async function registrar(status = '200 OK') {
   const socket = createSocket('udp4');
   const contacts: { readonly contact: string; readonly expires: string; readonly at: number }[] = [];
   socket.on('message', (bytes, from) => {
@@ -19,7 +19,7 @@ async function registrar() {
     if (text.startsWith('REGISTER'))
       contacts.push({ contact: field('contact'), expires: field('expires'), at: performance.now() });
     const lines = ['via', 'from', 'call-id', 'cseq'].map((name) => `${name}: ${field(name)}\r\n`);
-    const answer = `SIP/2.0 200 OK\r\n${lines.join('')}to: ${field('to')};tag=r\r\ncontact: ${field('contact')};expires=300\r\ncontent-length: 0\r\n\r\n`;
+    const answer = `SIP/2.0 ${status}\r\n${lines.join('')}to: ${field('to')};tag=r\r\ncontact: ${field('contact')};expires=300\r\ncontent-length: 0\r\n\r\n`;
     socket.send(answer, from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
@@ -175,6 +175,26 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     expect((await told()).toSorted()).toEqual([[], ['CALL_HISTORY_DAYS']]);
     expect(node(1).platform.output).toContain('"settings":"CALL_HISTORY_DAYS"');
   }, 30_000);
+
+  test('that registers a trunk does so at once when it is set again as it was, at any node, after a refusal', async () => {
+    const { contacts, port, close } = await registrar('403 Forbidden');
+    const trunk = { uri: `sip:127.0.0.1:${port}`, inbound_cidrs: [], username: 'u', password: 'p', register: true };
+    const refused = async () => {
+      const read = await Promise.all([0, 1].map((at) => node(at).platform.operator('GET', '/trunks/refused')));
+      return read.some(({ body }) => JSON.stringify(body).includes('"register_sip_status":403'));
+    };
+    for (const [at, count] of [
+      [0, 1],
+      [0, 2],
+      [1, 3],
+    ] as const) {
+      expect((await node(at).platform.operator('PUT', '/trunks/refused', trunk)).status).toBe(204);
+      await eventually(() => contacts.length === count, `REGISTER number ${count}`);
+      await eventually(refused, 'the refusal');
+    }
+    expect((await node(0).platform.operator('DELETE', '/trunks/refused')).status).toBe(204);
+    close();
+  });
 
   test('registers a trunk alone, and another one takes over when it is killed', async () => {
     const { contacts, port, close } = await registrar();

@@ -1,6 +1,7 @@
 /** The calls of a trunk that is edited or deleted while they are up. The far end is written by hand. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AUDIO, bodyOf, field, RawPeer, sdp } from '../carrier/raw-peer.ts';
+import { eventually } from '../cluster/harness.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { RtpPeer } from '../support/rtp-peer.ts';
@@ -34,6 +35,23 @@ describe('a trunk', () => {
       }),
     deleted: (): Promise<{ status: number }> => platform.operator('DELETE', '/trunks/carrier'),
   };
+
+  test('that was refused by its registrar is registered at once when it is set again as it was', async () => {
+    const registrar = await RawPeer.udp(platform.sipUdpPort);
+    const settings = { uri: `sip:127.0.0.1:${registrar.port}`, inbound_cidrs: [], username: 'u', password: 'p', register: true };
+    const set = async () => expect((await platform.operator('PUT', '/trunks/registered', settings)).status).toBe(204);
+    try {
+      await set();
+      registrar.respond(await registrar.until(/^REGISTER /), '403 Forbidden');
+      const trunk = async () => JSON.stringify((await platform.operator('GET', '/trunks/registered')).body);
+      await eventually(async () => (await trunk()).includes('"register_sip_status":403'), 'the refusal');
+      await set();
+      expect(field(await registrar.until(/^REGISTER /), 'CSeq')).toBe('2 REGISTER');
+    } finally {
+      registrar.close();
+      await platform.operator('DELETE', '/trunks/registered');
+    }
+  });
 
   for (const [how, change] of Object.entries(changes)) {
     test(`that is ${how} leaves its live calls alone, both ways, and takes no new ones`, async () => {

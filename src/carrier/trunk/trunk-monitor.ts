@@ -52,11 +52,17 @@ export class TrunkMonitor {
     this.#options = options;
   }
 
-  /** Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. */
-  update(trunks: readonly Trunk[]): void {
+  /**
+   * Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. `set`: the one
+   * that the operator set up, also as it was.
+   */
+  update(trunks: readonly Trunk[], set?: string): void {
     for (const [name, monitored] of this.#trunks) {
       const now = trunks.find((trunk) => trunk.name === name);
-      if (now !== undefined && JSON.stringify(now) === JSON.stringify(monitored.trunk)) continue;
+      if (now !== undefined && JSON.stringify(now) === JSON.stringify(monitored.trunk)) {
+        if (name === set) this.#registerAgain(monitored);
+        continue;
+      }
       // A removal that is sent again, as its packet was lost, would reach the registrar after the new REGISTER.
       if (now !== undefined && this.#bindsAlike(monitored.trunk, now)) this.#letGo(monitored);
       void this.#stop(monitored);
@@ -220,6 +226,12 @@ export class TrunkMonitor {
       monitored.registration = registration;
       registration.start(now);
     });
+  }
+
+  /** Registers at once where the last round has failed, though the next one may be minutes away. */
+  #registerAgain({ registration }: Monitored): void {
+    if (registration?.state === 'refused' || registration?.state === 'unreachable')
+      this.#options.driver.run((now) => registration.start(now));
   }
 
   /** Finds the addresses of a registrar. */

@@ -26,7 +26,8 @@ export interface OperatorNodes {
 
 /** Called after a change is durable, and awaited before it is answered. */
 export interface OperatorHooks {
-  readonly onTrunksChanged: () => void | Promise<void>;
+  /** The trunk of that name was set up, also as it was, or taken down. */
+  readonly onTrunksChanged: (name: string) => void | Promise<void>;
   readonly onDeviceChanged: (username: string) => void | Promise<void>;
   readonly carrier: CarrierReadings;
   /** The nodes of the cluster, or undefined when their routes are not served. */

@@ -137,7 +137,7 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
       if (body.country_code !== undefined && !(await hooks.carrier.isCountryCode(body.country_code)))
         return problems.invalid('country_code: must be the calling code of a country, without +');
       if (!(await store.trunks.put(rowOf(name, body)))) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
-      await hooks.onTrunksChanged();
+      await hooks.onTrunksChanged(name);
       return noContent;
     };
   }),
@@ -159,9 +159,10 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     },
   ),
   route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (context) => {
-    const isRemoved = await store.trunks.remove(context.params.name ?? '');
+    const { name = '' } = context.params;
+    const isRemoved = await store.trunks.remove(name);
     // The one before this request may have removed it and failed to say so, as where the database went away between.
-    await hooks.onTrunksChanged();
+    await hooks.onTrunksChanged(name);
     return isRemoved ? () => noContent : undefined;
   }),
 ];
