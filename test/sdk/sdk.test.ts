@@ -6,7 +6,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Hono } from 'hono';
-import { pythonApi, typescriptApi } from '../../sdk/generate.ts';
+import { pythonApi } from '../../sdk/python-api.ts';
+import { pythonTypes } from '../../sdk/python-types.ts';
 import {
   honoWebhook,
   Sidetone,
@@ -16,6 +17,7 @@ import {
   WebhookVerificationError,
   webhookHandler,
 } from '../../sdk/typescript/src/index.ts';
+import { typescriptApi } from '../../sdk/typescript-api.ts';
 import { keysWav } from '../support/keypad.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 
@@ -78,6 +80,7 @@ test('the SDKs are those of the document that is served', async () => {
   const kept = (path: string) => readFileSync(join(ROOT, 'sdk', path), 'utf8');
   expect(kept('typescript/src/api.ts')).toBe(typescriptApi(document));
   expect(kept('python/sidetone/_api.py')).toBe(pythonApi(document));
+  expect(kept('python/sidetone/types.py')).toBe(pythonTypes(document));
 });
 
 describe('the SDK of TypeScript', () => {

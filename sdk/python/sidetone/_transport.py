@@ -111,7 +111,7 @@ class Transport:
             attempt += 1
             time.sleep(min(wait, _RETRY_LONGEST_SEC))
 
-    def pages(self, field: str, method: str, path: str, *, query: Mapping[str, Any], **options: Any) -> Iterator[Dict[str, Any]]:
+    def pages(self, field: str, method: str, path: str, *, query: Mapping[str, Any], **options: Any) -> Iterator[Any]:
         """Goes through a list that comes in pages, one item after the other. A page is asked for when it is needed."""
         after: Optional[str] = query.get("after")
         while True:
@@ -121,12 +121,12 @@ class Transport:
             if not after:
                 return
 
-    def list(self, field: str, method: str, path: str, **options: Any) -> List[Dict[str, Any]]:
+    def list(self, field: str, method: str, path: str, **options: Any) -> List[Any]:
         """Sends a request and returns the list that its answer has in that field."""
         return _items(self.request(method, path, **options), field)
 
 
-def _items(answer: Any, field: str) -> List[Dict[str, Any]]:
+def _items(answer: Any, field: str) -> List[Any]:
     items = answer.get(field) if isinstance(answer, dict) else None
     if not isinstance(items, list):
         raise _stranger(200, field)

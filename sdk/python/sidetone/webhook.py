@@ -9,7 +9,9 @@ import itertools
 import json
 import re
 import time
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Sequence, Tuple, Union, cast
+
+from .types import WebhookEvent
 
 _TOLERANCE_SEC = 5 * 60
 _VIEWS = itertools.count(1)
@@ -21,6 +23,11 @@ class Event(Dict[str, Any]):
     """An event. ``webhook_id`` is the same over all attempts to deliver it: what has been handled under it is not handled again."""
 
     webhook_id: str = ""
+
+    @property
+    def fields(self) -> WebhookEvent:
+        """The event as a type checker knows it: ``fields["event"]`` tells which fields it has (``sidetone.types``)."""
+        return cast(WebhookEvent, self)
 
 
 class WebhookVerificationError(Exception):

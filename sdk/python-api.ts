@@ -1,0 +1,116 @@
+/** The methods of the SDK of Python. */
+import { asJson, capital, type Document, HEAD, hasPages, type Json, listField, type Method, methodsOf } from './document.ts';
+
+/** `sdk/python/sidetone/_api.py`. */
+export function pythonApi(document: Document): string {
+  const methods = methodsOf(document);
+  const resources = [...new Set(methods.map(({ resource }) => resource))].map((resource) => {
+    const own = methods.filter((each) => each.resource === resource).map((each) => pythonMethod(document, each));
+    return `class ${capital(resource)}:\n    def __init__(self, transport: Transport) -> None:\n        self._transport = transport\n\n${own.join('\n\n')}`;
+  });
+  const events = Object.keys(document.webhooks).map((name) => `    "${name}",`);
+  return `# ${HEAD}\nfrom __future__ import annotations\n\nfrom typing import Any, Iterator, List, Literal, Mapping, Optional, Sequence, Union\nfrom urllib.parse import quote\n\nfrom . import types\nfrom ._transport import Transport\n\nEVENTS = (\n${events.join('\n')}\n)\n\n\n${resources.join('\n\n\n')}\n`;
+}
+
+const KEYWORDS = new Set(['from', 'type', 'to']);
+
+function pythonMethod(document: Document, { name, described, verb, path, parameters, query, body, answer }: Method): string {
+  const fields = bodyFields(body);
+  const args = [
+    'self',
+    ...parameters.map((each) => `${each}: str`),
+    '*',
+    ...fields.map((each) => {
+      const type = pythonType(each.schemas);
+      return `${pythonName(each.name)}: ${each.isRequired ? type : `Optional[${type}] = None`}`;
+    }),
+    ...query.map((each) => `${pythonName(each.name)}: Optional[${pythonType([each.schema])}] = None`),
+    'idempotency_key: Optional[str] = None',
+    'operation_id: Optional[str] = None',
+    'timeout: Optional[float] = None',
+  ];
+  const url =
+    parameters.length === 0
+      ? `"${path}"`
+      : `f"${path.replaceAll(/\{(\w+)\}/g, (_, each: string) => `{quote(${each}, safe='')}`)}"`;
+  const dict = (names: readonly { readonly name: string }[]) =>
+    `{${names.map((each) => `"${each.name}": ${pythonName(each.name)}`).join(', ')}}`;
+  const list = listField(answer);
+  const sent = [
+    `"${verb}"`,
+    url,
+    ...(body === undefined ? [] : [`body=${dict(fields)}`]),
+    ...(query.length === 0 ? [] : [`query=${dict(query)}`]),
+    'idempotency_key=idempotency_key',
+    'operation_id=operation_id',
+    'timeout=timeout',
+  ].join(', ');
+  const isPaged = list !== undefined && hasPages(query);
+  const type = answer === undefined ? 'None' : `types.${refName(answer)}`;
+  const result = list === undefined ? type : `${isPaged ? 'Iterator' : 'List'}[types.${itemName(document, answer, list)}]`;
+  const asked = list === undefined ? `self._transport.request(${sent})` : `self._transport.list("${list}", ${sent})`;
+  const returned = isPaged
+    ? `        return self._transport.pages("${list}", ${sent})`
+    : answer === undefined
+      ? `        ${asked}`
+      : `        answer: ${result} = ${asked}\n        return answer`;
+  return `    def ${snake(name)}(${args.join(', ')}) -> ${result}:\n        """${described.summary}."""\n${returned}`;
+}
+
+/** The class of an answer: each is a component of the document. */
+function refName({ $ref }: Json): string {
+  if (typeof $ref !== 'string') throw new Error('an answer is no component of the document, and has no name');
+  return $ref.split('/').at(-1) ?? '';
+}
+
+/** The class of the items of a list. */
+function itemName(document: Document, answer: Json | undefined, list: string): string {
+  const { properties } = document.components.schemas[refName(answer ?? {})] ?? {};
+  return refName(asJson(asJson(asJson(properties)[list]).items));
+}
+
+/** A word of the language gets an underscore, as PEP 8 has it. */
+const pythonName = (name: string): string => (KEYWORDS.has(name) && name === 'from' ? 'from_' : name);
+
+const PYTHON_TYPES: Readonly<Record<string, string>> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool' };
+
+/** A value of any of these schemas as a type of Python. An object is a mapping, whatever its fields are. */
+function pythonType(schemas: readonly Json[]): string {
+  const words = new Set<string>();
+  const types = new Set<string>();
+  const add = (schema: Json): void => {
+    const choices = schema.anyOf ?? schema.oneOf;
+    const values: readonly unknown[] = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : [];
+    if (values.length > 0) for (const value of values) words.add(JSON.stringify(value));
+    else if (Array.isArray(choices)) choices.map(asJson).forEach(add);
+    else if (schema.type === 'array') types.add(`Sequence[${pythonType([asJson(schema.items)])}]`);
+    else if (schema.type === 'object') types.add('Mapping[str, Any]');
+    else types.add(PYTHON_TYPES[String(schema.type)] ?? 'Any');
+  };
+  schemas.forEach(add);
+  const all = [...(words.size === 0 ? [] : [`Literal[${[...words].join(', ')}]`]), ...types];
+  if (all.includes('Any')) return 'Any';
+  return all.length === 1 ? (all[0] ?? 'Any') : `Union[${all.join(', ')}]`;
+}
+
+/** The fields of a body: of one with several shapes, all of them, and required is what each shape requires. */
+function bodyFields(
+  body: Json | undefined,
+): readonly { readonly name: string; readonly isRequired: boolean; readonly schemas: readonly Json[] }[] {
+  if (body === undefined) return [];
+  const shapes = Array.isArray(body.anyOf) ? body.anyOf.map(asJson) : [body];
+  const names = [...new Set(shapes.flatMap((shape) => Object.keys(asJson(shape.properties))))];
+  const isRequired = (name: string) => shapes.every(({ required }) => Array.isArray(required) && required.includes(name));
+  return names
+    .map((name) => ({
+      name,
+      isRequired: isRequired(name),
+      schemas: shapes.flatMap((shape) => {
+        const properties = asJson(shape.properties);
+        return name in properties ? [asJson(properties[name])] : [];
+      }),
+    }))
+    .sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
+}
+
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
