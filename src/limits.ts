@@ -120,7 +120,7 @@ export const STORE_LAST_OUTCOME_MS = 10_000;
  * commands/s.
  */
 export const MAILBOX_MAX_INPUTS = 1_000;
-/** A connection is closed after this without a request, in the middle of a head or of a body, and without an answer. */
+/** A connection is closed after this between two requests, in the middle of one, and without an answer. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
 /**
  * Requests of one connection that are answered in one turn of the event loop; after the last of them the connection is

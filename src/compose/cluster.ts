@@ -197,12 +197,12 @@ function membership(parts: ClusterParts, cluster: Cluster): ClusterWork {
 }
 
 /** Makes what tells the load of this node, as the JSON that goes with each beat. */
-function loadOf({ settings: { rtp }, media, clock, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): () => string {
+function loadOf({ media, clock, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): () => string {
   const load = new NodeLoad(
     {
       legs: () => media.load().legs,
       portsFree: () => media.load().portsFree,
-      ports: Math.floor((rtp.lastPort - rtp.firstPort + 1) / 2),
+      ports: media.load().ports,
       busyUs: () => media.ticks().map(({ busyUs }) => busyUs),
     },
     clock,

@@ -29,8 +29,8 @@ export interface HttpListener {
 }
 
 /**
- * Binds the port. Throws, in one line, when it is taken. A head, and then a body, must be whole within
- * `idleTimeoutSec`: the bytes that trickle in put nothing off.
+ * Binds the port. Throws, in one line, when it is taken. A body, and a head after the first of its connection, must be
+ * whole within `idleTimeoutSec`: the bytes that trickle in put nothing off. The first head has the 12 s of Bun.
  */
 export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
   let app: HttpApp | undefined;

@@ -61,7 +61,7 @@ export interface MediaEngine {
   openPush(format: PushFormat): Push;
   /** Workers up and ticking. */
   ready(): boolean;
-  /** Live legs and free ports, for `/metrics` and `/readyz`. */
-  load(): { readonly legs: number; readonly portsFree: number };
+  /** Live legs of all kinds, pairs of RTP ports, and those of them that are free. */
+  load(): { readonly legs: number; readonly ports: number; readonly portsFree: number };
   close(): Promise<void>;
 }

@@ -272,8 +272,8 @@ class PooledMediaEngine implements NativeMediaEngine {
     return this.#closing === undefined && this.#pool.ready;
   }
 
-  load(): { readonly legs: number; readonly portsFree: number } {
-    return { legs: this.#legs.size, portsFree: this.#ports.free(performance.now()) };
+  load(): { readonly legs: number; readonly ports: number; readonly portsFree: number } {
+    return { legs: this.#legs.size, ports: this.#ports.size, portsFree: this.#ports.free(performance.now()) };
   }
 
   ticks(): readonly TickLoad[] {

@@ -87,9 +87,7 @@ class PaperLeg implements Leg, LegAudio {
   };
 }
 
-function world(perAppMax?: number) {
-  const journal = new MemoryJournal();
-  const clock = new VirtualClock();
+function world(perAppMax?: number, journal = new MemoryJournal(), clock = new VirtualClock()) {
   const leg = new PaperLeg();
   const released: string[] = [];
   const registry = new SessionRegistry({
@@ -504,6 +502,23 @@ test('what a process left behind is ended once after the orphan timeout, and can
     { session_uuid: 'one' },
     { event: 'session.ended', session_uuid: 'two', answered: false, duration_seconds: 0, hangup_by: 'system' },
   ]);
+  expect(clock.armed).toBe(0);
+});
+
+test('what a process left behind is ended at the time that the first loss set, though its successor is lost too', async () => {
+  const { registry, journal, clock } = world();
+  const about = { nodeId: 'before', epoch: 1, state: 'answered', answered: true, createdAt: clock.now() - 1000 } as const;
+  journal.rows.set('one', sessionRow({ sessionUuid: 'one', appUuid: 'app_1', ...about }));
+  await registry.recover();
+  await clock.advance(90_000);
+  // Of the first successor nothing is left but what it has stored.
+  for (const actor of registry.all()) actor.dropTaken();
+  const second = world(undefined, journal, clock);
+  expect(await second.registry.recover()).toBe(1);
+  await clock.advance(29_999);
+  expect(journal.names).toEqual([]);
+  await clock.advance(1);
+  expect(journal.events).toMatchObject([{ event: 'session.ended', session_uuid: 'one', answered: false }]);
   expect(clock.armed).toBe(0);
 });
 

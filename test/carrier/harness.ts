@@ -30,7 +30,7 @@ class TestMedia {
   }
 
   load() {
-    return { legs: this.open.size, portsFree: this.portsFree };
+    return { legs: this.open.size, ports: 100, portsFree: this.portsFree };
   }
 
   async openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {

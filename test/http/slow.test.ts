@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
 import { type HttpListener, listen } from '../../src/compose/listen.ts';
 
-/** The platform's own limit is a minute. The server looks every four seconds, and gives a head two turns more. */
+/** The limit of the platform itself is a minute. The server looks every four seconds, and gives a first head 12 s. */
 const IDLE_SEC = 4;
 const ENDED_WITHIN_MS = 20_000;
 const TRICKLE_MS = 500;

@@ -7,7 +7,7 @@ import fc from '../support/fast-check.ts';
 
 const phases = fc.constantFrom(undefined, 'asked', 'listening', 'greeting');
 
-const CALL = { type: 'phone_in', phase: 'answered', hasLeg: true };
+const CALL = { type: 'phone_in', phase: 'answered', hasLeg: true, deadlines: {} };
 
 test('Whatever ran when a process died has exactly one end of its own, from what was stored.', () => {
   fc.assert(

@@ -6,7 +6,7 @@ import { step } from '../../src/machine/session/step.ts';
 const idle = {
   ...{ type: 'phone_in', phase: 'answered', hasLeg: true },
   ...{ playback: undefined, collect: undefined, sending: [], setting: [], untold: [], transfer: undefined },
-  ...{ held: false, toldHolding: false, collection: undefined, detection: undefined, membership: undefined },
+  ...{ held: false, toldHolding: false, collection: undefined, detection: undefined, membership: undefined, deadlines: {} },
 };
 const NOW = 1_000_000;
 

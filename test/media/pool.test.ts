@@ -96,9 +96,9 @@ describe('the ports of a node', () => {
     const two = await harness.engine.openRtpLeg(() => {});
     if (one === undefined || two === undefined) throw new Error('no ports');
     expect(await harness.engine.openRtpLeg(() => {})).toBeUndefined();
-    expect(harness.engine.load()).toEqual({ legs: 2, portsFree: 0 });
+    expect(harness.engine.load()).toEqual({ legs: 2, ports: 2, portsFree: 0 });
     await one.close();
-    expect(harness.engine.load()).toEqual({ legs: 1, portsFree: 0 });
+    expect(harness.engine.load()).toEqual({ legs: 1, ports: 2, portsFree: 0 });
     expect(await harness.engine.openRtpLeg(() => {})).toBeUndefined();
     const before = performance.now();
     while (harness.engine.load().portsFree === 0 && performance.now() - before < 5_000) await new Promise(setImmediate);

@@ -240,6 +240,31 @@ describe('against a running platform', () => {
     expect(rules.some(({ expr }) => expr.includes('sidetone_trunks_down'))).toBe(true);
   });
 
+  test('the alert of RTP ports compares the free ones with all of the range, whatever takes none of them', async () => {
+    const file: Yaml = Bun.YAML.parse(read('deploy/prometheus/sidetone.rules.yml'));
+    const { expr } = file.groups.flatMap((group: Yaml) => group.rules).find(({ alert }: Yaml) => alert === 'SidetonePortsShort');
+    const [, part, of] = /^sidetone_rtp_port_pairs_free < ([0-9.]+) \* (.+)$/.exec(expr) ?? [];
+    // A bot has a leg and no port.
+    const bot = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: { message() {} },
+    });
+    const format = { encoding: 'pcm_s16le', sample_rate: 8000 };
+    const websocket = { url: `ws://127.0.0.1:${bot.port}/` };
+    const about = { websocket, media_format: { from_session: format, to_session: format } };
+    const { body } = await platform.api(app, 'POST', '/v1/sessions:connectWebsocket', about);
+    await receiver.event('websocket.connected', String(body.session_uuid));
+    const exposition = await (await fetch(`${platform.url}/metrics`)).text();
+    const value = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(exposition)?.[1]);
+    expect([part, value(String(of))]).toEqual(['0.1', value('sidetone_rtp_port_pairs_free')]);
+    expect(value('sidetone_media_legs')).toBe(1);
+    await platform.api(app, 'DELETE', `/v1/sessions/${body.session_uuid}`);
+    await receiver.event('session.ended', String(body.session_uuid));
+    await bot.stop(true);
+  });
+
   test('drain takes no new call, waits for the one that is up, and returns', async () => {
     const dial = { from: NUMBER, to: NUMBER, ring_timeout_sec: 10 };
     const session = String((await platform.api(app, 'POST', '/v1/sessions:dial', dial)).body.session_uuid);

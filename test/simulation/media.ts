@@ -147,7 +147,7 @@ export class SimulatedMedia implements MediaEngine {
   }
 
   load() {
-    return { legs: this.#legs.size, portsFree: 1_000 };
+    return { legs: this.#legs.size, ports: 1_000, portsFree: 1_000 };
   }
 
   async close(): Promise<void> {}

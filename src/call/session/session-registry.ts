@@ -409,10 +409,10 @@ export class SessionRegistry implements Sessions {
   }
 
   /** A Session without its call, which can only be ended. */
-  orphan(row: SessionRow, seenAt = this.#options.clock.now()): void {
+  orphan(row: SessionRow, seenAt?: number): void {
     const { clock, orphanTimeoutMs } = this.#options;
     const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
-    const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
+    const state = recovered(remains, clock.now(), seenAt);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
     this.#begin(state, undefined, row.epoch).signal({ type: 'begin' });
   }

@@ -277,8 +277,11 @@ export interface Remains extends Begin {
   readonly running: Running;
 }
 
-/** A Session that a lost process left in the database. It can only be ended, by `DELETE` or as an orphan. */
-export function recovered(from: Remains, now: number): SessionState {
+/**
+ * A Session that a lost process left in the database. It can only be ended, by `DELETE` or as an orphan. `seenAt` (ms):
+ * the last sign of life of that process, where it is known.
+ */
+export function recovered(from: Remains, now: number, seenAt = now): SessionState {
   const talking = from.running.talking === true;
   return {
     ...begin(from, from.type, from.createdAt),
@@ -298,7 +301,7 @@ export function recovered(from: Remains, now: number): SessionState {
             ...{ roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: talking, talking },
             ...from.running.member,
           },
-    deadlines: { orphan: now + from.orphanTimeoutMs },
+    deadlines: { orphan: Math.min(from.running.orphan ?? Infinity, seenAt + from.orphanTimeoutMs) },
   };
 }
 

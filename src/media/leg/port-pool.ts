@@ -20,6 +20,8 @@ interface PortPoolOptions {
 }
 
 export class PortPool {
+  /** All pairs of the range. */
+  readonly size: number;
   readonly #options: PortPoolOptions;
   /** Pairs that may be drawn, in no command. */
   readonly #free: number[] = [];
@@ -31,6 +33,7 @@ export class PortPool {
     this.#options = options;
     const { firstPort, lastPort } = options;
     for (let port = firstPort + (firstPort & 1); port + 1 <= lastPort; port += 2) this.#free.push(port);
+    this.size = this.#free.length;
   }
 
   /** The even port of a pair. Undefined when all pairs are in use or have not rested long enough. */

@@ -44,6 +44,8 @@ export interface Running {
   readonly talking?: true;
   /** An event has told that the connection of a WebSocket Session is gone. */
   readonly disconnected?: true;
+  /** The call is lost, and its Session ends then, in ms since the epoch. A further crash does not put that off. */
+  readonly orphan?: number;
   /** How it is a member of its Room, kept where another node may go on with the call. */
   readonly member?: Pick<Membership, 'muted' | 'voiceActivityEvents' | 'coach' | 'volumes'>;
 }
@@ -64,6 +66,7 @@ interface RunningState {
   readonly collection: object | undefined;
   readonly detection: { readonly phase: 'asked' | 'listening' | 'greeting' } | undefined;
   readonly membership: Membership | undefined;
+  readonly deadlines: { readonly orphan?: number };
 }
 
 /** The column's text. `""`: nothing runs. */
@@ -83,6 +86,7 @@ export function runningText(state: RunningState, call?: string): string {
     ...(detection === undefined || detection.phase === 'asked' ? {} : { detection: detection.phase }),
     ...(membership?.talking === true && membership.voiceActivityEvents ? { talking: true } : {}),
     ...disconnected(state),
+    ...orphan(state),
   };
   return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
 }
@@ -95,6 +99,9 @@ const onHold = ({ held, toldHolding }: RunningState): Pick<Running, 'held' | 'ho
 /** The end of a connection is told at once. Its Session may end later: with its last recording, or as an orphan. */
 const disconnected = ({ type, phase, hasLeg }: RunningState): Pick<Running, 'disconnected'> =>
   type === 'websocket' && phase === 'answered' && !hasLeg ? { disconnected: true } : {};
+
+const orphan = ({ hasLeg, deadlines }: RunningState): Pick<Running, 'orphan'> =>
+  hasLeg || deadlines.orphan === undefined ? {} : { orphan: deadlines.orphan };
 
 const secure = ({ collection }: RunningState): Pick<Running, 'secure'> => (collection === undefined ? {} : { secure: true });
 
