@@ -6,6 +6,8 @@
 //      - until the far end in use has sent anything, or after 2 s of that far end's silence (a NAT that moved the
 //      call),
 //      - while the call is not held.
+//  * The address that SDP named before, if the far end was heard from it, is heard for 2 s more, until the new one
+//    sends: what the far end said before it moved is still on its way. Nothing is sent there.
 //  * Packets in a row are counted for each source by itself, so strays neither reset that count nor use anything up.
 //
 // A stranger outside the ranges is never heard and never sent to: RTP bleed, CVE-2025-53399, AST-2017-005.
@@ -32,6 +34,7 @@ class Latch {
     held_ = held;
     const Address plain = sdp.plain();
     if (plain == sdp_) return;
+    left_ = heard_ && remote_ == sdp_ ? sdp_ : Address();
     sdp_ = plain;
     remote_ = plain;
     heard_ = false;
@@ -44,6 +47,7 @@ class Latch {
    */
   bool accept(const Address& from, uint32_t ssrc, uint16_t sequence, int64_t now_us) {
     const Address source = from.plain();
+    if (source == left_ && !heard_ && now_us - heard_us_ < silence_us) return true;
     if (source == sdp_) remote_ = sdp_;
     else if (source != remote_ && !learn(source, ssrc, sequence, now_us)) return false;
     heard_ = true;
@@ -54,7 +58,7 @@ class Latch {
   /** Whether `accept` could be true of a packet from here, so that looking into it is worth the work. */
   bool may_come_from(const Address& from) const {
     const Address source = from.plain();
-    return source == sdp_ || source == remote_ || (!held_ && may_learn_from(source));
+    return source == sdp_ || source == remote_ || source == left_ || (!held_ && may_learn_from(source));
   }
 
   /** The address that audio is sent to. */
@@ -121,7 +125,8 @@ class Latch {
 
   Address sdp_;
   Address remote_;
-  int64_t heard_us_ = 0;  // when `remote_` last sent
+  Address left_;          // that SDP named before, and that sent; none while the far end was learnt instead
+  int64_t heard_us_ = 0;  // when `remote_`, or `left_` before it, last sent
   bool heard_ = false;    // whether it ever did
   bool held_ = false;
   std::vector<AddressRange> learn_from_;

@@ -234,6 +234,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     return;  // we hold the far end, or it said that it sends nothing: it is neither heard nor recorded
   } else if (audio) {
     if (packet.payload_bytes == frame_units) audio_us_ = now.us;
+    else if (packet.payload_bytes > 0) uneven_us_ = now.us;
     const int64_t arrival = arrival_us(datagram, now);
     source_.now().arrival(packet.timestamp, arrival * codec_clock_scale(agreed_.codec) / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
@@ -251,7 +252,8 @@ bool Leg::could_relay(const Leg& to, const Now& now) const {
   };
   // A leg that sends keys of its own must number its packets itself.
   return !to.keys_.busy() && plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive &&
-         to.agreed_.send && audio_us_ != 0 && now.us - audio_us_ <= patience_us(to) && !to.remote().unspecified();
+         to.agreed_.send && audio_us_ != 0 && now.us - audio_us_ <= patience_us(to) && now.us - uneven_us_ >= even_us &&
+         !to.remote().unspecified();
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {

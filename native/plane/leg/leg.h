@@ -193,6 +193,9 @@ class Leg final : public Participant, public RtpEndpoint {
 
   /** A far end without a packet for so long has nothing to record. A shorter pause is loss, heard as such. */
   static constexpr int64_t interrupted_us = 500'000;
+  /** A relay carries packets of 20 ms only, so a far end has sent no others for so long before its packets are passed
+   * on. */
+  static constexpr int64_t even_us = 10'000'000;
   /** The other end of a pipe sends every 20 ms, silence too, so that it is lost when nothing comes. */
   static constexpr int64_t pipe_silent_us = 300'000;
   static constexpr size_t pending_max = 1024;
@@ -224,8 +227,9 @@ class Leg final : public Participant, public RtpEndpoint {
   bool timed_out_ = false;
   char pressed_ = 0;  // the key that was told to be down, until its digit or `key_up`
   int64_t heard_us_ = 0;
-  int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
-  int64_t audio_us_ = 0;   // the last of 20 ms of audio
+  int64_t packet_us_ = 0;         // when the last packet came; 0: none ever
+  int64_t audio_us_ = 0;          // the last of 20 ms of audio
+  int64_t uneven_us_ = -even_us;  // the last of audio of another length
   Leg* relayed_to_ = nullptr;
   const int64_t media_timeout_us_;
   bool pipe_ = false;

@@ -11,7 +11,11 @@ namespace sidetone {
 /** Sends a packet of another leg as its own. */
 void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   Relay::Numbers numbers;
-  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || remote().unspecified()) return;
+  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes == 0 || remote().unspecified()) return;
+  if (packet.payload_bytes != frame_units) {
+    relay_.end();  // it is mixed, and so is what follows
+    return;
+  }
   if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
   take_back();
   // The other end of a pipe begins anew with each marker, and there are callers who mark every packet.

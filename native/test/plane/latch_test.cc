@@ -189,6 +189,30 @@ TEST("another address in SDP is unheard: whoever else may be learnt is counted a
   CHECK(line.say(behind_nat, 2, 202, 1) == 1 && line.sends_to(behind_nat));
 }
 
+TEST(
+    "a far end that moved by SDP is sent to where it is, and heard from where it was, until it sends, for two "
+    "seconds") {
+  const char both[] = "192.0.2.1,198.51.100.7";
+  for (const char* learn_from : {both, ""}) {
+    Line line(learn_from);
+    CHECK(line.say(sdp, 1, 100, 5) == 5);
+    line.expect(moved, learn_from);
+    CHECK(line.say(sdp, 1, 105, 90) == 90 && line.sends_to(moved));  // 1.8 s
+    CHECK(line.say(moved, 2, 200, 1) == 1 && line.say(sdp, 1, 195, 9) == 0 && line.sends_to(moved));
+    line.expect(sdp, learn_from);
+    line.now_us += 2 * second;
+    const bool is_learnt = line.say(moved, 2, 201, 2) == 1 && line.sends_to(moved);  // it sends from there alone
+    CHECK(is_learnt == (learn_from == both));
+  }
+}
+
+TEST("a far end behind NAT that names another address in SDP and sends as before is followed at once") {
+  Line line;
+  CHECK(line.say(behind_nat, 2, 200, 2) == 1 && line.sends_to(behind_nat));
+  line.expect(at("192.0.2.1", 4002));
+  CHECK(line.say(behind_nat, 2, 202, 2) == 1 && line.sends_to(behind_nat));
+}
+
 TEST("a source that was counted before another was learnt is counted anew after it") {
   Line line;
   CHECK(line.say(moved, 3, 300, 1) == 0);

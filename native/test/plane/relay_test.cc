@@ -317,6 +317,35 @@ TEST("who sends packets of another length is mixed, and not left out for a momen
   CHECK(!two.passes());
 }
 
+TEST("who begins to send packets of several lengths in turn is mixed, and heard whole") {
+  Two two;
+  Stream heard(two.b());
+  two.talk(settled);
+  CHECK(two.passes());
+  (void)heard.take();
+  Hum hum;
+  uint16_t sequence = 0;
+  std::vector<uint8_t> waiting;
+  for (int i = 0; i < 300; i++) {
+    const std::vector<uint8_t> said = hum.next();
+    waiting.insert(waiting.end(), said.begin(), said.end());
+    if (i % 3 != 1) {  // a packet of 20 ms, then one of 40 ms
+      two.a().say(waiting);
+      two.a().timestamp += static_cast<uint32_t>(waiting.size() - frame_units);
+      waiting.clear();
+    }
+    two.b().say(marked(i));
+    two.tick();
+    for (const RtpPacket& packet : heard.take()) {
+      CHECK(sequence == 0 || packet.sequence == static_cast<uint16_t>(sequence + 1));
+      sequence = packet.sequence;
+    }
+  }
+  CHECK(!two.passes() && heard.pcm.size() >= 295 * frame_units);
+  for (size_t at = 50 * frame_units; at + frame_units <= heard.pcm.size(); at += frame_units)
+    CHECK(*std::max_element(&heard.pcm[at], &heard.pcm[at] + frame_units) > 6000);
+}
+
 TEST("a source that begins anew, or negotiates another codec, is mixed until it has settled") {
   Two two;
   two.talk(settled);
