@@ -1,4 +1,4 @@
-/** The OpenAPI document of the platform as the SDKs are written from it: the methods of each resource, and their schemas. */
+/** The OpenAPI document as the SDKs are written from it: the methods of each resource, and their schemas. */
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -51,6 +51,7 @@ const RESOURCES: Readonly<Record<string, readonly [resource: string, noun: RegEx
   Application: ['app', /ApplicationSettings$/],
 };
 
+/** The methods of all resources, in the order of the document. */
 export function methodsOf(document: Document): readonly Method[] {
   const methods: Method[] = [];
   for (const [path, operations] of Object.entries(document.paths))
@@ -82,9 +83,13 @@ export function methodsOf(document: Document): readonly Method[] {
   return methods;
 }
 
+/** The name of the component that a schema refers to. Undefined where it stands for itself. */
+export const refName = (schema: Json | undefined): string | undefined =>
+  typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined;
+
 /** The schema itself, where one only refers to a component. */
 function resolved(document: Document, schema: Json | undefined): Json | undefined {
-  const name = typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined;
+  const name = refName(schema);
   return name === undefined ? schema : document.components.schemas[name];
 }
 
@@ -107,7 +112,14 @@ export function answerSchemas(document: Document, methods: readonly Method[]): r
 export const postedSchemas = (document: Document): readonly Json[] =>
   Object.values(document.webhooks).map(({ post }) => post.requestBody.content['application/json']?.schema ?? {});
 
+/** The fields of an object, or none where it is no object. */
 export const asJson = (value: unknown): Json => (typeof value === 'object' && value !== null ? { ...value } : {});
+
+/** The schema of the values of an object whose names are any, or of a form. Empty where nothing is said of them. */
+export const valuesOf = (schema: Json): Json =>
+  [asJson(schema.additionalProperties), ...Object.values(asJson(schema.patternProperties)).map(asJson)].find(
+    (each) => Object.keys(each).length > 0,
+  ) ?? {};
 
 /** What a schema says beside its type, as a sentence: its description, or its bounds. Empty where it says nothing. */
 export function aboutOf(schema: Json): string {
@@ -138,10 +150,12 @@ function rangeOf({ minimum, maximum }: Json): string {
 const countOf = ({ minItems, maxItems }: Json): string =>
   maxItems === undefined ? '' : minItems === undefined ? `at most ${maxItems}` : `${minItems} to ${maxItems}`;
 
+/** A word with a capital at its beginning. */
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** The field of the items, where the answer is a list. */
 export const listField = (answer: Json | undefined): string | undefined => {
-  const name = typeof answer?.$ref === 'string' ? answer.$ref.split('/').at(-1) : undefined;
+  const name = refName(answer);
   return name?.endsWith('List') === true
     ? `${name
         .slice(0, -4)
@@ -153,4 +167,5 @@ export const listField = (answer: Json | undefined): string | undefined => {
 /** A list that is read page by page: its answer has the `after` that asks for the next page. */
 export const hasPages = (query: Method['query']): boolean => query.some(({ name }) => name === 'after');
 
+/** The first line of each file that is written, without the sign of a comment. */
 export const HEAD = 'Written by sdk/generate.ts from the OpenAPI document. Do not edit.';

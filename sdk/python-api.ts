@@ -1,5 +1,17 @@
 /** The methods of the SDK of Python. */
-import { asJson, capital, type Document, HEAD, hasPages, type Json, listField, type Method, methodsOf } from './document.ts';
+import {
+  asJson,
+  capital,
+  type Document,
+  HEAD,
+  hasPages,
+  type Json,
+  listField,
+  type Method,
+  methodsOf,
+  refName,
+} from './document.ts';
+import { PYTHON_TYPES } from './python-types.ts';
 
 /** `sdk/python/sidetone/_api.py`. */
 export function pythonApi(document: Document): string {
@@ -46,7 +58,7 @@ function pythonMethod(document: Document, { name, described, verb, path, paramet
     'timeout=timeout',
   ].join(', ');
   const isPaged = list !== undefined && hasPages(query);
-  const type = answer === undefined ? 'None' : `types.${refName(answer)}`;
+  const type = answer === undefined ? 'None' : `types.${className(answer)}`;
   const result = list === undefined ? type : `${isPaged ? 'Iterator' : 'List'}[types.${itemName(document, answer, list)}]`;
   const asked = list === undefined ? `self._transport.request(${sent})` : `self._transport.list("${list}", ${sent})`;
   const returned = isPaged
@@ -58,21 +70,20 @@ function pythonMethod(document: Document, { name, described, verb, path, paramet
 }
 
 /** The class of an answer: each is a component of the document. */
-function refName({ $ref }: Json): string {
-  if (typeof $ref !== 'string') throw new Error('an answer is no component of the document, and has no name');
-  return $ref.split('/').at(-1) ?? '';
+function className(answer: Json | undefined): string {
+  const name = refName(answer);
+  if (name === undefined) throw new Error('an answer is no component of the document, and has no name');
+  return name;
 }
 
 /** The class of the items of a list. */
 function itemName(document: Document, answer: Json | undefined, list: string): string {
-  const { properties } = document.components.schemas[refName(answer ?? {})] ?? {};
-  return refName(asJson(asJson(asJson(properties)[list]).items));
+  const { properties } = document.components.schemas[className(answer)] ?? {};
+  return className(asJson(asJson(asJson(properties)[list]).items));
 }
 
 /** A word of the language gets an underscore, as PEP 8 has it. */
 const pythonName = (name: string): string => (KEYWORDS.has(name) && name === 'from' ? 'from_' : name);
-
-const PYTHON_TYPES: Readonly<Record<string, string>> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool' };
 
 /** A value of any of these schemas as a type of Python. An object is a mapping, whatever its fields are. */
 function pythonType(schemas: readonly Json[]): string {

@@ -2,10 +2,23 @@
  * The answers and events as types of Python: a TypedDict for each object (PEP 589). A field that may be absent is in a
  * class that is not total, as Python has no other word for it before 3.11.
  */
-import { aboutOf, answerSchemas, asJson, capital, type Document, HEAD, type Json, methodsOf, postedSchemas } from './document.ts';
+import {
+  aboutOf,
+  answerSchemas,
+  asJson,
+  capital,
+  type Document,
+  HEAD,
+  type Json,
+  methodsOf,
+  postedSchemas,
+  refName,
+  valuesOf,
+} from './document.ts';
 
 const IMPORTS = 'from typing import Any, Dict, List, Literal, TypedDict, Union';
-const PYTHON_TYPES: Readonly<Record<string, string>> = {
+/** The types of Python that those of JSON Schema are. */
+export const PYTHON_TYPES: Readonly<Record<string, string>> = {
   string: 'str',
   integer: 'int',
   number: 'float',
@@ -35,7 +48,8 @@ export function pythonTypes(document: Document): string {
 
 /** A JSON Schema as a type of Python. Its objects are written as classes, whose names begin with `name`. */
 function typeOf(schema: Json, name: string, written: Written): string {
-  if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1) ?? 'Any';
+  const component = refName(schema);
+  if (component !== undefined) return component;
   if ('const' in schema) return literalOf([schema.const]);
   if (Array.isArray(schema.enum)) return literalOf(schema.enum);
   const choices = schema.anyOf ?? schema.oneOf;
@@ -56,10 +70,7 @@ const unionOf = (types: readonly string[]): string => {
 
 function objectOf(schema: Json, name: string, written: Written): string {
   const properties = Object.entries(asJson(schema.properties));
-  const [values = {}] = [asJson(schema.additionalProperties), ...Object.values(asJson(schema.patternProperties))]
-    .map(asJson)
-    .filter((each) => Object.keys(each).length > 0);
-  if (properties.length === 0) return `Dict[str, ${typeOf(values, name, written)}]`;
+  if (properties.length === 0) return `Dict[str, ${typeOf(valuesOf(schema), name, written)}]`;
   const fields = properties.map(([field, each]) => ({
     field,
     type: typeOf(asJson(each), `${name}${field.split('_').map(capital).join('')}`, written),

@@ -12,6 +12,8 @@ import {
   type Method,
   methodsOf,
   postedSchemas,
+  refName,
+  valuesOf,
 } from './document.ts';
 
 /** `sdk/typescript/src/api.ts`. */
@@ -68,7 +70,8 @@ function typescriptMethod({ name, described, verb, path, parameters, query, body
 
 /** A JSON Schema as a type of TypeScript. */
 function typeOf(schema: Json, indent = ''): string {
-  if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1) ?? 'unknown';
+  const component = refName(schema);
+  if (component !== undefined) return component;
   if ('const' in schema) return JSON.stringify(schema.const);
   if (Array.isArray(schema.enum)) return schema.enum.map((each) => JSON.stringify(each)).join(' | ');
   const choices = schema.anyOf ?? schema.oneOf;
@@ -95,11 +98,7 @@ function typeOf(schema: Json, indent = ''): string {
 
 function objectOf(schema: Json, indent: string): string {
   const properties = Object.entries(asJson(schema.properties));
-  // The values of any name, or of names of a form.
-  const [values = {}] = [asJson(schema.additionalProperties), ...Object.values(asJson(schema.patternProperties))]
-    .map(asJson)
-    .filter((each) => Object.keys(each).length > 0);
-  if (properties.length === 0) return `Readonly<Record<string, ${typeOf(values, indent)}>>`;
+  if (properties.length === 0) return `Readonly<Record<string, ${typeOf(valuesOf(schema), indent)}>>`;
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const inner = `${indent}  `;
   const lines = properties.flatMap(([name, each]) => {

@@ -511,7 +511,7 @@ test('what a process left behind is ended at the time that the first loss set, t
   journal.rows.set('one', sessionRow({ sessionUuid: 'one', appUuid: 'app_1', ...about }));
   await registry.recover();
   await clock.advance(90_000);
-  // Of the first successor nothing is left but what it has stored.
+  // The first successor leaves nothing but what it has stored.
   for (const actor of registry.all()) actor.dropTaken();
   const second = world(undefined, journal, clock);
   expect(await second.registry.recover()).toBe(1);

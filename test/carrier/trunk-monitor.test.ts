@@ -23,6 +23,17 @@ async function until(ready: () => boolean, what: string): Promise<void> {
   }
 }
 
+/** A carrier with a trunk that registers, and its registrar. */
+async function registering(): Promise<{ readonly running: TestCarrier; readonly far: RawPeer }> {
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
+  running.carrier.trunksChanged();
+  return { running, far };
+}
+
 test('A registrar that answers again after a silence is registered with at once, long before the registration runs out', async () => {
   const clock = new VirtualClock();
   carrier = await TestCarrier.open([], { clock });
@@ -78,12 +89,7 @@ test('A stop takes the binding of a trunk back, also at a registrar that asks fo
 });
 
 test('A stop does not wait long for a registrar that is silent', async () => {
-  const running = await TestCarrier.open([]);
-  carrier = running;
-  const far = await RawPeer.udp(running.port('udp'));
-  peer = far;
-  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
-  running.carrier.trunksChanged();
+  const { running, far } = await registering();
   far.respond(await far.until(/^REGISTER /), '200 OK', { fields: 'Expires: 300\r\n' });
   await until(() => running.carrier.trunkStatus('carrier').registered, 'registered');
   const began = performance.now();
@@ -125,12 +131,7 @@ test('A trunk that is edited keeps its binding: the registrar is never asked to 
 });
 
 test('A trunk that was refused and is set again as it was is registered at once, and no other one is', async () => {
-  const running = await TestCarrier.open([]);
-  carrier = running;
-  const far = await RawPeer.udp(running.port('udp'));
-  peer = far;
-  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`, { username: 'u', password: 'p', register: true }));
-  running.carrier.trunksChanged();
+  const { running, far } = await registering();
   const first = await far.until(/^REGISTER /);
   // Nothing is sent twice to a registrar that has not answered yet.
   running.carrier.trunksChanged('carrier');

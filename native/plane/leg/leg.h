@@ -193,8 +193,7 @@ class Leg final : public Participant, public RtpEndpoint {
 
   /** A far end without a packet for so long has nothing to record. A shorter pause is loss, heard as such. */
   static constexpr int64_t interrupted_us = 500'000;
-  /** A relay carries packets of 20 ms only, so a far end has sent no others for so long before its packets are passed
-   * on. */
+  /** A far end whose packets are passed on has sent none but those of 20 ms for so long: a relay carries no others. */
   static constexpr int64_t even_us = 10'000'000;
   /** The other end of a pipe sends every 20 ms, silence too, so that it is lost when nothing comes. */
   static constexpr int64_t pipe_silent_us = 300'000;

@@ -214,7 +214,7 @@ export class Pipe {
       if (peers.isDead(this.home)) break;
       tries++;
       unanswered = reply === undefined ? unanswered + 1 : 0;
-      // Where NATS is away, nobody answers, and the home may be well.
+      // Nobody answers where NATS is away, and the home may be well.
       if (unanswered === OPEN_TRIES && (await peers.reach(this.home)) === 'unknown') tries = unanswered = 0;
       await sleep(clock, SEAT_NOTE_RETRY_MS);
     }
