@@ -161,12 +161,26 @@ void Leg::watch_tone(const Now& now, Notices& notices) {
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
 bool Leg::belongs(const RtpPacket& packet) {
+  const bool had_events = event_source_.is(source_.now().ssrc());
   const RtpSource::Verdict verdict = source_.judge(packet);
   if (verdict != RtpSource::Verdict::anew) return verdict == RtpSource::Verdict::known;
-  event_.reset();
+  if (had_events) event_.abandon();
   if (playout_) playout_->restart(agreed_.codec);
   rtcp_.forget_sender();
   return true;
+}
+
+/** Counts a packet of the source that is heard. */
+Reception::Verdict Leg::counted(const RtpPacket& packet, bool event) {
+  if (!agreed_.hears()) source_.now().excuse_gap();
+  return event ? source_.now().sequence(packet.sequence) : source_.now().sequence(packet.sequence, packet.timestamp);
+}
+
+/** Whether the packet of an event is of the source of events, which may not be that of the audio. */
+bool Leg::brings_event(const RtpPacket& packet, bool of_audio) {
+  const EventSource::Verdict verdict = event_source_.judge(packet, of_audio);
+  if (verdict == EventSource::Verdict::anew) event_.reset();
+  return verdict != EventSource::Verdict::stranger;
 }
 
 /** When a datagram came, on the monotonic clock: by the kernel's stamp, where the clocks agree with it. */
@@ -211,10 +225,10 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (audio) other_.over();
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
-  if (!belongs(packet)) return;
-  if (!agreed_.hears()) source_.now().excuse_gap();
-  const Reception::Verdict verdict =
-      event ? source_.now().sequence(packet.sequence) : source_.now().sequence(packet.sequence, packet.timestamp);
+  const bool beside = event && source_.heard() && !source_.is(packet.ssrc);
+  if (!beside && !belongs(packet)) return;
+  if (event && !brings_event(packet, !beside)) return;
+  const Reception::Verdict verdict = beside ? Reception::Verdict::accepted : counted(packet, event);
   if (verdict == Reception::Verdict::rejected) return;
   heard_us_ = now.us;
   packet_us_ = now.us;

@@ -22,6 +22,7 @@
 #include "plane/leg/relay.h"
 #include "plane/notice.h"
 #include "plane/participant.h"
+#include "plane/rtp/event_source.h"
 #include "plane/rtp/rtcp_session.h"
 #include "plane/rtp/rtp.h"
 #include "plane/rtp/rtp_source.h"
@@ -162,6 +163,8 @@ class Leg final : public Participant, public RtpEndpoint {
   void encrypt(const SrtpKeys* keys);
   void forget_keys();
   bool belongs(const RtpPacket& packet);
+  Reception::Verdict counted(const RtpPacket& packet, bool event);
+  bool brings_event(const RtpPacket& packet, bool of_audio);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
   const Address* destination();
@@ -218,6 +221,7 @@ class Leg final : public Participant, public RtpEndpoint {
   Latch latch_;
 
   RtpSource source_;
+  EventSource event_source_;
   TelephoneEvent event_;
   OtherPayload other_;
   KeySender keys_;

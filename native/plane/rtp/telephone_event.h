@@ -47,6 +47,11 @@ class TelephoneEvent {
   bool receive(const uint8_t* payload, size_t count, uint32_t timestamp, bool marker, int64_t now_us, Digit& digit);
   /** Returns true when the key in progress is complete because nothing more came of it for `end_lost_us`. */
   bool expire(int64_t now_us, Digit& digit);
+  /** Gives the key in progress up, if there is one: its source is gone. */
+  void abandon() {
+    if (active_) remember(segment_.timestamp);
+    active_ = false;
+  }
   /** Forgets everything: a new source begins. */
   void reset() { clock(clock_hz_); }
   /** Begins anew on a clock of so many Hz, which is that of the audio (RFC 4733 §2.1). */
