@@ -159,6 +159,7 @@ function Wave(props: {
     const at = (ms: number) => Math.round((ms * sound.samples.length) / sound.durationMs);
     const made = WaveSurfer.create({
       container: current,
+      cspNonce: styleNonce(),
       peaks: [sound.samples.subarray(at(offsetMs), at(offsetMs + lengthMs))],
       duration: lengthMs / 1000,
       height: HEIGHT,
@@ -180,6 +181,9 @@ function Wave(props: {
 }
 
 const WORDS = { loading: '', ready: '', gone: 'The recording is not there any more, or its link has expired.' } as const;
+
+/** The nonce that the platform gave the page for the `<style>` of a waveform. */
+const styleNonce = (): string => document.querySelector<HTMLMetaElement>('meta[name=style-nonce]')?.content ?? '';
 
 /** The sound of a file, as a waveform is drawn from it. */
 interface Sound {
@@ -210,7 +214,7 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
   useEffect(() => {
     const { current } = box;
     if (current === null || !isWanted) return;
-    const made = WaveSurfer.create({ container: current, url, height: 1 });
+    const made = WaveSurfer.create({ container: current, cspNonce: styleNonce(), url, height: 1 });
     const seeked = () => {
       const last = wanted.current;
       wanted.current = undefined;

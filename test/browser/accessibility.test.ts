@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
-import { chromiumInstalled, launchChromium } from './chromium.ts';
+import { chromiumInstalled, launchChromium, watch } from './chromium.ts';
 import { faintTexts, headingsOf, nameless, overflowOf, unseenFocus } from './reading.ts';
 
 const NUMBER = '+15550001';
@@ -35,6 +35,7 @@ describe.skipIf(!chromiumInstalled)('the console and the documentation', () => {
   let browser: Browser;
   let context: BrowserContext;
   let page: Page;
+  let seen: ReturnType<typeof watch>;
   let ended = '';
   let live = '';
 
@@ -68,6 +69,7 @@ describe.skipIf(!chromiumInstalled)('the console and the documentation', () => {
     browser = await launchChromium();
     context = await browser.newContext();
     page = await context.newPage();
+    seen = watch(page, platform.url);
     const { body } = await platform.operator('POST', '/console-logins', {});
     await page.goto(String(body.url));
     await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
@@ -85,14 +87,16 @@ describe.skipIf(!chromiumInstalled)('the console and the documentation', () => {
         await open(path);
         if (path.endsWith(ended)) await entries().filter({ hasText: 'INVITE' }).first().click();
         const { first, jumps } = await headingsOf(page);
-        const seen = { path, first, jumps, faint: await faintTexts(page), nameless: await nameless(page) };
-        expect(seen).toEqual({ path, first: 1, jumps: [], faint: [], nameless: [] });
+        const found = { path, first, jumps, faint: await faintTexts(page), nameless: await nameless(page) };
+        expect(found).toEqual({ path, first: 1, jumps: [], faint: [], nameless: [] });
       }
       await page.goto(`${platform.url}/docs/reference`);
       await page.locator('.opblock').first().waitFor();
       await page.getByRole('combobox', { name: 'Server' }).waitFor();
       expect(await faintTexts(page)).toEqual([]);
     }
+    // A style that the policy of a page refuses is an error on its console.
+    expect(seen).toEqual({ errors: [], foreign: [] });
   }, 90_000);
 
   test('each page is used by Tab alone on a desk, at 200 % and on a telephone, and what has the focus is seen', async () => {

@@ -4,6 +4,7 @@
  *
  *   POST /console/session {token} or {login} → 200 {role, csrf, expires_at} · GET the same · DELETE → 204
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -30,11 +31,17 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
 };
-// The page loads nothing from elsewhere, and no script that is not a file of ours.
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const PAGE_HEADERS = {
-  'content-security-policy': POLICY,
+const PAGE = 'index.html';
+/** Stands in the page for the nonce of an answer (console/index.html). */
+const NONCE_MARK = 'nonce-of-the-answer';
+/**
+ * The page loads nothing from elsewhere, and no script that is not a file of ours. Its waveforms bring a `<style>` of
+ * their own, which has the nonce of the answer.
+ */
+const policy = (nonce: string): string =>
+  `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; connect-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const FILE_HEADERS = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
@@ -120,16 +127,14 @@ export class ConsoleDoor {
   #file(pathname: string, zipped: boolean): Response {
     const asked = pathname.replace(/^\/console\/?/, '');
     const isAsset = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.(js|css|svg)$/.test(asked);
-    const name = isAsset ? asked : 'index.html';
-    const file = this.#read(name);
+    const file = this.#read(isAsset ? asked : PAGE);
     if (file === undefined) return isAsset ? refused(problems.noRoute()) : notBuilt();
-    const caching = isAsset ? 'public, max-age=31536000, immutable' : 'no-cache';
+    const headers = { ...FILE_HEADERS, traceparent: newTraceparent(), 'content-type': file.type };
+    if (!isAsset) return withNonce(file.plain.toString(), { ...headers, 'cache-control': 'no-cache' });
     return new Response(zipped ? file.gzip : file.plain, {
       headers: {
-        ...PAGE_HEADERS,
-        traceparent: newTraceparent(),
-        'content-type': file.type,
-        'cache-control': caching,
+        ...headers,
+        'cache-control': 'public, max-age=31536000, immutable',
         ...(zipped ? { 'content-encoding': 'gzip' } : {}),
       },
     });
@@ -162,8 +167,14 @@ function parsed(raw: Uint8Array): unknown {
 
 const refused = (problem: Problem): Response => problemResponse(problem, newTraceparent());
 
+/** The page with a nonce of its own (CSP 3 §7.1): 128 random bits an answer. */
+function withNonce(page: string, headers: Readonly<Record<string, string>>): Response {
+  const nonce = randomBytes(16).toString('base64url');
+  return new Response(page.replace(NONCE_MARK, nonce), { headers: { ...headers, 'content-security-policy': policy(nonce) } });
+}
+
 function notBuilt(): Response {
-  const headers = { ...PAGE_HEADERS, traceparent: newTraceparent(), 'content-type': 'text/plain; charset=utf-8' };
+  const headers = { ...FILE_HEADERS, traceparent: newTraceparent(), 'content-type': 'text/plain; charset=utf-8' };
   return new Response('The console is not built: run npm run build, then start again.\n', { status: 503, headers });
 }
 

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Marked, Renderer } from 'marked';
+import { sha256 } from '../../hash.ts';
 import { installed } from '../../installation.ts';
 
 const FOLDER = installed('docs');
@@ -87,6 +88,12 @@ pre,code{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto;padding:.8rem;bo
 :is(h1,h2,h3,h4,p,li,a) code,h1,h2,h3,h4,a{overflow-wrap:anywhere}.scroll{overflow:auto}:focus-visible{outline:2px solid;outline-offset:2px}
 table{border-collapse:collapse}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
 nav a{margin-right:1rem}`;
+
+/** The source of a page's own `<style>` in its policy (CSP 3 §6.7.3.3), so that no other is taken. */
+export const styleSource = (style: string): string => `'sha256-${Buffer.from(sha256(style)).toString('base64')}'`;
+
+/** What a page of the documentation may load: its style, and pictures. */
+export const DOCUMENTATION_POLICY = `default-src 'none'; style-src ${styleSource(STYLE)}; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** The page for reading. Links to other pages lead to their pages for reading, and each heading can be linked to. */
 export function documentationHtml({ title, markdown, name }: Page): string {

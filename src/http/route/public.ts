@@ -4,7 +4,15 @@ import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { typesLoaded } from '../shape/type.ts';
-import { documentationExamples, documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
+import {
+  DOCUMENTATION_POLICY,
+  documentationExamples,
+  documentationHtml,
+  documentationIndex,
+  documentationPages,
+  llmsText,
+  styleSource,
+} from './documentation.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
@@ -59,11 +67,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 // The reference needs its own script and document, and nothing from anywhere else.
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-const READING_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY = `default-src 'none'; script-src 'self'; style-src 'self' ${styleSource(LEGIBLE)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 export type PublicHandler = () => Promise<Response>;
 
@@ -124,7 +128,8 @@ function once(make: () => string): () => string {
 function documentation(): readonly (readonly [string, PublicHandler])[] {
   const pages = documentationPages();
   const examples = documentationExamples();
-  const html = (text: string) => answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': READING_POLICY });
+  const html = (text: string) =>
+    answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': DOCUMENTATION_POLICY });
   const markdown = 'text/markdown; charset=utf-8';
   const index = once(() => documentationIndex(pages, examples));
   return [
