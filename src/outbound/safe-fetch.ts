@@ -58,6 +58,8 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
       headers: { 'accept-encoding': 'identity', ...request.headers },
       redirect: 'manual',
       decompress: false,
+      // The header alone closes the connection afterwards, and an idle one of another request may still be taken.
+      keepalive: request.headers.connection !== 'close',
       signal,
       ...(request.body === undefined ? {} : { body: request.body }),
     });
