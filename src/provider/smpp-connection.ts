@@ -30,6 +30,7 @@ export class SmppLost extends Error {
 }
 
 interface Pending {
+  readonly command: string;
   readonly resolve: (pdu: Pdu) => void;
   readonly reject: (error: SmppLost) => void;
   readonly cancelTimer: () => void;
@@ -105,7 +106,7 @@ export class SmppConnection {
         // A far end that leaves a request unanswered is not to be trusted with the next.
         this.close('no response in time');
       });
-      this.#pending.set(number, { resolve, reject, cancelTimer });
+      this.#pending.set(number, { command, resolve, reject, cancelTimer });
       this.#socket.write(bytes);
     });
   }
@@ -199,13 +200,8 @@ export class SmppConnection {
   }
 
   #take(pdu: Pdu): void {
-    if (pdu.isResponse() || pdu.command === NACK) {
-      const pending = this.#pending.get(pdu.sequence_number);
-      this.#pending.delete(pdu.sequence_number);
-      pending?.cancelTimer();
-      pending?.resolve(pdu);
-      if (this.#pending.size === 0) this.#leave();
-    } else if (pdu.command === 'enquire_link') this.answer(pdu);
+    if (pdu.isResponse() || pdu.command === NACK) this.#takeResponse(pdu);
+    else if (pdu.command === 'enquire_link') this.answer(pdu);
     else if (pdu.command === 'unbind') {
       const { clock } = this.#options;
       this.#unbind = pdu;
@@ -214,6 +210,25 @@ export class SmppConnection {
       this.#options.onLeaving();
       if (this.#pending.size === 0) this.#leave();
     } else if (isAnswered(pdu)) this.#options.onRequest(pdu);
+  }
+
+  /**
+   * Gives a response to its request. One to another command, or a refusal without a reason, tells nothing of what
+   * became of the request, and its status 0 would be taken for a success.
+   */
+  #takeResponse(pdu: Pdu): void {
+    const pending = this.#pending.get(pdu.sequence_number);
+    if (pending !== undefined) {
+      const isOfIt = pdu.command === NACK ? pdu.command_status !== 0 : pdu.command === `${pending.command}_resp`;
+      if (!isOfIt) {
+        this.close('a response that is none to its request');
+        return;
+      }
+      this.#pending.delete(pdu.sequence_number);
+      pending.cancelTimer();
+      pending.resolve(pdu);
+    }
+    if (this.#pending.size === 0) this.#leave();
   }
 
   /** Ends the connection where the far end has asked for it. */

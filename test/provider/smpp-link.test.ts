@@ -140,6 +140,19 @@ test('A response that comes byte by byte, or together with the next, is heard wh
   server.close();
 });
 
+test('A response that is none to its request is no success, and ends the connection', async () => {
+  // A generic_nack, and the responses to deliver_sm, enquire_link and a command that there is not, all of status 0.
+  for (const commandId of [0x8000_0000, 0x8000_0005, 0x8000_0015, 0x8000_0f05]) {
+    await ready();
+    const { binds } = smsc;
+    smsc.misbehave = () => ({ commandId });
+    const lost = nextLoss();
+    expect([commandId, await submit()]).toEqual([commandId, { outcome: 'unknown' }]);
+    await clock.advance(await lost);
+    await smsc.until(() => smsc.binds > binds, 'another bind');
+  }
+});
+
 test('A request that cannot be read is refused by its own command and number, a response by nothing', () => {
   const header = (commandId: number) => {
     const frame = Buffer.alloc(20, 0xff);
