@@ -212,15 +212,11 @@ export class SmppConnection {
     } else if (isAnswered(pdu)) this.#options.onRequest(pdu);
   }
 
-  /**
-   * Gives a response to its request. One to another command, or a refusal without a reason, tells nothing of what
-   * became of the request, and its status 0 would be taken for a success.
-   */
+  /** Gives a response to its request. One that is none to it ends the connection. */
   #takeResponse(pdu: Pdu): void {
     const pending = this.#pending.get(pdu.sequence_number);
     if (pending !== undefined) {
-      const isOfIt = pdu.command === NACK ? pdu.command_status !== 0 : pdu.command === `${pending.command}_resp`;
-      if (!isOfIt) {
+      if (!tellsOf(pending.command, pdu)) {
         this.close('a response that is none to its request');
         return;
       }
@@ -238,3 +234,11 @@ export class SmppConnection {
     this.close('unbound by the far end');
   }
 }
+
+/**
+ * Whether a response tells what became of its request. One to another command, or a refusal without a reason, does not,
+ * and its status 0 would be taken for a success. Any is a sign of life.
+ */
+const tellsOf = (command: string, response: Pdu): boolean =>
+  command === 'enquire_link' ||
+  (response.command === NACK ? response.command_status !== 0 : response.command === `${command}_resp`);
