@@ -58,6 +58,8 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
       headers: { 'accept-encoding': 'identity', ...request.headers },
       redirect: 'manual',
       decompress: false,
+      // The header alone closes the connection afterwards, and an idle one of another request may still be taken.
+      keepalive: request.headers.connection !== 'close',
       signal,
       ...(request.body === undefined ? {} : { body: request.body }),
     });
@@ -75,9 +77,13 @@ function asOutboundError(error: unknown): OutboundError {
   return new OutboundError(failureOf(code, error), code === '' ? 'the connection failed' : code);
 }
 
+/** The codes of an answer that came, and is none. */
+const BROKEN_HTTP =
+  /^(Malformed_HTTP|Invalid_HTTP|HPE_|InvalidHTTP|InvalidContentLength|ResponseHeadersTooLarge|UnrequestedUpgrade|UnsupportedTransfer)/i;
+
 function failureOf(code: string, error: unknown): OutboundFailure {
   if (error instanceof DOMException && (error.name === 'TimeoutError' || error.name === 'AbortError')) return 'timeout';
-  if (/^(Malformed_HTTP|Invalid_HTTP|HPE_|InvalidHTTP)/i.test(code)) return 'invalid_response';
+  if (BROKEN_HTTP.test(code)) return 'invalid_response';
   if (/CERT|SSL|TLS|EPROTO|VERIFY|SIGNED/.test(code)) return 'tls';
   if (code === 'ETIMEDOUT') return 'timeout';
   return 'unreachable';

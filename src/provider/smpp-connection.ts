@@ -30,6 +30,7 @@ export class SmppLost extends Error {
 }
 
 interface Pending {
+  readonly command: string;
   readonly resolve: (pdu: Pdu) => void;
   readonly reject: (error: SmppLost) => void;
   readonly cancelTimer: () => void;
@@ -105,7 +106,7 @@ export class SmppConnection {
         // A far end that leaves a request unanswered is not to be trusted with the next.
         this.close('no response in time');
       });
-      this.#pending.set(number, { resolve, reject, cancelTimer });
+      this.#pending.set(number, { command, resolve, reject, cancelTimer });
       this.#socket.write(bytes);
     });
   }
@@ -199,13 +200,8 @@ export class SmppConnection {
   }
 
   #take(pdu: Pdu): void {
-    if (pdu.isResponse() || pdu.command === NACK) {
-      const pending = this.#pending.get(pdu.sequence_number);
-      this.#pending.delete(pdu.sequence_number);
-      pending?.cancelTimer();
-      pending?.resolve(pdu);
-      if (this.#pending.size === 0) this.#leave();
-    } else if (pdu.command === 'enquire_link') this.answer(pdu);
+    if (pdu.isResponse() || pdu.command === NACK) this.#takeResponse(pdu);
+    else if (pdu.command === 'enquire_link') this.answer(pdu);
     else if (pdu.command === 'unbind') {
       const { clock } = this.#options;
       this.#unbind = pdu;
@@ -216,6 +212,21 @@ export class SmppConnection {
     } else if (isAnswered(pdu)) this.#options.onRequest(pdu);
   }
 
+  /** Gives a response to its request. One that is none to it ends the connection. */
+  #takeResponse(pdu: Pdu): void {
+    const pending = this.#pending.get(pdu.sequence_number);
+    if (pending !== undefined) {
+      if (!tellsOf(pending.command, pdu)) {
+        this.close('a response that is none to its request');
+        return;
+      }
+      this.#pending.delete(pdu.sequence_number);
+      pending.cancelTimer();
+      pending.resolve(pdu);
+    }
+    if (this.#pending.size === 0) this.#leave();
+  }
+
   /** Ends the connection where the far end has asked for it. */
   #leave(): void {
     if (this.#unbind === undefined) return;
@@ -223,3 +234,11 @@ export class SmppConnection {
     this.close('unbound by the far end');
   }
 }
+
+/**
+ * Whether a response tells what became of its request. One to another command, or a refusal without a reason, does not,
+ * and its status 0 would be taken for a success. Any is a sign of life.
+ */
+const tellsOf = (command: string, response: Pdu): boolean =>
+  command === 'enquire_link' ||
+  (response.command === NACK ? response.command_status !== 0 : response.command === `${command}_resp`);

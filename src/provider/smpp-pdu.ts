@@ -9,6 +9,13 @@ import smpp from 'smpp';
 // IA5 (data_coding 0 and 1): the GSM alphabet would turn the `_` of a receipt's id into `§`, and `@` into `¡`.
 smpp.encodings.ASCII = smpp.encodings.LATIN1;
 
+// The id ends where its field does: some SMSCs leave out the NUL that should be its last octet.
+const receiptedId = smpp.tlvs.receipted_message_id;
+receiptedId.type = {
+  ...receiptedId.type,
+  read: (buffer, offset, length = 0) => buffer.toString('ascii', offset, offset + length).split('\0', 1)[0],
+};
+
 export type Pdu = InstanceType<typeof smpp.PDU>;
 
 export const HEADER_BYTES = 16;

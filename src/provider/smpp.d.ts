@@ -32,9 +32,14 @@ declare module 'smpp' {
   }
   /** How text lies in bytes, by the name of its data_coding, and the name of that for data_coding 0. */
   export const encodings: { ASCII: object; readonly LATIN1: object };
-  /** How a field lies in a PDU. `read` throws where the field would end beyond the buffer. */
+  /** The optional fields, by their names. */
+  export const tlvs: { readonly receipted_message_id: { type: FieldType } };
+  /**
+   * How a field lies in a PDU. `read` throws where it would end beyond the buffer; `length` is given of an optional
+   * one.
+   */
   interface FieldType {
-    read(buffer: Buffer, offset: number): unknown;
+    read(buffer: Buffer, offset: number, length?: number): unknown;
     size(value: unknown): number;
   }
   interface CommandFields {

@@ -72,7 +72,7 @@ describe('A text from a telephone', () => {
     expect(textOf({ dataCoding, octets: Uint8Array.from(given) })).toBe(text);
   });
 
-  test.each([2, 4, 5, 9, 13, 0xf5, 0xf6, 0xf7])('in data_coding %d is none', (dataCoding) => {
+  test.each([2, 4, 5, 9, 13, 0xc0, 0xc8, 0xd8, 0xe0, 0xf5, 0xf6, 0xf7])('in data_coding %d is none', (dataCoding) => {
     expect(incomingOf(fields({ dataCoding }))).toBeUndefined();
   });
 

@@ -132,6 +132,16 @@ describe('outbound connections', () => {
     expect((await local.fetch(get(url))).status).toBe(302);
   });
 
+  test.each([
+    ['a length that is none', '200 OK\r\nContent-Length: -1\r\n\r\n'],
+    ['two lengths', '200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+    ['a coding that nobody knows', '200 OK\r\nTransfer-Encoding: other\r\n\r\nab'],
+    ['another protocol that nobody asked for', '101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'],
+    ['a header that is too long', `200 OK\r\nX: ${'a'.repeat(4 * 2 ** 20)}\r\n\r\n`],
+  ])('an answer of %s is told as broken, not as a server that is not there', async (_, answer) => {
+    expect(await failureOf(local.fetch(get(await raw(`HTTP/1.1 ${answer}`))))).toBe('invalid_response');
+  });
+
   test('each failure has its name', async () => {
     expect(await failureOf(local.fetch(get(await raw('ICY 200 OK\r\n\r\nabc'))))).toBe('invalid_response');
     expect(await failureOf(local.fetch(get((await raw('nothing')).replace('http', 'https'))))).toBe('tls');

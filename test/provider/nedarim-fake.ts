@@ -31,11 +31,14 @@ const OK = {
 
 export class NedarimFake {
   readonly taken: Taken[] = [];
+  /** Connections so far. */
+  connections = 0;
   /** What to write after a request; default: one good answer. */
   respond: (socket: Socket) => void = (socket) => socket.end(NedarimFake.answer());
   readonly #sockets = new Set<Socket>();
   readonly #server = createServer((socket) => {
     this.#sockets.add(socket);
+    this.connections++;
     let held = '';
     socket.on('error', () => {});
     socket.on('close', () => this.#sockets.delete(socket));

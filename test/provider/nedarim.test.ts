@@ -176,6 +176,15 @@ describe('Nedarim Plus', () => {
     expect(fake.taken).toHaveLength(2);
   });
 
+  test('is not sent a charge on the idle connection of another request, which may be closing', async () => {
+    fake.respond = (socket) => socket.write(NedarimFake.answer());
+    const request = { url: `${fake.url}/webhook`, method: 'POST', headers: {}, signal: AbortSignal.timeout(10_000) } as const;
+    const { body } = await createOutbound(['127.0.0.0/8']).fetch(request);
+    await new Response(body).text();
+    expect((await charge()).status).toBe('succeeded');
+    expect([fake.taken.length, fake.connections]).toEqual([2, 2]);
+  });
+
   test('that cannot be reached at all has failed, and may be tried again: nothing left', async () => {
     const { url } = fake;
     await fake.close();

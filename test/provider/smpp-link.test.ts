@@ -102,9 +102,10 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
 });
 
 test('A response that comes byte by byte, or together with the next, is heard whole', async () => {
-  const responses = [1, 2].map((sequence) => {
+  // The second is a generic_nack of status 0: a sign of life may be any response.
+  const responses = [0x8000_0015, 0x8000_0000].map((commandId, at) => {
     const frame = Buffer.alloc(16);
-    for (const [at, value] of [16, 0x8000_0015, 0, sequence].entries()) frame.writeUInt32BE(value, 4 * at);
+    for (const [field, value] of [16, commandId, 0, at + 1].entries()) frame.writeUInt32BE(value, 4 * field);
     return frame;
   });
   const server = createServer((socket) => {
@@ -134,10 +135,23 @@ test('A response that comes byte by byte, or together with the next, is heard wh
   const answers = await Promise.all([connection.request('enquire_link', {}), connection.request('enquire_link', {})]);
   expect(answers.map((each) => [each.command, each.sequence_number])).toEqual([
     ['enquire_link_resp', 1],
-    ['enquire_link_resp', 2],
+    ['generic_nack', 2],
   ]);
   connection.close('done');
   server.close();
+});
+
+test('A response that is none to its request is no success, and ends the connection', async () => {
+  // A generic_nack, and the responses to deliver_sm, enquire_link and a command that there is not, all of status 0.
+  for (const commandId of [0x8000_0000, 0x8000_0005, 0x8000_0015, 0x8000_0f05]) {
+    await ready();
+    const { binds } = smsc;
+    smsc.misbehave = () => ({ commandId });
+    const lost = nextLoss();
+    expect([commandId, await submit()]).toEqual([commandId, { outcome: 'unknown' }]);
+    await clock.advance(await lost);
+    await smsc.until(() => smsc.binds > binds, 'another bind');
+  }
 });
 
 test('A request that cannot be read is refused by its own command and number, a response by nothing', () => {

@@ -238,6 +238,15 @@ describe('short messages over SMPP', () => {
     await until(uuid, 'delivered');
   });
 
+  test('is delivered by a receipted_message_id that has no NUL at its end', async () => {
+    const uuid = await send('tlv');
+    await until(uuid, 'sent');
+    const id = Buffer.from(String(smsc.lastNumber));
+    const fields = Buffer.concat([Buffer.of(0x00, 0x1e, 0, id.length), id, Buffer.of(0x04, 0x27, 0, 1, 2)]);
+    expect(await smsc.deliver({ esm_class: 4, source_addr: '972500000001' }, 'user', fields)).toBe(0);
+    await until(uuid, 'delivered');
+  });
+
   test.each([
     ['IA5', 1, (text: string) => Buffer.from(text, 'latin1')],
     ['octets', 4, (text: string) => Buffer.from(text, 'latin1')],

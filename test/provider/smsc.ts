@@ -17,8 +17,8 @@ export interface SubmitSm {
   readonly viaPayload: boolean;
 }
 
-/** What to do with a submission: `undefined` accepts it. */
-export type Misbehaviour = { readonly status: number } | 'ignore' | 'drop' | undefined;
+/** What to do with a submission: `undefined` accepts it, `commandId` is that of a response with status 0. */
+export type Misbehaviour = { readonly status: number } | { readonly commandId: number } | 'ignore' | 'drop' | undefined;
 
 /** SMPP 3.4 §5.1.3, ESME_RALYBND. */
 const ALREADY_BOUND = 0x05;
@@ -205,7 +205,12 @@ export class Smsc {
     if (wrong === 'drop') socket.destroy();
     if (wrong === 'drop' || wrong === 'ignore') return;
     if (wrong !== undefined) {
-      answer({ command_status: wrong.status });
+      if ('status' in wrong) answer({ command_status: wrong.status });
+      else {
+        const response = this.frame(wrong.commandId, Buffer.alloc(0));
+        raw.copy(response, 12, 12, 16);
+        socket.write(response);
+      }
       return;
     }
     const messageId = this.idOf(++this.#number);

@@ -41,7 +41,7 @@ export interface Seen {
  * is lost.
  */
 export type Mischief =
-  | { readonly status: number; readonly body?: string; readonly location?: string }
+  | { readonly status: number; readonly body?: string; readonly location?: string; readonly range?: string }
   | 'reset'
   | 'lose'
   | 'hang'
@@ -157,9 +157,13 @@ export class Bucket {
     const mischief = (await this.misbehave(seen)) ?? refusal(incoming, body);
     if (mischief === 'reset') incoming.socket.destroy();
     else if (typeof mischief === 'object') {
-      const { status, body: text = '', location } = mischief;
-      const headers = { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) };
-      outgoing.writeHead(status, location === undefined ? headers : { ...headers, location }).end(text);
+      const { status, body: text = '', location, range } = mischief;
+      const headers = {
+        ...{ 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) },
+        ...(location === undefined ? {} : { location }),
+        ...(range === undefined ? {} : { 'content-range': range }),
+      };
+      outgoing.writeHead(status, headers).end(text);
     } else if (mischief === undefined || mischief === 'lose') {
       await this.#answer(seen, uploadId, incoming, body, mischief === 'lose' ? undefined : outgoing);
       if (mischief === 'lose') incoming.socket.destroy();

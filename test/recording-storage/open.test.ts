@@ -101,6 +101,17 @@ describe('a recording that is opened', () => {
     await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('other length');
   });
 
+  test('breaks off where the store sends another range of it', async () => {
+    const { file } = await stored(600_000);
+    const answer = (range: string) => {
+      bucket.misbehave = ({ what }) => (what === 'get' ? { status: 206, body: 'x'.repeat(1_000), range } : undefined);
+    };
+    answer('bytes 1000-1999/600000');
+    await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('other range');
+    answer('bytes 0-999/600000');
+    expect((await bytesOf(file, 0, 1_000)).length).toBe(1_000);
+  });
+
   test('that nobody has is none; with the bucket gone nobody can tell', async () => {
     const storage = await place.storage(bucket.settings('o'), await place.folder());
     expect(await storage.open(nextUuid(), 'app')).toBeUndefined();

@@ -69,6 +69,8 @@ export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
 function alphabetOf(dataCoding: number): IncomingAlphabet | undefined {
   // 3GPP TS 23.038 §4: a message class, with octets or with GSM.
   if (dataCoding >= 0xf0) return (dataCoding & 0x04) === 0 ? 'gsm7' : undefined;
+  // The same: the sign that a message waits, as in a voicemail box. Its low bits name no alphabet.
+  if (dataCoding >= 0xc0) return undefined;
   switch (dataCoding & 0x0f) {
     case 0:
       return 'gsm7';

@@ -108,6 +108,8 @@ export class ObjectStore {
       if (response.status !== 206) throw new ObjectError('refused', 'no ranges', response.status);
       if (response.headers.get('content-length') !== String(end - start))
         throw new ObjectError('rejected', 'other length', response.status);
+      if (response.headers.get('content-range')?.startsWith(`bytes ${start}-${end - 1}/`) === false)
+        throw new ObjectError('rejected', 'other range', response.status);
       const bytes = new Uint8Array(await response.arrayBuffer()); // no longer than its Content-Length
       if (bytes.byteLength !== end - start) throw new ObjectError('away', 'cut off', response.status);
       return bytes;
