@@ -19,6 +19,7 @@ import type { RoomNews } from '../ports/leg.ts';
 import type { NewHome, RoomPeers, SeatReply, SeatRequest, SeatsAway, SeatTerms, RoomMember as Who } from '../ports/room-peers.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
+import { Arrivals } from './arrivals.ts';
 import { Guests } from './guests.ts';
 import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
@@ -56,8 +57,7 @@ export class RoomSpan implements SeatsAway {
   readonly guests: Guests;
   /** The pipes by Room and Session. */
   readonly #pipes = new Map<string, Pipe>();
-  /** Sessions that came from another node, whose Rooms are looked for. The names are those of the pipes. */
-  readonly #following = new Map<string, SessionActor>();
+  readonly #arrivals: Arrivals;
   readonly #search: HomeSearch;
   /** The Rooms that this node has by their rows and is about to open. */
   readonly #opening = new Map<string, Promise<void>>();
@@ -96,6 +96,16 @@ export class RoomSpan implements SeatsAway {
         this.tellBots(roomId, sessionUuid, news);
       },
     });
+    this.#arrivals = new Arrivals({
+      ...options,
+      guests: this.guests,
+      mostPromised: (appUuid) => this.#mostPromised(appUuid),
+      openPipe: ({ roomId, nodeId, epoch }, { state: { sessionUuid, appUuid, type } }) => {
+        const pipe = this.#add(nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
+        pipe.retarget(nodeId, epoch, true);
+        return pipe.number;
+      },
+    });
     peers.serve({
       answer: (request, from) => this.#answer(request, from),
       homeChanged: (home) => this.#homeChanged(home),
@@ -105,8 +115,7 @@ export class RoomSpan implements SeatsAway {
 
   /** Tells whether a Session of this node has a seat in a Room of another one, or comes to it just now. */
   has(sessionUuid: string, roomId: string): boolean {
-    const key = keyOf(roomId, sessionUuid);
-    return this.#pipes.has(key) || this.#following.has(key);
+    return this.#pipes.has(keyOf(roomId, sessionUuid)) || this.#arrivals.has(sessionUuid, roomId);
   }
 
   /** Takes a seat at the home of a Room. The seat is the number under which its notices come, or why there is none. */
@@ -435,55 +444,8 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** A Session of another node goes on at this one: so does its seat. */
-  async follow(actor: SessionActor): Promise<void> {
-    const { membership, sessionUuid } = actor.state;
-    if (membership === undefined) return;
-    const key = keyOf(membership.roomId, sessionUuid);
-    this.#following.set(key, actor);
-    try {
-      await this.#follow(actor, membership.roomId);
-    } finally {
-      if (this.#following.get(key) === actor) this.#following.delete(key);
-    }
-  }
-
-  async #follow(actor: SessionActor, roomId: string): Promise<void> {
-    const { homes, clock, find, session } = this.#options;
-    const { sessionUuid, appUuid, type } = actor.state;
-    const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
-    const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
-    const mostMembers = await this.#mostPromised(appUuid);
-    const home = await untilStored(clock, look, isIn);
-    if (!isIn()) return;
-    const room = find(roomId);
-    if (room !== undefined) {
-      this.#seat(room, actor, mostMembers);
-      return;
-    }
-    if (home === undefined || home.nodeId === null) {
-      actor.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    const pipe = this.#add(home.nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
-    pipe.retarget(home.nodeId, home.epoch, true);
-    actor.signal({ type: 'room_moved', roomId, room: pipe.number });
-  }
-
-  /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
-  #seat(room: RoomActor, actor: SessionActor, mostMembers: number): void {
-    const { sessionUuid, type } = actor.state;
-    const { roomId } = room.state;
-    this.guests.release(room, sessionUuid);
-    const isOut = !room.has(sessionUuid);
-    const isFull = isOut && room.places.length >= mostMembers;
-    // A Room that is being deleted waits until it has left.
-    if (isOut && !isFull) room.take(sessionUuid);
-    if (isFull || room.state.phase !== 'open') {
-      actor.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    room.confirm(sessionUuid, type === 'websocket');
-    actor.signal({ type: 'room_moved', roomId, room: room.media.number });
+  follow(actor: SessionActor): Promise<void> {
+    return this.#arrivals.follow(actor);
   }
 
   /**
