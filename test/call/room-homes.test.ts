@@ -3,12 +3,13 @@ import { L16_PROTOCOL, type RoomPeers, type SeatReply, type SeatRequest } from '
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
-import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type Journal, type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
+import { type LegAudio, type MediaNotice, type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -36,7 +37,7 @@ class Pair {
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
-  replies: (request: SeatRequest) => SeatReply | Promise<undefined> | undefined = () => undefined;
+  replies: (request: SeatRequest) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
   /** Makes an end of a pipe. */
@@ -61,6 +62,13 @@ class Pair {
   async made(): Promise<string> {
     const made = await this.first.create({ voice_activity_events: false }, this.context());
     return isProblem(made) ? '' : String(made.body.room_id);
+  }
+
+  /** A Room of the first node, which is in use there. */
+  async madeByMember(): Promise<string> {
+    const roomId = await this.made();
+    this.first.find(roomId)?.take('another');
+    return roomId;
   }
 
   /** Writes into the row of the Room that the second node has taken it over; no node is told. */
@@ -263,8 +271,7 @@ test('A call that goes on at another node stays in its Room, also when the datab
 
 test('A dial whose seat was never answered keeps no place in a Room that comes to this node meanwhile.', async () => {
   const pair = new Pair();
-  const roomId = await pair.made();
-  pair.first.find(roomId)?.take('another');
+  const roomId = await pair.madeByMember();
   const silence = Promise.withResolvers<undefined>();
   pair.replies = () => silence.promise;
   const seat = pair.second.reserve({ roomId, sessionUuid: 'dialled', appUuid: 'app', muted: false, isBot: false });
@@ -373,6 +380,88 @@ const quietPipe: MediaPipe = {
   ...{ end: { host: '127.0.0.1', port: 2, ssrc: 2 }, counters: async () => NO_COUNTERS, close: async () => NO_COUNTERS },
   ...{ join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} },
 };
+
+const quietAudio: LegAudio = {
+  ...quietPipe,
+  ...{ play() {}, stopPlayback() {}, controlPlayback() {}, pipeCodec: 'PCMU' },
+  record: () => ({ mask() {}, unmask() {}, stop() {} }),
+};
+
+/** A Session of a node in the given Room, if any, whose commits the rows of the Rooms judge as the database does. */
+function joiner(pair: Pair, at: 'first' | 'second', membership?: Membership) {
+  const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+  const told: string[] = [];
+  const { span } = pair[at];
+  const journal: Journal = {
+    async commit({ enters, events }) {
+      if (enters !== undefined && pair.rows.get(enters.roomId)?.epoch !== enters.epoch) return 'room_moved';
+      told.push(...events.map(({ name }) => name));
+      return true;
+    },
+    wasStored: async () => false,
+  };
+  const state = { ...inbound(about, pair.clock.now()), phase: 'answered', hasLeg: true, membership } as const;
+  const actor = quietSession(state, journal, pair.clock, at, {
+    enteredAt: (...which) => span?.enteredAt(...which),
+    onRoomMoved: (...which) => void span?.moved(...which),
+    onMembership: (...changed) => pair[at].onMembership(...changed),
+  });
+  pair.actors.set('member', actor);
+  return { actor, told };
+}
+
+test('A member that is heard in the mix of a node which has its Room no more goes on joining at the next home.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const room = pair.first.find(roomId);
+  const { number = 0 } = room?.media ?? {};
+  const joining = { roomId, room: number, phase: 'joining', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const { actor, told } = joiner(pair, 'first', joining);
+  room?.take('member');
+  pair.takenBySecond(roomId);
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: number } });
+  await pair.advance(10);
+  expect([told, actor.state.membership?.phase, pair.first.size]).toEqual([[], 'joining', 0]);
+  expect(pair.first.span?.has('member', roomId)).toBe(true);
+  // What the mix told that is gone by now says nothing of the next one.
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: number } });
+  await pair.advance(10);
+  expect([told, actor.state.membership?.phase]).toEqual([[], 'joining']);
+});
+
+test('A member that is heard through a pipe to a node which has its Room no more goes on joining at the next home.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  const { actor, told } = joiner(pair, 'second');
+  const notify: ((notice: MediaNotice) => void)[] = [];
+  const asked: SeatRequest[] = [];
+  pair.openPipe = (options) => {
+    notify.push(options.notify);
+    return quietPipe;
+  };
+  pair.replies = (request) => {
+    asked.push(request);
+    if (request.type === 'take') return { type: 'taken', voiceActivityEvents: false, epoch: pair.rows.get(roomId)?.epoch ?? 0 };
+    return request.type === 'open'
+      ? { type: 'open', end: quietPipe.end, epoch: pair.rows.get(roomId)?.epoch ?? 0 }
+      : { type: 'ok' };
+  };
+  const hear = async (before = () => {}) => {
+    pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+    await settle();
+    before();
+    notify.at(-1)?.({ type: 'room.joined', room: 1 });
+    const link = asked.findLast(({ type }) => type === 'open');
+    if (link?.type !== 'open') throw new Error('no pipe was opened');
+    await pair.ask('second', { ...link, type: 'note', number: 1, note: { note: 'joined' } });
+    await pair.advance(10);
+  };
+  await pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await hear(() => pair.rows.set(roomId, { ...pair.takenBySecond(roomId), nodeId: 'third' }));
+  expect([told, actor.state.membership?.phase]).toEqual([[], 'joining']);
+  await hear();
+  expect([told, actor.state.membership?.phase]).toEqual([['room.member.joined'], 'joined']);
+});
 
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();

@@ -67,6 +67,8 @@ export class Pipe {
   #isJoined = false;
   /** The Room came from another home with this member. */
   #isMove = false;
+  /** The epoch of the home at which the Session was heard in the mix last. Undefined: never yet. */
+  heardAt: number | undefined;
   /** The attempt whose silence is being looked into. */
   #watched: number | undefined;
   #isClosed = false;
@@ -226,6 +228,7 @@ export class Pipe {
     this.#isHeardThere ||= there;
     if (!this.#isHeardHere || !this.#isHeardThere || this.#isJoined) return;
     this.#isJoined = true;
+    this.heardAt = this.epoch;
     this.#options.listener.notice({ type: 'room.joined', room: this.number });
   }
 

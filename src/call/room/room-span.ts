@@ -12,6 +12,7 @@ import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { UNHEARD_SAID_EVERY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import type { Membership } from '../../machine/room/membership.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
@@ -379,6 +380,30 @@ export class RoomSpan implements SeatsAway {
     const { seat, membership } = session?.state ?? {};
     if (seat?.roomId === pipe.name.roomId) void pipe.takeAgain(true);
     else if (membership?.phase === 'joining') void pipe.takeAgain(false);
+  }
+
+  /**
+   * The epoch at which the mix that a membership names let the Session in. No Room has the epoch -1: it stands for a
+   * mix that is no more, and the Session is about to hear of the next one.
+   */
+  enteredAt(sessionUuid: string, { roomId, room: number }: Membership): number {
+    const room = this.#options.find(roomId);
+    if (room?.media.number === number) return room.epoch;
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    return (pipe?.number === number ? pipe.heardAt : undefined) ?? -1;
+  }
+
+  /** The Room that a Session was about to be a member of has another home, which nobody has told. */
+  async moved(sessionUuid: string, { roomId }: Membership): Promise<void> {
+    const { clock, find } = this.#options;
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    if (pipe !== undefined && pipe.heardAt === pipe.epoch)
+      void this.#search.lost({ roomId, nodeId: pipe.home, epoch: pipe.epoch }, 'moved');
+    await untilStored(
+      clock,
+      () => this.verify(roomId),
+      () => find(roomId) !== undefined,
+    );
   }
 
   /** Another node says that it is the home of a Room. */
