@@ -463,6 +463,69 @@ test('A member that is heard through a pipe to a node which has its Room no more
   expect([told, actor.state.membership?.phase]).toEqual([['room.member.joined'], 'joined']);
 });
 
+test('Whoever has a seat in a Room that comes to its node before the join is stored has its place there.', async () => {
+  const elsewhere = {
+    roomId: 'elsewhere',
+    room: 0,
+    phase: 'joined',
+    muted: false,
+    voiceActivityEvents: false,
+    talking: false,
+  } as const;
+  for (const before of [undefined, elsewhere]) {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    pair.mostMembers = 1;
+    const { actor } = joiner(pair, 'second', before);
+    const stored = Promise.withResolvers<void>();
+    void actor.handOver(() => stored.promise.then(() => 0));
+    pair.replies = () => ({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+    const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    await pair.advance(10);
+    await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+    const other = { roomId, sessionUuid: 'other', appUuid: 'app', isBot: false, muted: false } as const;
+    expect(await pair.second.reserve(other)).toMatchObject({ status: 409 });
+    stored.resolve();
+    expect(await join).toMatchObject({ status: 202 });
+    expect([pair.second.find(roomId)?.places, pair.second.find(roomId)?.reserved]).toEqual([['member'], []]);
+  }
+});
+
+test('The place of a join that had its seat when its Room came to its node is given back where the join is refused.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  const { actor } = joiner(pair, 'second');
+  const refused = Promise.withResolvers<void>();
+  void actor.handOver(() => refused.promise.then(() => 'given'));
+  pair.replies = () => ({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(10);
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  expect(pair.second.find(roomId)?.places).toEqual(['member']);
+  pair.actors.delete('member');
+  refused.resolve();
+  expect(await join).toMatchObject({ status: 503 });
+  expect(pair.second.find(roomId)?.places).toEqual([]);
+});
+
+test('A seat that its home tells of after the Room has come here is none: the join comes again, and finds its place here.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  pair.mostMembers = 1;
+  const { actor } = joiner(pair, 'second');
+  const answer = Promise.withResolvers<SeatReply>();
+  pair.replies = () => answer.promise;
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await settle();
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  const other = { roomId, sessionUuid: 'other', appUuid: 'app', isBot: false, muted: false } as const;
+  expect(await pair.second.reserve(other)).toMatchObject({ roomId });
+  answer.resolve({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+  await pair.advance(1_000);
+  expect(await join).toMatchObject({ status: 409 });
+  expect([pair.second.find(roomId)?.places, actor.state.membership]).toEqual([['other'], undefined]);
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

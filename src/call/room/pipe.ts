@@ -55,6 +55,8 @@ export class Pipe {
   #link: SeatLink;
   /** The epoch of the Room at its home. */
   epoch = 0;
+  /** The home has given it the seat. */
+  isPromised = false;
   #audio: LegAudio | undefined;
   /** Mute and volumes were set to these last: a pipe that is made anew begins with them. */
   #terms: SeatTerms | undefined;
@@ -107,7 +109,10 @@ export class Pipe {
     const link = this.#link;
     const reply = await peers.ask(this.home, { type: 'take', ...this.name, appUuid, isBot, reserved, ...coaching });
     if (reply?.type !== 'taken') return reply;
-    if (link === this.#link) this.epoch = reply.epoch;
+    if (link === this.#link) {
+      this.epoch = reply.epoch;
+      this.isPromised = true;
+    }
     link.known();
     return reply;
   }
@@ -128,6 +133,7 @@ export class Pipe {
     this.#link = this.#linkTo(nodeId);
     this.#attempt++;
     this.epoch = epoch;
+    this.isPromised = false;
     this.#isJoined = isMember;
     this.#isMove = true;
     this.#isHeardThere = false;

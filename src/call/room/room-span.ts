@@ -127,6 +127,8 @@ export class RoomSpan implements SeatsAway {
     const { roomId, sessionUuid, reserved, coach } = wish;
     const pipe = this.#add(nodeId, wish);
     const reply = await pipe.take(reserved, coach);
+    // The Room came here before its old home answered: its members are known here, and this is none of them.
+    if (this.#pipes.get(keyOf(roomId, sessionUuid)) !== pipe) return roomIsMoving;
     if (reply?.type === 'taken') return { room: pipe.number, voiceActivityEvents: reply.voiceActivityEvents };
     if (reply === undefined) this.left(sessionUuid, roomId);
     else this.#drop(pipe);
@@ -187,6 +189,8 @@ export class RoomSpan implements SeatsAway {
   left(sessionUuid: string, roomId: string): void {
     const key = keyOf(roomId, sessionUuid);
     const pipe = this.#pipes.get(key);
+    const room = this.#options.find(roomId);
+    if (room?.reserved.includes(sessionUuid) === true) room.giveBack(sessionUuid);
     if (pipe === undefined) return;
     // What the bots in the Room are to hear of it goes first.
     queueMicrotask(() => {
@@ -352,8 +356,8 @@ export class RoomSpan implements SeatsAway {
     const { roomId } = room.state;
     const session = this.#options.session(sessionUuid);
     const { seat, membership } = session?.state ?? {};
-    // One that only asks for its seat, and may get none, has its place once it is stored that it joins.
-    if (seat?.roomId === roomId) room.reserve(sessionUuid);
+    // Its join or its dial is being stored, or it is not answered yet. One that only asks for its seat may get none.
+    if (seat?.roomId === roomId || (membership?.roomId !== roomId && pipe.isPromised)) room.reserve(sessionUuid);
     else if (membership?.roomId === roomId) room.take(sessionUuid);
     if (membership?.phase === 'joined') room.confirm(sessionUuid, session?.state.type === 'websocket');
     session?.signal({ type: 'room_moved', roomId, room: room.media.number });
