@@ -540,6 +540,18 @@ test('The end of a pipe that is out of its mix is closed: it holds ports.', asyn
   expect(closed).toBe(1);
 });
 
+test('A node that has not heard that its call goes on at the home of the Room takes no place away from it there.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  await pair.first.span?.follow(pair.memberOf(roomId, 'first'));
+  const open = openOf(roomId, 'member');
+  expect(await pair.ask('first', open)).toMatchObject({ type: 'open' });
+  const left = { type: 'note', roomId, sessionUuid: 'member', link: 'member', number: 1, note: { note: 'left' } } as const;
+  expect(await pair.ask('first', left)).toEqual({ type: 'ok' });
+  expect(pair.first.joined(roomId)).toEqual(['member']);
+});
+
 test('Calls that were dialled into a Room, and are answered after it came to another home, fill it up and no more.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -91,6 +91,7 @@ export class RoomSpan implements SeatsAway {
       clock,
       media,
       membersByRow: (roomId) => this.#membersByRow(roomId),
+      isHere: (roomId, sessionUuid) => options.session(sessionUuid)?.state.membership?.roomId === roomId,
       audioOf: (sessionUuid): RoomMember | undefined => options.session(sessionUuid)?.audio,
       onNews: (roomId, sessionUuid, news) => {
         options.tellBots(sessionUuid, roomId, news);
