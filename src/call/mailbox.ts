@@ -35,8 +35,9 @@ export interface Envelope<Input> {
  * What became of a change. `late`: it is stored, and its sender was told that it could not be. `gone`: it is stored,
  * and the object became another process's meanwhile, so that nothing of it is to be performed here. `refused`: nothing
  * of it is stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
+ * `room_moved`: the Room that a Session enters is another node's by now, and nothing of it is stored.
  */
-type Committed = 'stored' | 'late' | 'gone' | 'refused' | 'elsewhere';
+type Committed = 'stored' | 'late' | 'gone' | 'refused' | 'elsewhere' | 'room_moved';
 
 /** The context, answer and audio that a command brings beside itself. */
 export interface Enclosed {
@@ -133,7 +134,8 @@ export class Mailbox<Input extends { readonly type: string }> {
         return !isCommand;
       },
     );
-    const committed = stored === undefined ? await this.#settle(change, envelope) : stored ? 'stored' : 'elsewhere';
+    const told = typeof stored === 'string' ? stored : stored ? 'stored' : 'elsewhere';
+    const committed = stored === undefined ? await this.#settle(change, envelope) : told;
     this.#stalled = false;
     if (!this.#closed || (committed !== 'stored' && committed !== 'late')) return committed;
     envelope.reply?.(envelope.answer ?? { status: 202, body: {} });

@@ -14,6 +14,8 @@ export const NODE_DEAD_GRACE_MS = 1_500;
 export const NODE_SWEEP_MS = 60_000;
 /** Rows that a statement may have taken, which the database did not answer, are looked for this often. */
 export const ADOPTION_LOOK_MS = 1_000;
+/** Nodes that are asked for and not known, as those that were declared dead are. */
+export const NODE_STRANGERS_MAX = 1_000;
 export const NODE_LABELS_MAX = 32;
 /** A token for a streaming body between nodes, and how many may be out. */
 export const NODE_TOKEN_MS = 30_000;

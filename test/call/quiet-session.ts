@@ -25,6 +25,8 @@ export const quietSession = (
     audioOf: () => undefined,
     away: () => undefined,
     onMembership() {},
+    enteredAt: () => undefined,
+    onRoomMoved() {},
     onSeated() {},
     payments: undefined,
     recordings: noRecordings,

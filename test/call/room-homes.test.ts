@@ -3,12 +3,13 @@ import { L16_PROTOCOL, type RoomPeers, type SeatReply, type SeatRequest } from '
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
-import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type Journal, type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
+import { type LegAudio, type MediaNotice, type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -36,7 +37,7 @@ class Pair {
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
-  replies: (request: SeatRequest) => SeatReply | Promise<undefined> | undefined = () => undefined;
+  replies: (request: SeatRequest) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
   /** Makes an end of a pipe. */
@@ -61,6 +62,13 @@ class Pair {
   async made(): Promise<string> {
     const made = await this.first.create({ voice_activity_events: false }, this.context());
     return isProblem(made) ? '' : String(made.body.room_id);
+  }
+
+  /** A Room of the first node, which is in use there. */
+  async madeByMember(): Promise<string> {
+    const roomId = await this.made();
+    this.first.find(roomId)?.take('another');
+    return roomId;
   }
 
   /** Writes into the row of the Room that the second node has taken it over; no node is told. */
@@ -263,8 +271,7 @@ test('A call that goes on at another node stays in its Room, also when the datab
 
 test('A dial whose seat was never answered keeps no place in a Room that comes to this node meanwhile.', async () => {
   const pair = new Pair();
-  const roomId = await pair.made();
-  pair.first.find(roomId)?.take('another');
+  const roomId = await pair.madeByMember();
   const silence = Promise.withResolvers<undefined>();
   pair.replies = () => silence.promise;
   const seat = pair.second.reserve({ roomId, sessionUuid: 'dialled', appUuid: 'app', muted: false, isBot: false });
@@ -374,6 +381,151 @@ const quietPipe: MediaPipe = {
   ...{ join() {}, leave() {}, setMuted() {}, setVolume: () => true, coach() {}, connect() {} },
 };
 
+const quietAudio: LegAudio = {
+  ...quietPipe,
+  ...{ play() {}, stopPlayback() {}, controlPlayback() {}, pipeCodec: 'PCMU' },
+  record: () => ({ mask() {}, unmask() {}, stop() {} }),
+};
+
+/** A Session of a node in the given Room, if any, whose commits the rows of the Rooms judge as the database does. */
+function joiner(pair: Pair, at: 'first' | 'second', membership?: Membership) {
+  const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+  const told: string[] = [];
+  const { span } = pair[at];
+  const journal: Journal = {
+    async commit({ enters, events }) {
+      if (enters !== undefined && pair.rows.get(enters.roomId)?.epoch !== enters.epoch) return 'room_moved';
+      told.push(...events.map(({ name }) => name));
+      return true;
+    },
+    wasStored: async () => false,
+  };
+  const state = { ...inbound(about, pair.clock.now()), phase: 'answered', hasLeg: true, membership } as const;
+  const actor = quietSession(state, journal, pair.clock, at, {
+    enteredAt: (...which) => span?.enteredAt(...which),
+    onRoomMoved: (...which) => void span?.moved(...which),
+    onMembership: (...changed) => pair[at].onMembership(...changed),
+  });
+  pair.actors.set('member', actor);
+  return { actor, told };
+}
+
+test('A member that is heard in the mix of a node which has its Room no more goes on joining at the next home.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const room = pair.first.find(roomId);
+  const { number = 0 } = room?.media ?? {};
+  const joining = { roomId, room: number, phase: 'joining', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const { actor, told } = joiner(pair, 'first', joining);
+  room?.take('member');
+  pair.takenBySecond(roomId);
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: number } });
+  await pair.advance(10);
+  expect([told, actor.state.membership?.phase, pair.first.size]).toEqual([[], 'joining', 0]);
+  expect(pair.first.span?.has('member', roomId)).toBe(true);
+  // What the mix told that is gone by now says nothing of the next one.
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: number } });
+  await pair.advance(10);
+  expect([told, actor.state.membership?.phase]).toEqual([[], 'joining']);
+});
+
+test('A member that is heard through a pipe to a node which has its Room no more goes on joining at the next home.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  const { actor, told } = joiner(pair, 'second');
+  const notify: ((notice: MediaNotice) => void)[] = [];
+  const asked: SeatRequest[] = [];
+  pair.openPipe = (options) => {
+    notify.push(options.notify);
+    return quietPipe;
+  };
+  pair.replies = (request) => {
+    asked.push(request);
+    if (request.type === 'take') return { type: 'taken', voiceActivityEvents: false, epoch: pair.rows.get(roomId)?.epoch ?? 0 };
+    return request.type === 'open'
+      ? { type: 'open', end: quietPipe.end, epoch: pair.rows.get(roomId)?.epoch ?? 0 }
+      : { type: 'ok' };
+  };
+  const hear = async (before = () => {}) => {
+    pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+    await settle();
+    before();
+    notify.at(-1)?.({ type: 'room.joined', room: 1 });
+    const link = asked.findLast(({ type }) => type === 'open');
+    if (link?.type !== 'open') throw new Error('no pipe was opened');
+    await pair.ask('second', { ...link, type: 'note', number: 1, note: { note: 'joined' } });
+    await pair.advance(10);
+  };
+  await pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await hear(() => pair.rows.set(roomId, { ...pair.takenBySecond(roomId), nodeId: 'third' }));
+  expect([told, actor.state.membership?.phase]).toEqual([[], 'joining']);
+  await hear();
+  expect([told, actor.state.membership?.phase]).toEqual([['room.member.joined'], 'joined']);
+});
+
+test('Whoever has a seat in a Room that comes to its node before the join is stored has its place there.', async () => {
+  const elsewhere = {
+    roomId: 'elsewhere',
+    room: 0,
+    phase: 'joined',
+    muted: false,
+    voiceActivityEvents: false,
+    talking: false,
+  } as const;
+  for (const before of [undefined, elsewhere]) {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    pair.mostMembers = 1;
+    const { actor } = joiner(pair, 'second', before);
+    const stored = Promise.withResolvers<void>();
+    void actor.handOver(() => stored.promise.then(() => 0));
+    pair.replies = () => ({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+    const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    await pair.advance(10);
+    await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+    const other = { roomId, sessionUuid: 'other', appUuid: 'app', isBot: false, muted: false } as const;
+    expect(await pair.second.reserve(other)).toMatchObject({ status: 409 });
+    stored.resolve();
+    expect(await join).toMatchObject({ status: 202 });
+    expect([pair.second.find(roomId)?.places, pair.second.find(roomId)?.reserved]).toEqual([['member'], []]);
+  }
+});
+
+test('The place of a join that had its seat when its Room came to its node is given back where the join is refused.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  const { actor } = joiner(pair, 'second');
+  const refused = Promise.withResolvers<void>();
+  void actor.handOver(() => refused.promise.then(() => 'given'));
+  pair.replies = () => ({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(10);
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  expect(pair.second.find(roomId)?.places).toEqual(['member']);
+  pair.actors.delete('member');
+  refused.resolve();
+  expect(await join).toMatchObject({ status: 503 });
+  expect(pair.second.find(roomId)?.places).toEqual([]);
+});
+
+test('A seat that its home tells of after the Room has come here is none: the join comes again, and finds its place here.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  pair.mostMembers = 1;
+  const { actor } = joiner(pair, 'second');
+  const answer = Promise.withResolvers<SeatReply>();
+  pair.replies = () => answer.promise;
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await settle();
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  const other = { roomId, sessionUuid: 'other', appUuid: 'app', isBot: false, muted: false } as const;
+  expect(await pair.second.reserve(other)).toMatchObject({ roomId });
+  answer.resolve({ type: 'taken', voiceActivityEvents: false, epoch: 0 });
+  await pair.advance(1_000);
+  expect(await join).toMatchObject({ status: 409 });
+  expect([pair.second.find(roomId)?.places, actor.state.membership]).toEqual([['other'], undefined]);
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
@@ -386,6 +538,18 @@ test('The end of a pipe that is out of its mix is closed: it holds ports.', asyn
   expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
   left();
   expect(closed).toBe(1);
+});
+
+test('A node that has not heard that its call goes on at the home of the Room takes no place away from it there.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  await pair.first.span?.follow(pair.memberOf(roomId, 'first'));
+  const open = openOf(roomId, 'member');
+  expect(await pair.ask('first', open)).toMatchObject({ type: 'open' });
+  const left = { type: 'note', roomId, sessionUuid: 'member', link: 'member', number: 1, note: { note: 'left' } } as const;
+  expect(await pair.ask('first', left)).toEqual({ type: 'ok' });
+  expect(pair.first.joined(roomId)).toEqual(['member']);
 });
 
 test('Calls that were dialled into a Room, and are answered after it came to another home, fill it up and no more.', async () => {

@@ -7,6 +7,7 @@ import { LeaseKeeper } from '../../src/cluster/membership/lease-keeper.ts';
 import { Members } from '../../src/cluster/membership/members.ts';
 import { ReachWatch } from '../../src/cluster/membership/reach-watch.ts';
 import { marksOf, settingsApart } from '../../src/cluster/membership/settings-marks.ts';
+import { RoomMessages } from '../../src/cluster/peer/room-messages.ts';
 import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
@@ -148,6 +149,51 @@ test('a node that could not read the beats of the others says so, once a minute'
     expect(gaps).toBe(counted);
   }
   expect(said).toEqual([4_000, 61_000]);
+  members.stop();
+});
+
+test('a node is dead once its row is gone, and is not while its row has yet to be read', async () => {
+  const clock = new VirtualClock();
+  const rows = [nodeRow('a'), nodeRow('b')];
+  let slow = Promise.resolve();
+  const members = new Members({
+    nodes: {
+      nodeId: 'a',
+      beat: async () => {
+        const read = [...rows];
+        await slow;
+        return read;
+      },
+      bury: async () => false,
+    },
+    clock,
+    log: silentLog,
+    ...{ burialMs: 15_000, orphanMs: 120_000 },
+    load: () => '',
+    ping: async () => 'answers',
+    takeOver: async () => {},
+    ...{ onForsaken() {}, onBack() {}, onOwn() {} },
+  });
+  const open = () => new Promise<Transport>(() => {});
+  const bus = new Bus({ open, masterKey: new Uint8Array(32), nodeId: 'a', cluster: 'c', clock, log: silentLog, onBack() {} });
+  const rooms = new RoomMessages({ bus, members: () => members, pipeHost: '' });
+  await members.start();
+  const areDead = () => ['b', 'c', 'gone'].map((nodeId) => rooms.isDead(nodeId));
+  const reading = Promise.withResolvers<void>();
+  slow = reading.promise;
+  await clock.advance(NODE_BEAT_MS);
+  // The reading that is under way began before `c` came.
+  rows.push(nodeRow('c'));
+  expect(areDead()).toEqual([false, false, false]);
+  reading.resolve();
+  await settle();
+  expect(areDead()).toEqual([false, false, false]);
+  await clock.advance(NODE_BEAT_MS);
+  expect(areDead()).toEqual([false, false, true]);
+  rows.splice(1, 1);
+  expect(areDead()).toEqual([false, false, true]);
+  await clock.advance(NODE_BEAT_MS);
+  expect(areDead()).toEqual([true, false, true]);
   members.stop();
 });
 

@@ -92,6 +92,44 @@ test('Nothing is stored of a change of a Room that is deleted, of another node, 
   expect(await rooms.mine()).toEqual([]);
 });
 
+test('A Session enters a Room only at the epoch at which it was let in, however the takeover and the flush meet', async () => {
+  const { journal, sessions, nodes } = first.store;
+  const { nodeId } = nodes;
+  const room = roomRow({ nodeId });
+  const { roomId, appUuid } = room;
+  await journal.commit({ room, events: [] });
+  const member = sessionRow({ nodeId, appUuid });
+  await journal.commit({ session: member, events: [] });
+  const events = [eventOf(appUuid, member.sessionUuid, 1, 'room.member.joined')];
+  const enter = (epoch: number) => journal.commit({ session: { ...member, roomId }, enters: { roomId, epoch }, events });
+  const seize = (tx: postgres.Sql | postgres.TransactionSql) => tx`UPDATE rooms SET epoch = epoch + 1 WHERE room_id = ${roomId}`;
+  const readRoom = async () => (await sessions.mine()).find(({ sessionUuid }) => sessionUuid === member.sessionUuid)?.roomId;
+  // The takeover has begun: the flush waits for it, and finds its epoch.
+  const over = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const taken = sql.begin(async (tx) => {
+    await seize(tx);
+    begun.resolve();
+    await over.promise;
+  });
+  await begun.promise;
+  const entering = enter(0);
+  // Those beside it in the flush are stored.
+  const beside = journal.commit({ session: { ...member, sessionUuid: newUuid() }, events: [] });
+  await untilWaiting(sql, 1);
+  over.resolve();
+  await taken;
+  expect([await entering, await beside, await readRoom(), await namesOf(appUuid)]).toEqual(['room_moved', true, '', []]);
+  expect([await enter(0), await enter(1)]).toEqual(['room_moved', true]);
+  expect([await readRoom(), await namesOf(appUuid)]).toEqual([roomId, ['room.member.joined']]);
+  await seize(sql);
+  // It was stored, and its caller was not told.
+  expect(await enter(1)).toBe(true);
+  await sql`UPDATE rooms SET deleted_at = 1 WHERE room_id = ${roomId}`;
+  const late = sessionRow({ nodeId, appUuid });
+  expect(await journal.commit({ session: { ...late, roomId }, enters: { roomId, epoch: 2 }, events: [] })).toBe('room_moved');
+});
+
 test('A node that was declared dead makes no Room, and begins and ends nothing', async () => {
   const nodeId = newUuid();
   const dead = await openSecondStore(first, undefined, nodeId);
@@ -295,9 +333,11 @@ test('Rows are locked in one order, so that two flushes never wait for each othe
   const { journal, nodes } = first.store;
   const [low = '', high = ''] = [newUuid(), newUuid()].sort();
   const ids = [high, low];
+  const guest = (roomId: string) => sessionRow({ sessionUuid: roomId, nodeId: nodes.nodeId, roomId });
   for (const [table, key, changes] of [
     ['sessions', 'session_uuid', ids.map((sessionUuid) => ({ session: sessionRow({ sessionUuid, nodeId: nodes.nodeId }) }))],
     ['rooms', 'room_id', ids.map((roomId) => ({ room: roomRow({ roomId, nodeId: nodes.nodeId }) }))],
+    ['rooms', 'room_id', ids.map((roomId) => ({ session: guest(roomId), enters: { roomId, epoch: 0 } }))],
   ] as const) {
     const written = () => Promise.all(changes.map((change) => journal.commit({ ...change, events: [] })));
     await written();

@@ -413,7 +413,7 @@ describe('a node that was declared dead', () => {
       ]);
       const taken = adopted.find(({ sessionUuid }) => sessionUuid === row.sessionUuid);
       if (taken !== undefined) expect(await first.store.journal.commit({ session: ended(taken), ...end(2) })).toBe(true);
-      expect(taken === undefined).toBe(won);
+      expect(won).toBe(taken === undefined);
       expect(await eventsOf(row.sessionUuid)).toEqual(['session.ended']);
       await second.close();
     }

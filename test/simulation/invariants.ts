@@ -34,10 +34,21 @@ export class Invariants {
   /** A transaction was committed: looks at its events. */
   committed(): void {
     const { events } = this.#tables;
+    this.#counted();
     if (events.size === this.#looked) return;
     const fresh = [...events.values()].slice(this.#looked);
     this.#looked = events.size;
     for (const event of fresh) this.#emitted(event);
+  }
+
+  /** No Room has more members by the rows than it may. */
+  #counted(): void {
+    const members = new Map<string, number>();
+    for (const { ended_at: endedAt, room_id: room } of this.#tables.sessions.values())
+      if (endedAt === null && room !== '') members.set(room, (members.get(room) ?? 0) + 1);
+    for (const [room, count] of members)
+      if (count > this.#options.mostMembers)
+        this.#onBreach(`committed: ${count} members of the Room ${room}, and ${this.#options.mostMembers} are permitted`);
   }
 
   #emitted(event: EventRecord): void {

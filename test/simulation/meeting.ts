@@ -106,6 +106,18 @@ function blow(random: Random, nodes: number, activeMs: number): Action {
   }
 }
 
+/** The home of a Room stands still while somebody joins: another node takes the Room, and it goes on. */
+function haltedJoins(seed: number, actions: readonly Action[]): readonly Action[] {
+  const random = new Random(seed, 11);
+  if (!random.chance(0.3)) return [];
+  const [first, ...others] = actions.flatMap((action) =>
+    action.do === 'call_command' && action.command === 'join' ? [action.at] : [],
+  );
+  if (first === undefined) return [];
+  const at = random.pick([first, ...others]) + random.between(1, 120);
+  return [{ do: 'pause', at, place: 'home', forMs: random.between(3_000, 14_000) }];
+}
+
 export function meetingOf(seed: number, nodes: number, activeMs: number): Meeting | undefined {
   const random = new Random(seed, 10);
   if (!random.chance(SHARE)) return undefined;
@@ -123,6 +135,7 @@ export function meetingOf(seed: number, nodes: number, activeMs: number): Meetin
     ...rooms,
     ...Array.from({ length: random.int(0, 3) + (random.chance(0.8) ? 1 : 0) }, () => blow(random, nodes, lasts)),
   ];
+  actions.push(...haltedJoins(seed, actions));
   // Nothing goes wrong any more when everything has healed.
   return { mostMembers: random.pick([2, 3, 4, 4] as const), actions: actions.filter(({ at }) => at < lasts), activeMs: lasts };
 }

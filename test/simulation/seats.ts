@@ -35,8 +35,10 @@ export class Seats {
 
   /** What is wrong with the seat of a Session. */
   #wrong({ state, audio }: SessionActor, processes: readonly Process[]): string | undefined {
-    const { membership, sessionUuid, phase, closedAt } = state;
-    if (membership === undefined || phase === 'ended' || closedAt !== undefined) return undefined;
+    const { membership, seat: reserved, sessionUuid, phase, closedAt } = state;
+    if (phase === 'ended' || closedAt !== undefined) return undefined;
+    if (reserved !== undefined) return this.#lacks(reserved.roomId, sessionUuid, processes);
+    if (membership === undefined) return undefined;
     const { roomId, muted } = membership;
     const row = this.#tables.rooms.get(roomId);
     if (row === undefined || row.deleted_at !== null) return `is a member of the Room ${roomId}, which is gone`;
@@ -48,6 +50,15 @@ export class Seats {
     const seat = audio instanceof LegSound && home.media instanceof SimulatedRoom ? this.#seat(audio, home.media) : undefined;
     if (seat === undefined) return `is a member of the Room ${roomId}, and not heard there`;
     return seat.isMuted === muted ? undefined : `is ${muted ? '' : 'not '}muted, and the Room ${roomId} mixes it otherwise`;
+  }
+
+  /** What is wrong with the place in a Room that is kept for a Session which is not answered yet. */
+  #lacks(roomId: string, sessionUuid: string, processes: readonly Process[]): string | undefined {
+    const row = this.#tables.rooms.get(roomId);
+    const home = processes.find(({ nodeId }) => nodeId === row?.node_id)?.running?.rooms.find(roomId);
+    return home === undefined || home.state.phase !== 'open' || home.has(sessionUuid)
+      ? undefined
+      : `was dialled into the Room ${roomId}, and has no place there`;
   }
 
   /** The sound by which a leg sits in the mix of a Room: its own, or the far end of its pipe. */

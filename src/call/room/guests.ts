@@ -30,6 +30,8 @@ export interface GuestsOptions {
   readonly media: Pick<MediaEngine, 'openPipe'>;
   /** Returns those of the Sessions that are members of the Room by their rows, with their nodes. */
   membersByRow(roomId: string): Promise<readonly { readonly sessionUuid: string; readonly nodeId: string }[]>;
+  /** Tells whether the Session is one of this node, and in the Room. */
+  isHere(roomId: string, sessionUuid: string): boolean;
   /** The sound of a member of this node. */
   audioOf(sessionUuid: string): RoomMember | undefined;
   /** A guest tells what the bots in the Room are to hear. */
@@ -211,7 +213,8 @@ export class Guests {
     media?.leave();
     void media?.close();
     this.release(room, guest.sessionUuid);
-    room.giveBack(guest.sessionUuid);
+    // A node that has not heard that the call goes on here tells of itself alone.
+    if (!this.#options.isHere(room.state.roomId, guest.sessionUuid)) room.giveBack(guest.sessionUuid);
   }
 
   /** Tells every guest of a Room that it is being deleted. */

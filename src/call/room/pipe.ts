@@ -55,6 +55,8 @@ export class Pipe {
   #link: SeatLink;
   /** The epoch of the Room at its home. */
   epoch = 0;
+  /** The home has given it the seat. */
+  isPromised = false;
   #audio: LegAudio | undefined;
   /** Mute and volumes were set to these last: a pipe that is made anew begins with them. */
   #terms: SeatTerms | undefined;
@@ -67,6 +69,8 @@ export class Pipe {
   #isJoined = false;
   /** The Room came from another home with this member. */
   #isMove = false;
+  /** The epoch of the home at which the Session was heard in the mix last. Undefined: never yet. */
+  heardAt: number | undefined;
   /** The attempt whose silence is being looked into. */
   #watched: number | undefined;
   #isClosed = false;
@@ -105,7 +109,10 @@ export class Pipe {
     const link = this.#link;
     const reply = await peers.ask(this.home, { type: 'take', ...this.name, appUuid, isBot, reserved, ...coaching });
     if (reply?.type !== 'taken') return reply;
-    if (link === this.#link) this.epoch = reply.epoch;
+    if (link === this.#link) {
+      this.epoch = reply.epoch;
+      this.isPromised = true;
+    }
     link.known();
     return reply;
   }
@@ -126,6 +133,7 @@ export class Pipe {
     this.#link = this.#linkTo(nodeId);
     this.#attempt++;
     this.epoch = epoch;
+    this.isPromised = false;
     this.#isJoined = isMember;
     this.#isMove = true;
     this.#isHeardThere = false;
@@ -226,6 +234,7 @@ export class Pipe {
     this.#isHeardThere ||= there;
     if (!this.#isHeardHere || !this.#isHeardThere || this.#isJoined) return;
     this.#isJoined = true;
+    this.heardAt = this.epoch;
     this.#options.listener.notice({ type: 'room.joined', room: this.number });
   }
 

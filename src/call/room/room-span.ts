@@ -12,6 +12,7 @@ import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { UNHEARD_SAID_EVERY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import type { Membership } from '../../machine/room/membership.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
@@ -19,6 +20,7 @@ import type { RoomNews } from '../ports/leg.ts';
 import type { NewHome, RoomPeers, SeatReply, SeatRequest, SeatsAway, SeatTerms, RoomMember as Who } from '../ports/room-peers.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
+import { Arrivals } from './arrivals.ts';
 import { Guests } from './guests.ts';
 import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
@@ -56,8 +58,7 @@ export class RoomSpan implements SeatsAway {
   readonly guests: Guests;
   /** The pipes by Room and Session. */
   readonly #pipes = new Map<string, Pipe>();
-  /** Sessions that came from another node, whose Rooms are looked for. The names are those of the pipes. */
-  readonly #following = new Map<string, SessionActor>();
+  readonly #arrivals: Arrivals;
   readonly #search: HomeSearch;
   /** The Rooms that this node has by their rows and is about to open. */
   readonly #opening = new Map<string, Promise<void>>();
@@ -90,10 +91,21 @@ export class RoomSpan implements SeatsAway {
       clock,
       media,
       membersByRow: (roomId) => this.#membersByRow(roomId),
+      isHere: (roomId, sessionUuid) => options.session(sessionUuid)?.state.membership?.roomId === roomId,
       audioOf: (sessionUuid): RoomMember | undefined => options.session(sessionUuid)?.audio,
       onNews: (roomId, sessionUuid, news) => {
         options.tellBots(sessionUuid, roomId, news);
         this.tellBots(roomId, sessionUuid, news);
+      },
+    });
+    this.#arrivals = new Arrivals({
+      ...options,
+      guests: this.guests,
+      mostPromised: (appUuid) => this.#mostPromised(appUuid),
+      openPipe: ({ roomId, nodeId, epoch }, { state: { sessionUuid, appUuid, type } }) => {
+        const pipe = this.#add(nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
+        pipe.retarget(nodeId, epoch, true);
+        return pipe.number;
       },
     });
     peers.serve({
@@ -105,8 +117,7 @@ export class RoomSpan implements SeatsAway {
 
   /** Tells whether a Session of this node has a seat in a Room of another one, or comes to it just now. */
   has(sessionUuid: string, roomId: string): boolean {
-    const key = keyOf(roomId, sessionUuid);
-    return this.#pipes.has(key) || this.#following.has(key);
+    return this.#pipes.has(keyOf(roomId, sessionUuid)) || this.#arrivals.has(sessionUuid, roomId);
   }
 
   /** Takes a seat at the home of a Room. The seat is the number under which its notices come, or why there is none. */
@@ -117,6 +128,8 @@ export class RoomSpan implements SeatsAway {
     const { roomId, sessionUuid, reserved, coach } = wish;
     const pipe = this.#add(nodeId, wish);
     const reply = await pipe.take(reserved, coach);
+    // The Room came here before its old home answered: its members are known here, and this is none of them.
+    if (this.#pipes.get(keyOf(roomId, sessionUuid)) !== pipe) return roomIsMoving;
     if (reply?.type === 'taken') return { room: pipe.number, voiceActivityEvents: reply.voiceActivityEvents };
     if (reply === undefined) this.left(sessionUuid, roomId);
     else this.#drop(pipe);
@@ -177,6 +190,8 @@ export class RoomSpan implements SeatsAway {
   left(sessionUuid: string, roomId: string): void {
     const key = keyOf(roomId, sessionUuid);
     const pipe = this.#pipes.get(key);
+    const room = this.#options.find(roomId);
+    if (room?.reserved.includes(sessionUuid) === true) room.giveBack(sessionUuid);
     if (pipe === undefined) return;
     // What the bots in the Room are to hear of it goes first.
     queueMicrotask(() => {
@@ -342,8 +357,8 @@ export class RoomSpan implements SeatsAway {
     const { roomId } = room.state;
     const session = this.#options.session(sessionUuid);
     const { seat, membership } = session?.state ?? {};
-    // One that only asks for its seat, and may get none, has its place once it is stored that it joins.
-    if (seat?.roomId === roomId) room.reserve(sessionUuid);
+    // Its join or its dial is being stored, or it is not answered yet. One that only asks for its seat may get none.
+    if (seat?.roomId === roomId || (membership?.roomId !== roomId && pipe.isPromised)) room.reserve(sessionUuid);
     else if (membership?.roomId === roomId) room.take(sessionUuid);
     if (membership?.phase === 'joined') room.confirm(sessionUuid, session?.state.type === 'websocket');
     session?.signal({ type: 'room_moved', roomId, room: room.media.number });
@@ -370,6 +385,30 @@ export class RoomSpan implements SeatsAway {
     const { seat, membership } = session?.state ?? {};
     if (seat?.roomId === pipe.name.roomId) void pipe.takeAgain(true);
     else if (membership?.phase === 'joining') void pipe.takeAgain(false);
+  }
+
+  /**
+   * The epoch at which the mix that a membership names let the Session in. No Room has the epoch -1: it stands for a
+   * mix that is no more, and the Session is about to hear of the next one.
+   */
+  enteredAt(sessionUuid: string, { roomId, room: number }: Membership): number {
+    const room = this.#options.find(roomId);
+    if (room?.media.number === number) return room.epoch;
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    return (pipe?.number === number ? pipe.heardAt : undefined) ?? -1;
+  }
+
+  /** The Room that a Session was about to be a member of has another home, which nobody has told. */
+  async moved(sessionUuid: string, { roomId }: Membership): Promise<void> {
+    const { clock, find } = this.#options;
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    if (pipe !== undefined && pipe.heardAt === pipe.epoch)
+      void this.#search.lost({ roomId, nodeId: pipe.home, epoch: pipe.epoch }, 'moved');
+    await untilStored(
+      clock,
+      () => this.verify(roomId),
+      () => find(roomId) !== undefined,
+    );
   }
 
   /** Another node says that it is the home of a Room. */
@@ -435,55 +474,8 @@ export class RoomSpan implements SeatsAway {
   }
 
   /** A Session of another node goes on at this one: so does its seat. */
-  async follow(actor: SessionActor): Promise<void> {
-    const { membership, sessionUuid } = actor.state;
-    if (membership === undefined) return;
-    const key = keyOf(membership.roomId, sessionUuid);
-    this.#following.set(key, actor);
-    try {
-      await this.#follow(actor, membership.roomId);
-    } finally {
-      if (this.#following.get(key) === actor) this.#following.delete(key);
-    }
-  }
-
-  async #follow(actor: SessionActor, roomId: string): Promise<void> {
-    const { homes, clock, find, session } = this.#options;
-    const { sessionUuid, appUuid, type } = actor.state;
-    const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
-    const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
-    const mostMembers = await this.#mostPromised(appUuid);
-    const home = await untilStored(clock, look, isIn);
-    if (!isIn()) return;
-    const room = find(roomId);
-    if (room !== undefined) {
-      this.#seat(room, actor, mostMembers);
-      return;
-    }
-    if (home === undefined || home.nodeId === null) {
-      actor.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    const pipe = this.#add(home.nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
-    pipe.retarget(home.nodeId, home.epoch, true);
-    actor.signal({ type: 'room_moved', roomId, room: pipe.number });
-  }
-
-  /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
-  #seat(room: RoomActor, actor: SessionActor, mostMembers: number): void {
-    const { sessionUuid, type } = actor.state;
-    const { roomId } = room.state;
-    this.guests.release(room, sessionUuid);
-    const isOut = !room.has(sessionUuid);
-    const isFull = isOut && room.places.length >= mostMembers;
-    // A Room that is being deleted waits until it has left.
-    if (isOut && !isFull) room.take(sessionUuid);
-    if (isFull || room.state.phase !== 'open') {
-      actor.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    room.confirm(sessionUuid, type === 'websocket');
-    actor.signal({ type: 'room_moved', roomId, room: room.media.number });
+  follow(actor: SessionActor): Promise<void> {
+    return this.#arrivals.follow(actor);
   }
 
   /**

@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from '../../clock.ts';
-import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
+import type { Change, Journal, RoomEntry, SessionRow } from '../../database/journal/journal.ts';
 import type { HistorySink } from '../../history/call-history.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
@@ -42,6 +42,10 @@ export interface ActorEnvironment extends RoomsOfSeats {
   readonly nodeId: string;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
+  /** The epoch at which that mix of a Room let the Session in. Undefined where this process has all Rooms. */
+  enteredAt(sessionUuid: string, membership: Membership): number | undefined;
+  /** The Room that it is joining is not at that epoch any more. */
+  onRoomMoved(sessionUuid: string, membership: Membership): void;
   /** It sits in the mix of its Room, or at its end of the pipe there, maybe anew. */
   onSeated(sessionUuid: string, roomId: string): void;
   /** The records of secure collections. Undefined when payments are off and nothing is ever collected. */
@@ -270,8 +274,10 @@ export class SessionActor {
     const isGivenUp = envelope.input.type === 'begin' && outcome === 'late';
     if (envelope.input.type === 'begin' && outcome === 'refused') this.#close();
     if (outcome === 'gone') this.#environment.recordings.neverBegan(next.recordings ?? []);
-    if (outcome === 'refused' || outcome === 'elsewhere' || outcome === 'gone') return;
     const before = this.#state.membership;
+    // It goes on joining: the Room's next home tells when it is heard there, or that there is no place.
+    if (outcome === 'room_moved' && before !== undefined) this.#environment.onRoomMoved(this.#state.sessionUuid, before);
+    if (outcome !== 'stored' && outcome !== 'late') return;
     const seen = mediaEntry(envelope.input, this.#state, now);
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
     this.#state = quietFromStored(this.#state, next.state, Math.max(0, this.#environment.clock.now() - now));
@@ -335,10 +341,17 @@ export class SessionActor {
     const { sessionUuid: session_uuid, appUuid, clientState } = state;
     const about = { appUuid, clientState, traces: this.traces, now, owner: { session_uuid } };
     const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.traces.latest, now);
-    const change = { ...stepChange(next, envelope, about, recordings), payments };
+    const change = { ...stepChange(next, envelope, about, recordings), payments, enters: this.#entry(state) };
     if (!rowChanged && isEmpty(change)) return undefined;
     // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.
     return rowChanged || keepsCalls ? { ...change, session: row } : change;
+  }
+
+  /** The Room that it becomes a member of by a step. */
+  #entry({ membership, sessionUuid }: SessionState): RoomEntry | undefined {
+    if (membership?.phase !== 'joined' || this.#state.membership?.phase === 'joined') return undefined;
+    const epoch = this.#environment.enteredAt(sessionUuid, membership);
+    return epoch === undefined ? undefined : { roomId: membership.roomId, epoch };
   }
 
   /** What another node needs to go on with the call, as it is now: its numbers and addresses may have changed. */

@@ -130,6 +130,8 @@ export class SessionRegistry implements Sessions {
       audioOf: (sessionUuid, roomId) => this.find(sessionUuid)?.audio ?? this.#rooms?.guestAudio(roomId, sessionUuid),
       away: () => this.#rooms?.span,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
+      enteredAt: (sessionUuid, membership) => this.#rooms?.span?.enteredAt(sessionUuid, membership),
+      onRoomMoved: (sessionUuid, membership) => void this.#rooms?.span?.moved(sessionUuid, membership),
       named: (...dialog) => this.#transfers.requested(...dialog),
       onSeated: (sessionUuid, roomId) => this.#rooms?.onSeated(sessionUuid, roomId),
       onNews: (sessionUuid, roomId, news) => {

@@ -7,7 +7,7 @@ import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { warnUnlessAway } from '../../database/journal/journal.ts';
 import type { NodeRow, NodeStore } from '../../database/node/nodes.ts';
-import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } from '../../limits.ts';
+import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_STRANGERS_MAX, NODE_SWEEP_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../../machine/node/watch.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
@@ -42,6 +42,11 @@ export class Members {
   #rows: ReadonlyMap<string, NodeRow> = new Map();
   /** Nodes that NATS knows nobody of, until their next beat. */
   readonly #gone = new Map<string, number>();
+  /** Nodes that are asked for and not known, each with the number of readings that had begun when it was. */
+  readonly #strangers = new Map<string, number>();
+  #readingsBegun = 0;
+  /** The number of the reading that `#rows` is from. */
+  #readingsDone = 0;
   #stopped = false;
   #cancel = () => {};
   #sweepAt: number;
@@ -84,6 +89,17 @@ export class Members {
     return this.#rows.get(nodeId);
   }
 
+  /**
+   * Tells whether a node was declared dead, or has left. One that has just come may speak before its row was read here:
+   * it is there before it speaks, so that a reading which begins later and has no such row tells.
+   */
+  isDead(nodeId: string): boolean {
+    if (this.#rows.has(nodeId)) return false;
+    const since = this.#strangers.get(nodeId);
+    if (since === undefined) this.#remember(nodeId, this.#readingsBegun);
+    return since !== undefined && this.#readingsDone > since;
+  }
+
   /** Tells whether nothing may be placed there: no beat for 3 s, or NATS knows nobody of that name. */
   isSuspect(nodeId: string): boolean {
     const row = this.#rows.get(nodeId);
@@ -109,11 +125,10 @@ export class Members {
 
   async #beat(): Promise<void> {
     const { nodes, clock, load, onOwn, onBack } = this.#options;
+    const reading = ++this.#readingsBegun;
     const rows = await nodes.beat(load());
     if (this.#stopped) return;
-    const before = [...this.#rows.keys()].sort().join(' ');
-    this.#rows = new Map(rows.filter(({ deadAt }) => deadAt === undefined).map((row) => [row.nodeId, row]));
-    if ([...this.#rows.keys()].sort().join(' ') !== before) this.#changedAt = clock.now();
+    this.#learn(new Map(rows.filter(({ deadAt }) => deadAt === undefined).map((row) => [row.nodeId, row])), reading);
     const peers = rows.filter(({ nodeId }) => nodeId !== nodes.nodeId);
     const { readAt = clock.now() } = this.#watch;
     if (clock.now() - readAt > NODE_POLL_GAP_MAX_MS) {
@@ -126,6 +141,22 @@ export class Members {
     if (own !== undefined) onOwn(own);
     if (!this.#burying) void this.#buryLost();
     for (const nodeId of forsaken(this.#watch, clock.now())) void this.#forsake(nodeId);
+  }
+
+  /** One that is forgotten is asked for anew: it is told as dead a reading later. */
+  #remember(nodeId: string, since: number): void {
+    if (this.#strangers.size >= NODE_STRANGERS_MAX) this.#strangers.clear();
+    this.#strangers.set(nodeId, since);
+  }
+
+  /** Takes the rows of all nodes that were not declared dead. */
+  #learn(rows: ReadonlyMap<string, NodeRow>, reading: number): void {
+    const [before, now] = [this.#rows, rows].map((each) => [...each.keys()].sort().join(' '));
+    if (before !== now) this.#changedAt = this.#options.clock.now();
+    for (const nodeId of this.#rows.keys()) if (!rows.has(nodeId)) this.#remember(nodeId, reading - 1);
+    for (const nodeId of rows.keys()) this.#strangers.delete(nodeId);
+    this.#rows = rows;
+    this.#readingsDone = reading;
   }
 
   async #forsake(nodeId: string): Promise<void> {

@@ -37,8 +37,7 @@ export class RoomMessages implements RoomPeers {
   }
 
   isDead(nodeId: string): boolean {
-    const members = this.#options.members();
-    return members !== undefined && members.get(nodeId) === undefined;
+    return this.#options.members()?.isDead(nodeId) ?? false;
   }
 
   protocol(nodeId: string): number {

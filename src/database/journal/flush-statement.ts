@@ -5,6 +5,7 @@
 import type { Parameter } from '../driver/database.ts';
 import type { Cursor } from '../event/outbox.ts';
 import { type FlushPlan, roomColumns, sessionColumns } from './flush.ts';
+import type { RoomEntry, SessionRow } from './journal.ts';
 import { answerStatement, type KeptAnswers } from './kept-answers.ts';
 import { paymentExpressions, paymentParameters } from './payment-rows.ts';
 import { recordingExpressions, recordingParameters } from './recording-rows.ts';
@@ -15,6 +16,7 @@ export const ALIVE = 'alive';
 /** What a flush may hold. Its statement has an expression for each thing that it does hold. */
 interface Held {
   readonly sessions: boolean;
+  readonly entries: boolean;
   readonly rooms: boolean;
   readonly events: boolean;
   readonly answers: KeptAnswers['as'] | 'none';
@@ -34,15 +36,27 @@ const mine = (at: number): string => `mine AS MATERIALIZED (
   SELECT 1 FROM nodes WHERE node_id = $${at} AND dead_at IS NULL FOR SHARE
 )`;
 
+/** The name in the flush's answer of a Room at an epoch, which a Session may enter. */
+export const entryName = ({ roomId, epoch }: RoomEntry): string => `${roomId} at ${epoch}`;
+
+/**
+ * The Rooms that Sessions enter, as they are now. They are locked with those that the flush writes, in one order, until
+ * it is over: whoever takes one over comes before the flush, or finds the member by its row.
+ */
+const entryExpression = (at: number): string => `entered AS MATERIALIZED (
+  SELECT room_id::text || ' at ' || epoch AS entry FROM rooms
+  WHERE room_id = ANY ($${at}::text::uuid[]) AND deleted_at IS NULL ORDER BY room_id FOR NO KEY UPDATE
+)`;
+
 /** A Session's row, as a Room's, is written only by the owner, which knows the epoch of the row. */
-const sessionExpression = (at: number): string => `changed AS (
+const sessionExpression = ({ entries }: Held, at: number): string => `changed AS (
   INSERT INTO sessions AS s
     (session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary)
   SELECT session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary
   FROM json_to_recordset($${at}::text::json) AS r (session_uuid uuid, app_uuid text, node_id text, epoch int, type text, state text,
     caller_id text, did text, answered boolean, client_state text, room_id text, running text, trunk text, created_at bigint,
-    answered_at bigint, ended_at bigint, summary text)
-  WHERE EXISTS (SELECT FROM mine)
+    answered_at bigint, ended_at bigint, summary text${entries ? ', entry text' : ''})
+  WHERE EXISTS (SELECT FROM mine)${entries ? ' AND (r.entry IS NULL OR r.entry IN (SELECT entry FROM entered))' : ''}
   ON CONFLICT (session_uuid) DO UPDATE SET
     state = excluded.state, answered = excluded.answered, room_id = excluded.room_id, running = excluded.running,
     trunk = excluded.trunk, answered_at = excluded.answered_at, ended_at = excluded.ended_at, summary = excluded.summary
@@ -100,8 +114,9 @@ const nextInOutbox = (at: number): string => `CASE WHEN $${at}::text IS NOT NULL
   THEN pg_current_xact_id()::text END`;
 
 /** The rows that were written, and `ALIVE` where the node is not dead. */
-function writtenRows({ sessions, rooms, events }: Held, numbered: Numbering): string {
+function writtenRows({ sessions, entries, rooms, events }: Held, numbered: Numbering): string {
   return [
+    ...(entries ? ['SELECT entry AS written, NULL::bigint AS event_id, NULL::text AS xid FROM entered'] : []),
     ...(sessions ? ['SELECT session_uuid::text AS written, NULL::bigint AS event_id, NULL::text AS xid FROM changed'] : []),
     ...(rooms ? ['SELECT room_id::text AS written, NULL::bigint AS event_id, NULL::text AS xid FROM roomed'] : []),
     ...(events ? ['SELECT webhook_id AS written, event_id, NULL::text AS xid FROM emitted'] : []),
@@ -121,7 +136,8 @@ function compose(held: Held): string {
   };
   const expressions = [
     mine(numbered()),
-    ...(held.sessions ? [sessionExpression(numbered())] : []),
+    ...(held.entries ? [entryExpression(numbered())] : []),
+    ...(held.sessions ? [sessionExpression(held, numbered())] : []),
     ...(held.rooms ? [roomExpression(numbered())] : []),
     ...(held.payments ? [paymentExpressions(numbered(4), (row) => guards(held, row))] : []),
     ...(held.recordings ? [recordingExpressions(numbered(2), (row) => guards(held, row))] : []),
@@ -131,7 +147,7 @@ function compose(held: Held): string {
   return `WITH ${expressions.join(', ')}\n${writtenRows(held, numbered)}`;
 }
 
-/** The statements by what a flush holds and how answers are kept: at most 96. */
+/** The statements by what a flush holds and how answers are kept: at most 144. */
 const statements = new Map<string, string>();
 
 function statementFor(held: Held): string {
@@ -144,6 +160,15 @@ function statementFor(held: Held): string {
   return text;
 }
 
+/** The Rooms that a flush enters or writes, as an array of PostgreSQL. */
+const roomsToLock = ({ entries, rooms }: FlushPlan): string =>
+  `{${[...new Set([...entries.values(), ...rooms].map(({ roomId }) => roomId))].join(',')}}`;
+
+function withEntry(row: SessionRow, entries: FlushPlan['entries']): Record<string, unknown> {
+  const entry = entries.get(row.sessionUuid);
+  return entry === undefined ? sessionColumns(row) : { ...sessionColumns(row), entry: entryName(entry) };
+}
+
 /**
  * The statement of a plan, written by the node `nodeId`. `readTo`: the position of the relay in this process, if it
  * reads the outbox. `as`: the way in which answers are kept.
@@ -154,9 +179,10 @@ export function flushStatement(
   readTo: Cursor | undefined,
   as: KeptAnswers['as'],
 ): { readonly text: string; readonly parameters: readonly Parameter[] } {
-  const { sessions, rooms, events, answers, payments, recordings } = plan;
+  const { sessions, entries, rooms, events, answers, payments, recordings } = plan;
   const held: Held = {
     sessions: sessions.length > 0,
+    entries: entries.size > 0,
     rooms: rooms.length > 0,
     events: events.length > 0,
     answers: answers.length > 0 ? as : 'none',
@@ -165,7 +191,8 @@ export function flushStatement(
   };
   const parameters: readonly Parameter[] = [
     nodeId,
-    ...(held.sessions ? [JSON.stringify(sessions.map(sessionColumns))] : []),
+    ...(held.entries ? [roomsToLock(plan)] : []),
+    ...(held.sessions ? [JSON.stringify(sessions.map((row) => withEntry(row, entries)))] : []),
     ...(held.rooms ? [JSON.stringify(rooms.map(roomColumns))] : []),
     ...(held.payments ? paymentParameters(payments) : []),
     ...(held.recordings ? recordingParameters(recordings) : []),

@@ -2,7 +2,7 @@
 import type { OutboxEvent } from '../event/outbox.ts';
 import { type EventColumns, eventColumns } from './event-columns.ts';
 import type { Guards } from './guards.ts';
-import type { Change, RoomRow, SessionRow } from './journal.ts';
+import type { Change, RoomEntry, RoomRow, SessionRow } from './journal.ts';
 import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';
 import type { RecordingChange } from './recording-rows.ts';
@@ -21,6 +21,8 @@ export interface FlushPlan {
   readonly sessions: readonly SessionRow[];
   /** One row a Room, its last. */
   readonly rooms: readonly RoomRow[];
+  /** The Rooms that Sessions enter, by Session. */
+  readonly entries: ReadonlyMap<string, RoomEntry>;
   readonly events: readonly EventRow[];
   readonly answers: readonly GuardedAnswer[];
   readonly payments: readonly (PaymentChange & Guards)[];
@@ -32,18 +34,23 @@ export interface FlushPlan {
 export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPlan {
   const sessions = new Map<string, SessionRow>();
   const rooms = new Map<string, RoomRow>();
+  const entries = new Map<string, RoomEntry>();
   const events: EventRow[] = [];
   const answers = new Map<string, GuardedAnswer>();
   const late = new Set<number>();
   const paid: (PaymentChange & Guards)[] = [];
   const recorded: (RecordingChange & Guards)[] = [];
-  for (const [at, { session, room, events: emitted, answer, payments = [], recordings = [], onlyIfEnded }] of batch.entries()) {
+  for (const [
+    at,
+    { session, room, events: emitted, answer, payments = [], recordings = [], onlyIfEnded, enters },
+  ] of batch.entries()) {
     if (session !== undefined) {
       if (sessions.get(session.sessionUuid)?.endedAt !== undefined) {
         late.add(at);
         continue;
       }
       sessions.set(session.sessionUuid, session);
+      if (enters !== undefined) entries.set(session.sessionUuid, enters);
     }
     if (room !== undefined) rooms.set(room.roomId, room);
     // The statement would find for each of two such ends that it has ended the recording. The first one is told.
@@ -59,6 +66,7 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
   return {
     sessions: inOrder(sessions),
     rooms: inOrder(rooms),
+    entries,
     events,
     answers: [...answers.values()],
     payments: paid,

@@ -11,14 +11,17 @@ import type { Log } from '../../log.ts';
 import type { Queryable, Row } from '../driver/database.ts';
 import type { Cursor, OutboxEvent } from '../event/outbox.ts';
 import { type FlushPlan, planFlush, writtenEvents } from './flush.ts';
-import { ALIVE, flushStatement } from './flush-statement.ts';
+import { ALIVE, entryName, flushStatement } from './flush-statement.ts';
 import { type Change, type Journal, StoreUnavailable } from './journal.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { isStored } from './stored.ts';
 
+/** What `Journal.commit` tells. */
+type Stored = Awaited<ReturnType<Journal['commit']>>;
+
 interface Waiting {
   readonly change: Change;
-  readonly resolve: (stored: boolean) => void;
+  readonly resolve: (stored: Stored) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -79,7 +82,7 @@ export class GroupCommit implements Journal {
     this.#options = options;
   }
 
-  commit(change: Change): Promise<boolean> {
+  commit(change: Change): Promise<Stored> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         reject(new StoreUnavailable('the process ends'));
@@ -142,7 +145,7 @@ export class GroupCommit implements Journal {
     }
   }
 
-  async #write(batch: readonly Change[]): Promise<boolean[]> {
+  async #write(batch: readonly Change[]): Promise<Stored[]> {
     const { nodeId, keptAnswers, readTo } = this.#options;
     const plan = planFlush(batch, keptAnswers);
     const { text, parameters } = flushStatement(plan, nodeId, readTo(), keptAnswers.as);
@@ -153,12 +156,12 @@ export class GroupCommit implements Journal {
       throw new StoreUnavailable('this node was declared dead');
     }
     if (plan.events.length > 0) this.#options.onEvents(nextEvents(plan, rows));
-    const outcome: boolean[] = [];
+    const outcome: Stored[] = [];
     for (const [at, change] of batch.entries()) {
       const row = change.session?.sessionUuid ?? change.room?.roomId;
       if (row === undefined) outcome.push(true);
       else if (plan.late.has(at)) outcome.push(false);
-      else outcome.push(written.has(row) || (await this.#cameBefore(change)));
+      else outcome.push(written.has(row) || (await this.#cameBefore(change)) || (isKept(change, written) ? false : 'room_moved'));
     }
     return outcome;
   }
@@ -168,6 +171,10 @@ export class GroupCommit implements Journal {
     return isStored(this.#options.database, { events, recordings, payments, answer });
   }
 }
+
+/** Tells whether the Room that a change enters, if any, is as it was when it let the Session in. */
+const isKept = ({ enters }: Change, written: ReadonlySet<string>): boolean =>
+  enters === undefined || written.has(entryName(enters));
 
 const asRefusal = (error: unknown): StoreUnavailable =>
   error instanceof StoreUnavailable ? error : new StoreUnavailable('the database refused the change', { cause: error });

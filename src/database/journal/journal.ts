@@ -64,8 +64,13 @@ export interface StoredAnswer {
   readonly body: unknown;
 }
 
+/** A Room, and the number of times that another process had taken it over when it let a Session in. */
+export type RoomEntry = Pick<RoomRow, 'roomId' | 'epoch'>;
+
 export interface Change {
   readonly session?: SessionRow;
+  /** The Session becomes a member of this Room. Nothing of the change is stored once another node has the Room. */
+  readonly enters?: RoomEntry | undefined;
   readonly room?: RoomRow;
   readonly events: readonly PlatformEvent[];
   readonly answer?: StoredAnswer;
@@ -81,9 +86,9 @@ export interface Journal {
    * Resolves when the change is durable. Rejects when the database could not take it, or did not answer
    * (`StoreUnavailable`): the caller may try again, or ask `wasStored`. Ending a Session that is already ended stores
    * nothing and resolves to `false` (the unique end), and so does a change of a Session or Room that another node has
-   * taken over.
+   * taken over. A change that enters a Room stores nothing and resolves to `'room_moved'` where that has another epoch.
    */
-  commit(change: Change): Promise<boolean>;
+  commit(change: Change): Promise<boolean | 'room_moved'>;
   /**
    * Tells of a change whose commit was rejected whether it is stored after all: its answer may have been lost. Rejects
    * while the database is away.

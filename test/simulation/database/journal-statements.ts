@@ -76,10 +76,17 @@ const keyLocks = (answers: readonly KeptAnswer[]): readonly string[] =>
 
 type Kept = Readonly<Record<string, unknown>>;
 
+/** A Session's row, and the Room with its epoch that the Session enters by it. */
+type Entering = SessionRecord & { readonly entry?: string };
+
+const entryOf = (room: RoomRecord | undefined): readonly string[] =>
+  room === undefined || room.deleted_at !== null ? [] : [`${room.room_id} at ${room.epoch}`];
+
 /** Keeps the columns of the first row that the product's ON CONFLICT does not set. */
-function changeSessions(tables: Tables, rows: readonly SessionRecord[]): Set<string> {
+function changeSessions(tables: Tables, rows: readonly Entering[], entries: ReadonlySet<string>): Set<string> {
   const changed = new Set<string>();
-  for (const row of rows) {
+  for (const { entry, ...row } of rows) {
+    if (entry !== undefined && !entries.has(entry)) continue;
     const known = tables.sessions.get(row.session_uuid);
     const isOwned = known !== undefined && known.ended_at === null && known.node_id === row.node_id && known.epoch === row.epoch;
     if (known !== undefined && !isOwned) continue;
@@ -147,7 +154,9 @@ function changePayments(tables: Tables, lists: PaymentLists, isWritten: (row: Gu
 
 interface Flush {
   readonly nodeId: string;
-  readonly sessions: readonly SessionRecord[];
+  /** The Rooms that Sessions enter, or that are written beside. */
+  readonly entered: readonly string[];
+  readonly sessions: readonly Entering[];
   readonly rooms: readonly RoomRecord[];
   readonly events: readonly EmittedEvent[];
   readonly answers: readonly KeptAnswer[];
@@ -161,13 +170,15 @@ interface Flush {
 
 /** The statement has parameters for what its text names, in this order. */
 function flushOf(execution: Execution): Flush {
-  let last = 1;
+  const entersRooms = execution.text.includes('entered AS MATERIALIZED (');
+  const entered = entersRooms ? textAt(execution, 2).slice(1, -1).split(',') : [];
+  let last = entersRooms ? 2 : 1;
   const next = <T>(named: string): readonly T[] => {
     if (!execution.text.includes(`${named} AS (`)) return [];
     last += 1;
     return listAt(execution, last);
   };
-  const [sessions, rooms] = [next<SessionRecord>('changed'), next<RoomRecord>('roomed')];
+  const [sessions, rooms] = [next<Entering>('changed'), next<RoomRecord>('roomed')];
   const payments = execution.text.includes('pay_begun AS (')
     ? { begun: listAt<Guarded<CollectionRecord>>(execution, last + 1), ...paymentsAfter(execution, last + 2) }
     : undefined;
@@ -179,7 +190,7 @@ function flushOf(execution: Execution): Flush {
   const [events, answers] = [next<EmittedEvent>('emitted'), next<KeptAnswer>('answered')];
   const reads = events.length > 0 && execution.parameters[last] !== null;
   const readTo = reads ? { xid: numberAt(execution, last + 1), eventId: numberAt(execution, last + 2) } : undefined;
-  return { nodeId: textAt(execution, 1), sessions, rooms, events, answers, payments, recordings, readTo };
+  return { nodeId: textAt(execution, 1), entered, sessions, rooms, events, answers, payments, recordings, readTo };
 }
 
 const paymentsAfter = (execution: Execution, first: number): Omit<PaymentLists, 'begun'> => ({
@@ -190,14 +201,15 @@ const paymentsAfter = (execution: Execution, first: number): Omit<PaymentLists, 
 
 function flush(execution: Execution): (xid: number) => Rows {
   const { tables } = execution;
-  const { nodeId, sessions, rooms, events, answers, payments, recordings, readTo } = flushOf(execution);
+  const { nodeId, entered, sessions, rooms, events, answers, payments, recordings, readTo } = flushOf(execution);
   // The fence's row is locked, as are the rows that it guards.
   const isMine = tables.isAlive(nodeId);
   const { xmin } = tables;
   const isNext = readTo !== undefined && ![...tables.outbox.values()].some((row) => isAfter(row, readTo.xid, readTo.eventId));
   return (xid) => {
     if (!isMine) return NONE;
-    const changed = changeSessions(tables, sessions);
+    const entries = new Set(entered.flatMap((roomId) => entryOf(tables.rooms.get(roomId))));
+    const changed = changeSessions(tables, sessions, entries);
     const roomed = changeRooms(tables, rooms);
     const isIn = (guard: string | null | undefined, set: ReadonlySet<string>) => guard == null || set.has(guard);
     const guarded = (each: Guards) => isIn(each.guard, changed) && isIn(each.room_guard, roomed);
@@ -209,7 +221,7 @@ function flush(execution: Execution): (xid: number) => Rows {
     keepAnswers(tables, answers.filter(guarded));
     const row = (written: string) => ({ written, event_id: null, xid: null });
     return [
-      ...[...changed, ...roomed].map(row),
+      ...[...entries, ...changed, ...roomed].map(row),
       ...[...eventIds].map(([written, event_id]) => ({ written, event_id, xid: null })),
       { ...row('alive'), xid: isNext && xmin === xid ? String(xid) : null },
     ];
@@ -217,11 +229,11 @@ function flush(execution: Execution): (xid: number) => Rows {
 }
 
 function flushLocks(execution: Execution): readonly string[] {
-  const { nodeId, sessions, rooms, recordings, payments, answers } = flushOf(execution);
+  const { nodeId, entered, sessions, rooms, recordings, payments, answers } = flushOf(execution);
   return [
     `node ${nodeId}`,
     ...sessions.map(({ session_uuid }) => `session ${session_uuid}`),
-    ...rooms.map(({ room_id }) => `room ${room_id}`),
+    ...[...entered, ...rooms.map(({ room_id }) => room_id)].map((roomId) => `room ${roomId}`),
     ...(recordings?.ended ?? []).map(({ recording_uuid }) => `recording ${String(recording_uuid)}`),
     ...(payments?.ended ?? []).map((each) => `collection ${collectionKey(each)}`),
     ...keyLocks(answers),
