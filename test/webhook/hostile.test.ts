@@ -6,6 +6,8 @@ import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { attemptDelivery } from '../../src/webhook/delivery.ts';
 
 const TIMEOUT_MS = 400;
+/** Where the status has to come in time: a busy machine has taken 400 ms for it. */
+const STATUS_TIMEOUT_MS = 2_000;
 const outbound = createOutbound(['127.0.0.0/8']);
 const closers: (() => void)[] = [];
 afterAll(() => {
@@ -89,9 +91,10 @@ for (const [name, answer, error] of CASES)
     const endpoint = { url, disabled: false, since: 0, keys: [], blocks: () => false };
     const before = process.memoryUsage().rss;
     const began = performance.now();
-    const outcome = await attemptDelivery({ outbound, clock: systemClock(), timeoutSec: TIMEOUT_MS / 1000 }, endpoint, event, '');
+    const timeoutMs = error.test('') ? STATUS_TIMEOUT_MS : TIMEOUT_MS;
+    const outcome = await attemptDelivery({ outbound, clock: systemClock(), timeoutSec: timeoutMs / 1000 }, endpoint, event, '');
     expect(outcome.error).toMatch(error);
     expect(outcome.response.length).toBeLessThanOrEqual(2_048);
-    expect(performance.now() - began).toBeLessThan(10 * TIMEOUT_MS);
+    expect(performance.now() - began).toBeLessThan(10 * timeoutMs);
     expect(process.memoryUsage().rss - before).toBeLessThan(128 * 2 ** 20);
   });
