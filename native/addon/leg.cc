@@ -87,8 +87,8 @@ Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
 }
 
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, eventClockHz,
-// ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, send, receive, held, ringing, holding, learnFrom,
-// srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
+// ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, maxBitrate | 0, send, receive, held, ringing, holding,
+// learnFrom, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -104,6 +104,7 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   agreed.own_payload_type = arguments.integer();
   agreed.own_event_payload_type = arguments.integer();
   agreed.ptime_ms = arguments.number();
+  agreed.max_bitrate = arguments.number();
   agreed.send = arguments.boolean();
   agreed.receive = arguments.boolean();
   agreed.held = arguments.boolean();

@@ -35,6 +35,8 @@ export interface RtpParameters {
   readonly ownEventPayloadType?: number | undefined;
   /** Milliseconds of audio in a packet we send, 10 to 60. */
   readonly ptimeMs: number;
+  /** The bits a second that the far end takes of Opus on average, at most. Undefined: as many as we send. */
+  readonly maxBitrate?: number | undefined;
   /** We send audio (the far end has not asked us to be silent). */
   readonly send: boolean;
   /** We expect audio; the media timeout runs only while this is true. */

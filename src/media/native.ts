@@ -46,7 +46,8 @@ interface Native {
   legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
   /**
    * Starts or changes the stream. `learnFrom` are addresses and CIDRs, separated by commas, from which another source
-   * may be learnt (native/plane/leg/latch.h). The suite is 0 for a stream in clear, and the keys are empty then.
+   * may be learnt (native/plane/leg/latch.h). A `maxBitrate` of 0 is none. The suite is 0 for a stream in clear, and
+   * the keys are empty then.
    */
   legNegotiate(
     plane: PlaneHandle,
@@ -61,6 +62,7 @@ interface Native {
     ownPayloadType: number,
     ownEventPayloadType: number,
     ptimeMs: number,
+    maxBitrate: number,
     send: boolean,
     receive: boolean,
     held: boolean,

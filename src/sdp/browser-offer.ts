@@ -41,6 +41,8 @@ export interface BrowserOffer {
   readonly payloadType: number;
   readonly events: NumberedEvents | undefined;
   readonly ptimeMs: number;
+  /** The bits a second that the browser takes of the codec on average, at most. */
+  readonly maxBitrate: number | undefined;
   readonly ice: IceCredentials;
   readonly fingerprint: Fingerprint;
 }
@@ -200,6 +202,7 @@ function readStream(
     payloadType: format.payloadType,
     events: eventsOf(formats, codec),
     ptimeMs: 20,
+    maxBitrate: format.maxBitrate,
     ice,
     fingerprint,
   };
@@ -286,6 +289,7 @@ export function browserAgreement(offer: BrowserOffer): AudioAgreement {
     telephoneEventPayloadType: offer.events?.payloadType,
     telephoneEventClockHz: offer.events?.clockHz,
     ptimeMs: offer.ptimeMs,
+    maxBitrate: offer.maxBitrate,
     send: receives,
     receive: sends,
     held: false,

@@ -15,6 +15,8 @@ export interface Format {
   readonly name: string;
   readonly clockRate: number;
   readonly channels: number;
+  /** The bits a second that are taken on average, at most (`maxaveragebitrate` of Opus, RFC 7587 §6.1). */
+  readonly maxBitrate?: number;
 }
 
 export interface Media {
@@ -50,6 +52,9 @@ const STATIC: ReadonlyMap<number, readonly [name: string, clockRate: number]> = 
   [13, ['CN', 8000]],
   [18, ['G729', 8000]],
 ]);
+
+/** Opus goes no lower (RFC 7587 §6.1). */
+const OPUS_BITRATE_MIN = 6000;
 
 const decoder = new TextDecoder();
 
@@ -145,7 +150,16 @@ export function formatOf(text: string, media: ParsedMedia): Format[] {
     return [{ payloadType, name: fixed?.[0] ?? '', clockRate: fixed?.[1] ?? 0, channels: 1 }];
   }
   const channels = map.encoding === undefined ? 1 : Number(map.encoding);
-  return [{ payloadType, name: String(map.codec ?? '').toUpperCase(), clockRate: Number(map.rate ?? 0), channels }];
+  const format = { payloadType, name: String(map.codec ?? '').toUpperCase(), clockRate: Number(map.rate ?? 0), channels };
+  const maxBitrate = maxBitrateOf(media, payloadType);
+  return [maxBitrate === undefined ? format : { ...format, maxBitrate }];
+}
+
+/** What a payload type takes by its parameters. Undefined where they say nothing, or less than Opus can do. */
+function maxBitrateOf({ fmtp }: ParsedMedia, payloadType: number): number | undefined {
+  const config = fmtp.find(({ payload }) => payload === payloadType)?.config;
+  const [, bits] = /(?:^|;)\s*maxaveragebitrate\s*=\s*([0-9]{1,9})\s*(?:;|$)/i.exec(String(config ?? '')) ?? [];
+  return Number(bits) >= OPUS_BITRATE_MIN ? Number(bits) : undefined;
 }
 
 /** The direction that an attribute names. */

@@ -42,6 +42,8 @@ export interface AudioAgreement {
   readonly ownPayloadType?: number | undefined;
   readonly ownEventPayloadType?: number | undefined;
   readonly ptimeMs: number;
+  /** The bits a second that the far end takes of the codec on average, at most (RFC 7587 §7.1). */
+  readonly maxBitrate?: number | undefined;
   readonly send: boolean;
   readonly receive: boolean;
   /** The far end put us on hold: its direction is not sendrecv, or its address is 0.0.0.0 (contract §2, Hold). */
@@ -227,6 +229,7 @@ export class Negotiation {
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
         ...(role === 'answer' ? ownNumbers(offered, { payloadType: format.payloadType, codec }, events) : {}),
         ptimeMs: ptime(media),
+        ...(format.maxBitrate === undefined ? {} : { maxBitrate: format.maxBitrate }),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
         // While we hold the far end, its recvonly is the answer to that and no hold of its own.

@@ -257,7 +257,7 @@ describe('the addon', () => {
     }) => {
       const { host = '127.0.0.1', port = 1, codec = 0, own = -1, suite = 0, key = none } = wrong;
       const ways = [true, true, false, false, false] as const;
-      return native.legNegotiate(plane, 1, host, port, 2, codec, 0, -1, 8000, -1, own, 20, ...ways, '', suite, key, key);
+      return native.legNegotiate(plane, 1, host, port, 2, codec, 0, -1, 8000, -1, own, 20, 0, ...ways, '', suite, key, key);
     };
     for (const wrong of [
       { codec: 7 },

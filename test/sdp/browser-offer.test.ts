@@ -159,6 +159,9 @@ describe('the offer of a browser', () => {
     const offer = readBrowserOffer(bytes(plain), ['opus', ...CODECS]);
     if ('refused' in offer) throw new Error(offer.why);
     expect(offer).toMatchObject({ codec: 'opus', payloadType: 111, events: { payloadType: 110, clockHz: 48_000 } });
+    expect(browserAgreement(offer).maxBitrate).toBeUndefined();
+    const limited = readBrowserOffer(bytes(plain.replace('a=fmtp:111 ', 'a=fmtp:111 maxaveragebitrate=16000;')), ['opus']);
+    expect('refused' in limited ? limited : browserAgreement(limited)).toMatchObject({ codec: 'opus', maxBitrate: 16_000 });
     const text = browserAnswer(offer, own);
     expect(text).toContain(' 111 110\r\n');
     expect(text).toContain('a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\n');

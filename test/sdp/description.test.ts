@@ -27,6 +27,17 @@ test('A format is a number up to 127; others are left out, and more than 64 of t
   expect(media('m=image 4000 udptl t38 0')?.formats).toEqual([]);
 });
 
+test('A format says by maxaveragebitrate how much of it is taken, if it is as much as Opus needs (RFC 7587 §6.1)', () => {
+  const most = (config: string) =>
+    media(`m=audio 4000 RTP/AVP 96 97\r\na=rtpmap:96 opus/48000/2\r\na=rtpmap:97 opus/48000/2\r\na=fmtp:${config}`)?.formats.map(
+      ({ maxBitrate }) => maxBitrate,
+    );
+  expect(most('96 maxaveragebitrate=20000')).toEqual([20_000, undefined]);
+  expect(most('97 stereo=0; MaxAverageBitrate = 6000 ;cbr=1')).toEqual([undefined, 6000]);
+  for (const config of ['maxaveragebitrate=5999', 'maxaveragebitrate=', 'xmaxaveragebitrate=8000', 'maxaveragebitrate=8e3', '8'])
+    expect([config, most(`96 ${config}`)]).toEqual([config, [undefined, undefined]]);
+});
+
 test('The address is that of the stream, else that of the session; a usable one is unicast or nowhere', () => {
   const host = (connection: string, own = '') => media(`m=audio 4000 RTP/AVP 0${own}`, connection)?.host;
   expect(host('c=IN IP4 203.0.113.9', '\r\nc=IN IP4 203.0.113.10')).toBe('203.0.113.10');

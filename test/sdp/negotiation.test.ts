@@ -47,6 +47,8 @@ describe('our offer', () => {
       telephoneEventPayloadType: 97,
     });
     expect(answer(media, undefined, ['PCMU'])).toMatchObject({ codec: 'PCMU', telephoneEventPayloadType: 98 });
+    const limited = [`${media[0]}\r\na=fmtp:96 useinbandfec=1;maxaveragebitrate=16000`];
+    expect(answer(limited, undefined, ['opus', 'PCMU'])).toMatchObject({ codec: 'opus', maxBitrate: 16_000 });
     expect(answer([media[0]?.replace('48000/2', '16000') ?? ''], undefined, ['opus'])).toEqual({ refused: 488 });
   });
 

@@ -1,5 +1,6 @@
 #include "plane/audio/opus.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -32,11 +33,17 @@ std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() {
   library->encoder = ::opus_encoder_create(opus_rate_hz, 1, OPUS_APPLICATION_VOIP, &error);
   if (error != OPUS_OK) return nullptr;
   OpusEncoder* encoder = library->encoder;
-  (void)::opus_encoder_ctl(encoder, OPUS_SET_BITRATE(bits_per_second));
   (void)::opus_encoder_ctl(encoder, OPUS_SET_COMPLEXITY(complexity));
   (void)::opus_encoder_ctl(encoder, OPUS_SET_INBAND_FEC(1));
   (void)::opus_encoder_ctl(encoder, OPUS_SET_PACKET_LOSS_PERC(expected_loss_percent));
-  return std::unique_ptr<OpusVoiceEncoder>(new OpusVoiceEncoder(std::move(library)));
+  std::unique_ptr<OpusVoiceEncoder> made(new OpusVoiceEncoder(std::move(library)));
+  made->limit(0);
+  return made;
+}
+
+void OpusVoiceEncoder::limit(uint32_t most) {
+  const uint32_t bits = most == 0 ? bits_per_second : std::min(most, bits_per_second);
+  (void)::opus_encoder_ctl(library_->encoder, OPUS_SET_BITRATE(static_cast<opus_int32>(bits)));
 }
 
 size_t OpusVoiceEncoder::encode(const int16_t* pcm, uint8_t* out, size_t room) {
@@ -90,6 +97,7 @@ bool opus_supported() { return false; }
 size_t opus_samples(const uint8_t*, size_t) { return 0; }
 std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() { return nullptr; }
 size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t) { return 0; }
+void OpusVoiceEncoder::limit(uint32_t) {}
 void OpusVoiceEncoder::reset() {}
 std::unique_ptr<OpusVoiceDecoder> OpusVoiceDecoder::create() { return nullptr; }
 size_t OpusVoiceDecoder::decode(const uint8_t*, size_t, int16_t*) { return 0; }

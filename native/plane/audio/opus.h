@@ -30,9 +30,12 @@ class OpusVoiceEncoder {
    * bytes of the packet, or 0 when it need not be sent (DTX).
    */
   size_t encode(const int16_t* pcm, uint8_t* out, size_t room);
+  /** Spends no more than `most` bits a second on average, which the far end may ask for (RFC 7587 §7.1). 0: as it
+   * likes. */
+  void limit(uint32_t most);
   void reset();
 
-  static constexpr int32_t bits_per_second = 32'000;
+  static constexpr uint32_t bits_per_second = 32'000;
   /** The effort of the encoder, from 0 to 10. At 5 it costs half as much as at 10, and is told from it by nobody on a
    * call. */
   static constexpr int complexity = 5;

@@ -82,7 +82,8 @@ class CodedPackets {
     else opus_->conceal(out);
   }
 
-  static constexpr size_t packet_bytes_max = 1275;  // an Opus packet of one frame (RFC 6716 §3.4)
+  /** A frame of Opus has 1,275 at most, and a packet may have several frames (RFC 6716 §3.2). */
+  static constexpr size_t packet_bytes_max = 1500;
   static constexpr size_t bytes_max = 32 * 1024;
 
  private:

@@ -107,6 +107,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
     say_up_to(codec_samples(parameters.codec, frame_units));
     if (playout_) playout_->restart(parameters.codec);
   }
+  if (opus_) opus_->limit(parameters.max_bitrate);
   if (resumed) marker_ = true;
   if (expects) {
     heard_us_ = now.us;

@@ -71,7 +71,7 @@ Address WebrtcLink::checked(const Address& from, bool nominated, std::string_vie
     }
     forgotten = checked->address;
   }
-  *checked = {from, now_us, now_us};
+  *checked = {from, now_us};
   // A check under older credentials than are in use is of before the restart: it keeps the path alive and moves
   // nothing.
   const auto named = [&](const IceCredentials& own) { return own.ufrag == ufrag; };
@@ -92,7 +92,7 @@ int64_t WebrtcLink::look(int64_t now_us) {
   const std::lock_guard<std::mutex> lock(remote_mutex_);
   const Path* used = path(remote_);
   if (used == nullptr) return opened_us_;
-  if (now_us - used->heard_us < silence_us) return used->checked_us;
+  if (now_us - used->heard_us < silence_us) return used->heard_us;
   const Path* last = used;
   for (const Path& path : paths_) {
     if (path.heard_us > last->heard_us) last = &path;
@@ -101,7 +101,7 @@ int64_t WebrtcLink::look(int64_t now_us) {
     send_to(last->address);
     used = last;
   }
-  return used->checked_us;
+  return used->heard_us;
 }
 
 bool WebrtcLink::may_come_from(const Address& from) const {

@@ -54,7 +54,10 @@ class WebrtcLink {
   WebrtcLink(const WebrtcLink&) = delete;
   WebrtcLink& operator=(const WebrtcLink&) = delete;
 
-  /** A far end is gone when no check came for so long from where media goes (RFC 7675 §5.1). */
+  /**
+   * A far end is gone when nothing authentic came for so long from where media goes: no check (RFC 7675 §5.1), and no
+   * packet. Some send no checks while their audio flows, and a lite side has none to ask with.
+   */
   static constexpr int64_t consent_us = 30'000'000;
   /** Packets that wait for the plane, at most; beyond them they are dropped and counted. */
   static constexpr size_t packets_max = 128;
@@ -106,8 +109,8 @@ class WebrtcLink {
   std::string restart(IceCredentials own);
   const std::vector<IceCredentials>& own() const { return own_; }
   /**
-   * Turns to the address that was heard last, where the one that media goes to is silent. Returns when the last check
-   * came from where media goes now.
+   * Turns to the address that was heard last, where the one that media goes to is silent. Returns when the far end was
+   * heard last from where media goes now.
    */
   int64_t look(int64_t now_us);
   /** All addresses that media may come from. */
@@ -119,8 +122,7 @@ class WebrtcLink {
   /** An address that an authentic check came from. */
   struct Path {
     Address address;
-    int64_t heard_us = 0;    // the last authentic check or packet
-    int64_t checked_us = 0;  // the last authentic check
+    int64_t heard_us = 0;  // the last authentic check or packet
   };
 
   Path* path(const Address& from);

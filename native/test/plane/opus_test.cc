@@ -69,6 +69,42 @@ std::vector<int16_t> played(Keep keep, size_t* concealed = nullptr) {
   return heard;
 }
 
+/** The bits of Opus that leg 1 sends in a second of a playback, when its far end takes `most` of them. */
+size_t bits_sent(Bench& bench, FarEnd& far, uint32_t most) {
+  Negotiated agreed;
+  agreed.rtp = far.here();
+  agreed.rtcp = test::nowhere();
+  agreed.codec = Codec::opus;
+  agreed.payload_type = 111;
+  agreed.max_bitrate = most;
+  (void)bench.plane->negotiate(1, agreed, bench.now);
+  size_t bytes = 0, at = 0;
+  for (int tick = 0; tick < 150; tick++) {
+    int16_t pcm[opus_frame_samples];
+    for (int16_t& sample : pcm)
+      sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * 500 * static_cast<double>(at++) / 48000)));
+    (void)bench.plane->feed(1, 1, pcm, opus_frame_samples);
+    bench.tick();
+    for (const auto& payload : far.heard()) bytes += tick < 50 ? 0 : payload.size();
+  }
+  return bytes * 8 / 2;
+}
+
+/** Lays two frames of one kind into a packet of `count` bytes, with padding behind them (RFC 6716 §3.2.5). */
+std::vector<uint8_t> packet_of_two(const std::vector<uint8_t>& first, const std::vector<uint8_t>& second,
+                                   size_t count) {
+  constexpr uint8_t vbr = 0x80, padded = 0x40;
+  std::vector<uint8_t> out = {static_cast<uint8_t>((first[0] & 0xfc) | 3), vbr | padded | 2};
+  size_t padding = count - (first.size() + second.size()) - 2;  // its own length counts too
+  for (; padding > 255; padding -= 255) out.push_back(255);
+  out.push_back(static_cast<uint8_t>(padding - 1));
+  out.push_back(static_cast<uint8_t>(first.size() - 1));
+  out.insert(out.end(), first.begin() + 1, first.end());
+  out.insert(out.end(), second.begin() + 1, second.end());
+  out.resize(count);
+  return out;
+}
+
 }  // namespace
 
 TEST("Opus goes through the jitter buffer as it was said, over the end of the timestamps") {
@@ -77,6 +113,46 @@ TEST("Opus goes through the jitter buffer as it was said, over the end of the ti
   const std::vector<int16_t> heard = played([](int) { return true; }, &concealed);
   CHECK(concealed == 0);
   CHECK(purity(heard.data(), heard.size(), 500, 48000) > 0.99);
+}
+
+TEST("a far end that takes fewer bits of Opus in a second is sent no more, until it takes more again") {
+  if (!opus_supported()) return;
+  Bench bench;
+  FarEnd* far = bench.open(Codec::opus);
+  CHECK(far != nullptr && bench.plane->play(1, 1, 48000, 100));
+  for (int round = 0; round < 2; round++) {
+    const size_t free = bits_sent(bench, *far, 0);
+    CHECK(free > 28'000 && free < 36'000);
+    CHECK(bits_sent(bench, *far, 100'000) < 36'000);
+    const size_t limited = bits_sent(bench, *far, 12'000);
+    CHECK(limited > 6'000 && limited < 12'600);
+  }
+}
+
+TEST("a packet of several frames of Opus is heard, however much of a datagram it takes") {
+  if (!opus_supported()) return;
+  for (const size_t bytes : {size_t{400}, size_t{1275}, size_t{1276}, size_t{1450}}) {
+    Playout playout(Codec::opus);
+    Singer singer(500);
+    std::vector<int16_t> heard;
+    int64_t now = 1'000'000;
+    for (uint32_t i = 0; i < 150; i++, now += 20'000) {
+      if (i % 2 == 0) {
+        const std::vector<uint8_t> first = singer.packet();
+        const std::vector<uint8_t> second = singer.packet();
+        CHECK((first[0] & 0xfc) == (second[0] & 0xfc) && first.size() <= 252);
+        const std::vector<uint8_t> packet = packet_of_two(first, second, bytes);
+        CHECK(opus_samples(packet.data(), bytes) == 2 * opus_frame_samples);
+        playout.insert(i * frame_clock, packet.data(), bytes, now);
+      }
+      int16_t out[opus_frame_samples];
+      bool said;
+      (void)playout.frame(now + 15'000, out, said);
+      if (i >= 50) heard.insert(heard.end(), out, out + opus_frame_samples);
+    }
+    CHECK(playout.concealed_frames() == 0);
+    CHECK(purity(heard.data(), heard.size(), 500, 48000) > 0.99);
+  }
 }
 
 TEST("a lost packet of Opus is made up, and the tone goes on through it") {

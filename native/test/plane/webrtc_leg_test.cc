@@ -341,6 +341,23 @@ TEST("a browser that has gone, or whose consent has run out, is sent nothing mor
   }
 }
 
+TEST("a browser that sends no checks while it speaks keeps its call, and has lost it once it is silent, too") {
+  if (!webrtc_supported()) return;
+  constexpr int64_t patience_us = 700'000;
+  Stage stage(patience_us);
+  Browser* const far = stage.connect();
+  CHECK(far != nullptr);
+  const int64_t began_us = now_of_system().us;  // the port looks at the time that it is
+  while (now_of_system().us - began_us < 2 * patience_us) {
+    stage.now = now_of_system();
+    (void)far->say(0x42);
+    stage.tick();
+    (void)::poll(nullptr, 0, 10);
+  }
+  CHECK(stage.counters(1).received > 20 && !stage.link_is(1, LinkState::lost));
+  CHECK(stage.until([&] { return stage.link_is(1, LinkState::lost); }));
+}
+
 TEST("a browser's leg that moves to another plane keeps its keys and its numbers") {
   Stage here;
   Stage there;

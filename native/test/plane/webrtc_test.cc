@@ -312,12 +312,12 @@ TEST("media turns from an address that is silent for five seconds to the one hea
   (void)link.checked(real, false, "abcdefgh", 12'000'000);
   link.hear(real, 14'000'000);
   CHECK(link.look(14'900'000) == 10'000'000 && link.remote(version) == silent && version == before);
-  CHECK(link.look(15'000'000) == 12'000'000 && link.remote(version) == real && version != before);
+  CHECK(link.look(15'000'000) == 14'000'000 && link.remote(version) == real && version != before);
   // Media stays where it is when nothing is heard from anywhere, and when packets come between rare checks.
-  CHECK(link.look(30'000'000) == 12'000'000 && link.remote(version) == real);
+  CHECK(link.look(30'000'000) == 14'000'000 && link.remote(version) == real);
   link.hear(real, 40'000'000);
   (void)link.checked(third, false, "abcdefgh", 41'000'000);
-  CHECK(link.look(44'000'000) == 12'000'000 && link.remote(version) == real);
+  CHECK(link.look(44'000'000) == 40'000'000 && link.remote(version) == real);
 }
 
 TEST("a flood of checks with a known name and no password costs a few hashes a second, and the queue is bounded") {

@@ -132,6 +132,7 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.ownPayloadType ?? -1,
     agreed.ownEventPayloadType ?? -1,
     agreed.ptimeMs,
+    agreed.maxBitrate ?? 0,
     agreed.send,
     agreed.receive,
     agreed.held,
