@@ -6,7 +6,7 @@ import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { attemptDelivery } from '../../src/webhook/delivery.ts';
 
 const TIMEOUT_MS = 400;
-/** Where the status has to come in time: a busy machine has taken 400 ms for it. */
+/** The limit for receivers whose status has to come in time: a busy machine has taken 400 ms for it. */
 const STATUS_TIMEOUT_MS = 2_000;
 const outbound = createOutbound(['127.0.0.0/8']);
 const closers: (() => void)[] = [];
