@@ -86,7 +86,9 @@ export class CallHistory implements HistorySink {
   }
 
   add(sessionUuid: string, entry: Entry, appUuid?: string): void {
-    const at = Math.floor(this.#options.clock.now());
+    // A command is told once it is answered, and stands where it came: before what it caused.
+    const took = entry.kind === 'command' ? entry.took_ms : 0;
+    const at = Math.floor(this.#options.clock.now() - took);
     const call = this.#calls.get(sessionUuid);
     // One place beyond the limit is for the entry that says so.
     if (call === undefined || call.count > HISTORY_CALL_MAX_ENTRIES) return;

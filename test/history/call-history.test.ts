@@ -45,6 +45,19 @@ test('a short call is stored once, a second after its end, with what came in tha
   expect(clock.armed).toBe(0);
 });
 
+test('a command stands where it came, before what it caused', async () => {
+  const { clock, history, written } = world();
+  history.begin('one', 'app');
+  history.add('one', media('started'));
+  await clock.advance(2_000);
+  history.add('one', media('recording_started'));
+  const command = { kind: 'command', method: 'POST', path: '/', status: 202, operation_uuid: '', took_ms: 12.4 } as const;
+  history.add('one', command, 'app');
+  history.ended('one');
+  await clock.advance(2_000);
+  expect(written[0]?.entries.map((entry) => entry.at - (written[0]?.since ?? 0))).toEqual([0, 2_000, 1_987]);
+});
+
 test('a long call is stored every ten seconds, and as soon as a part is full', async () => {
   const { clock, history, written } = world();
   history.begin('one', 'app');
