@@ -37,7 +37,7 @@ class Pair {
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
-  replies: (request: SeatRequest) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
+  replies: (request: SeatRequest, nodeId: string) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
   /** Makes an end of a pipe. */
@@ -183,7 +183,7 @@ class Pair {
       homes: this.#homes(nodeId),
       peers: {
         pipeHost: '',
-        ask: async (_, request) => this.replies(request),
+        ask: async (home, request) => this.replies(request, home),
         reach: async () => 'answers',
         isDead: () => false,
         protocol: () => L16_PROTOCOL,
@@ -524,6 +524,30 @@ test('A seat that its home tells of after the Room has come here is none: the jo
   await pair.advance(1_000);
   expect(await join).toMatchObject({ status: 409 });
   expect([pair.second.find(roomId)?.places, actor.state.membership]).toEqual([['other'], undefined]);
+});
+
+test('A member whose node loses its Room to another one before it has opened it is asked for at that one.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  const asked: string[] = [];
+  pair.replies = ({ type }, nodeId) => {
+    if (type === 'open') asked.push(nodeId);
+    return { type: 'opening' };
+  };
+  await pair.second.span?.follow(pair.memberOf(roomId, 'second'));
+  const row = pair.takenBySecond(roomId);
+  pair.fates.set('members', 'away');
+  const opened = pair.second.span?.becomeHome(row);
+  await pair.advance(10);
+  pair.rows.set(roomId, { ...row, nodeId: 'third', epoch: row.epoch + 1 });
+  await pair.second.span?.verify(roomId);
+  pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+  await settle();
+  expect(asked).toEqual(['third']);
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await opened;
 });
 
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
