@@ -550,6 +550,48 @@ test('A member whose node loses its Room to another one before it has opened it 
   await opened;
 });
 
+test('A member that leaves and joins again in one go keeps its place: nobody comes between.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const room = pair.first.find(roomId);
+  const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const { actor } = joiner(pair, 'first', joined);
+  room?.take('member');
+  const gate = Promise.withResolvers<void>();
+  void actor.handOver(() => gate.promise.then(() => 0));
+  const seen: unknown[] = [];
+  const changed = pair.first.onMembership.bind(pair.first);
+  pair.first.onMembership = (...change) => {
+    changed(...change);
+    seen.push([change[2]?.phase, room?.places]);
+  };
+  const leave = pair.first.leave(roomId, 'member', pair.context());
+  const join = pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(10);
+  gate.resolve();
+  expect([await leave, await join]).toMatchObject([{ status: 202 }, { status: 202 }]);
+  expect(seen).toEqual([
+    [undefined, ['member']],
+    ['joining', ['member']],
+  ]);
+  // One that is refused after the leave has no place any more.
+  const again = Promise.withResolvers<void>();
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: 1 } });
+  await settle();
+  void actor.handOver(() => again.promise.then(() => 0));
+  const left = pair.first.leave(roomId, 'member', pair.context());
+  const late = pair.first.join(
+    roomId,
+    { session_uuid: 'member', muted: false },
+    { ...pair.context(), until: pair.clock.now() + 5 },
+  );
+  await pair.advance(10);
+  again.resolve();
+  expect([await left, await late]).toMatchObject([{ status: 202 }, { status: 503 }]);
+  await settle();
+  expect(room?.places).toEqual([]);
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

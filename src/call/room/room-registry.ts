@@ -291,8 +291,7 @@ export class RoomRegistry implements Rooms {
     if (this.span?.opening(roomId) !== undefined) return roomIsMoving;
     const refused = room.seatRefusal({ appUuid: context.appUuid, sessionUuid, coach }, limits?.maxMembersPerRoom ?? 0);
     if (refused !== undefined) return refused;
-    const isNew = !room.has(sessionUuid);
-    if (isNew) room.take(sessionUuid);
+    const letGo = room.hold(sessionUuid);
     const { voiceActivityEvents } = room.state;
     const coaching = coach === undefined ? {} : { coach };
     const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents, ...coaching } as const;
@@ -300,7 +299,7 @@ export class RoomRegistry implements Rooms {
     const result = await session.command(command, context, undefined, answer);
     const isHere = () => this.#options.session(sessionUuid)?.state.membership?.roomId === roomId;
     const isIn = () => isHere() || this.span?.guests.find(room, sessionUuid) !== undefined;
-    if (isNew) onceKnown(session, result, isIn, () => room.giveBack(sessionUuid));
+    onceKnown(session, result, isIn, () => room.giveBack(sessionUuid), letGo);
     return result;
   }
 
