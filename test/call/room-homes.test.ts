@@ -592,6 +592,26 @@ test('A member that leaves and joins again in one go keeps its place: nobody com
   expect(room?.places).toEqual([]);
 });
 
+test('A call that was dialled into a Room keeps its place there when its join is refused while it rings.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const { actor } = joiner(pair, 'first');
+  const seat = { roomId, room: 1, muted: false, voiceActivityEvents: false };
+  pair.actors.set(
+    'member',
+    quietSession(
+      { ...actor.state, phase: 'ringing', seat },
+      { commit: async () => true, wasStored: async () => false },
+      pair.clock,
+      'first',
+    ),
+  );
+  pair.first.find(roomId)?.reserve('member');
+  const refused = await pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await settle();
+  expect([refused, pair.first.find(roomId)?.places]).toMatchObject([{ status: 409 }, ['member']]);
+});
+
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
