@@ -37,7 +37,7 @@ class Pair {
   /** The homes that were told to the other nodes. */
   readonly told: string[] = [];
   /** What a node answers to the question of another one. */
-  replies: (request: SeatRequest) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
+  replies: (request: SeatRequest, nodeId: string) => SeatReply | Promise<SeatReply | undefined> | undefined = () => undefined;
   /** Calls that are not here are live by their rows. */
   isLive = false;
   /** Makes an end of a pipe. */
@@ -183,7 +183,7 @@ class Pair {
       homes: this.#homes(nodeId),
       peers: {
         pipeHost: '',
-        ask: async (_, request) => this.replies(request),
+        ask: async (home, request) => this.replies(request, home),
         reach: async () => 'answers',
         isDead: () => false,
         protocol: () => L16_PROTOCOL,
@@ -524,6 +524,92 @@ test('A seat that its home tells of after the Room has come here is none: the jo
   await pair.advance(1_000);
   expect(await join).toMatchObject({ status: 409 });
   expect([pair.second.find(roomId)?.places, actor.state.membership]).toEqual([['other'], undefined]);
+});
+
+test('A member whose node loses its Room to another one before it has opened it is asked for at that one.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  const asked: string[] = [];
+  pair.replies = ({ type }, nodeId) => {
+    if (type === 'open') asked.push(nodeId);
+    return { type: 'opening' };
+  };
+  await pair.second.span?.follow(pair.memberOf(roomId, 'second'));
+  const row = pair.takenBySecond(roomId);
+  pair.fates.set('members', 'away');
+  const opened = pair.second.span?.becomeHome(row);
+  await pair.advance(10);
+  pair.rows.set(roomId, { ...row, nodeId: 'third', epoch: row.epoch + 1 });
+  await pair.second.span?.verify(roomId);
+  pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+  await settle();
+  expect(asked).toEqual(['third']);
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await opened;
+});
+
+test('A member that leaves and joins again in one go keeps its place: nobody comes between.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const room = pair.first.find(roomId);
+  const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const { actor } = joiner(pair, 'first', joined);
+  room?.take('member');
+  const gate = Promise.withResolvers<void>();
+  void actor.handOver(() => gate.promise.then(() => 0));
+  const seen: unknown[] = [];
+  const changed = pair.first.onMembership.bind(pair.first);
+  pair.first.onMembership = (...change) => {
+    changed(...change);
+    seen.push([change[2]?.phase, room?.places]);
+  };
+  const leave = pair.first.leave(roomId, 'member', pair.context());
+  const join = pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await pair.advance(10);
+  gate.resolve();
+  expect([await leave, await join]).toMatchObject([{ status: 202 }, { status: 202 }]);
+  expect(seen).toEqual([
+    [undefined, ['member']],
+    ['joining', ['member']],
+  ]);
+  // One that is refused after the leave has no place any more.
+  const again = Promise.withResolvers<void>();
+  actor.signal({ type: 'leg.media', notice: { type: 'room.joined', room: 1 } });
+  await settle();
+  void actor.handOver(() => again.promise.then(() => 0));
+  const left = pair.first.leave(roomId, 'member', pair.context());
+  const late = pair.first.join(
+    roomId,
+    { session_uuid: 'member', muted: false },
+    { ...pair.context(), until: pair.clock.now() + 5 },
+  );
+  await pair.advance(10);
+  again.resolve();
+  expect([await left, await late]).toMatchObject([{ status: 202 }, { status: 503 }]);
+  await settle();
+  expect(room?.places).toEqual([]);
+});
+
+test('A call that was dialled into a Room keeps its place there when its join is refused while it rings.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const { actor } = joiner(pair, 'first');
+  const seat = { roomId, room: 1, muted: false, voiceActivityEvents: false };
+  pair.actors.set(
+    'member',
+    quietSession(
+      { ...actor.state, phase: 'ringing', seat },
+      { commit: async () => true, wasStored: async () => false },
+      pair.clock,
+      'first',
+    ),
+  );
+  pair.first.find(roomId)?.reserve('member');
+  const refused = await pair.first.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  await settle();
+  expect([refused, pair.first.find(roomId)?.places]).toMatchObject([{ status: 409 }, ['member']]);
 });
 
 test('The end of a pipe that is out of its mix is closed: it holds ports.', async () => {

@@ -106,16 +106,23 @@ function blow(random: Random, nodes: number, activeMs: number): Action {
   }
 }
 
-/** The home of a Room stands still while somebody joins: another node takes the Room, and it goes on. */
+/**
+ * The home of a Room stands still while somebody joins: another node takes the Room, others join it there, and the old
+ * home goes on with the join before it is declared dead.
+ */
 function haltedJoins(seed: number, actions: readonly Action[]): readonly Action[] {
   const random = new Random(seed, 11);
   if (!random.chance(0.3)) return [];
-  const [first, ...others] = actions.flatMap((action) =>
-    action.do === 'call_command' && action.command === 'join' ? [action.at] : [],
-  );
+  const joins = actions.flatMap((action) => (action.do === 'call_command' && action.command === 'join' ? [action] : []));
+  const [first, ...others] = joins;
   if (first === undefined) return [];
-  const at = random.pick([first, ...others]) + random.between(1, 120);
-  return [{ do: 'pause', at, place: 'home', forMs: random.between(3_000, 14_000) }];
+  const halted = random.pick([first, ...others]);
+  const at = halted.at + random.between(1, 120);
+  const forMs = random.between(2_500, 6_000);
+  const again = joins
+    .filter(({ call }) => call !== halted.call)
+    .map((join) => ({ ...join, at: at + random.between(1_800, forMs) }));
+  return [{ do: 'pause', at, place: 'home', forMs }, ...again];
 }
 
 export function meetingOf(seed: number, nodes: number, activeMs: number): Meeting | undefined {

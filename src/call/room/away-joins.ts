@@ -92,10 +92,17 @@ export class AwayJoins {
 /**
  * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. It is kept while the
  * database does not tell whether the join is stored, and where the Session is in the Room by then (`isIn`): by another
- * join, or at another node, or here again, if its call moved while the join waited.
+ * join, or at another node, or here again, if its call moved while the join waited. `known` is called in any case.
  */
-export function onceKnown(session: SessionActor, result: Answer | Problem, isIn: () => boolean, giveBack: () => void): void {
+export function onceKnown(
+  session: SessionActor,
+  result: Answer | Problem,
+  isIn: () => boolean,
+  giveBack: () => void,
+  known = () => {},
+): void {
   const settle = () => {
+    known();
     if (!isIn()) giveBack();
   };
   if (isProblem(result)) void session.settled().then(settle);

@@ -49,6 +49,8 @@ export class RoomActor {
   isLeaving = false;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
+  /** Sessions that ask to join, each with the number of its joins whose outcome is open. */
+  readonly #asking = new Map<string, number>();
   /** The bots that have joined. */
   readonly #bots = new Set<string>();
   readonly #music: HoldMusic | undefined;
@@ -126,6 +128,17 @@ export class RoomActor {
     this.#members.set(sessionUuid, 'joining');
   }
 
+  /** Keeps a place for a Session that asks to join, also where it leaves before. Returns what ends that. */
+  hold(sessionUuid: string): () => void {
+    if (!this.has(sessionUuid)) this.take(sessionUuid);
+    this.#asking.set(sessionUuid, (this.#asking.get(sessionUuid) ?? 0) + 1);
+    return () => {
+      const left = (this.#asking.get(sessionUuid) ?? 0) - 1;
+      if (left > 0) this.#asking.set(sessionUuid, left);
+      else this.#asking.delete(sessionUuid);
+    };
+  }
+
   /** Keeps a place for a Session that has not been answered yet. */
   reserve(sessionUuid: string): void {
     this.#members.set(sessionUuid, 'reserved');
@@ -147,6 +160,7 @@ export class RoomActor {
   giveBack(sessionUuid: string): void {
     if (this.#bots.delete(sessionUuid) && this.#bots.size === 0) this.#detectVoices();
     if (!this.#members.delete(sessionUuid)) return;
+    if (this.#asking.has(sessionUuid)) this.take(sessionUuid);
     this.coaches.left(sessionUuid);
     this.#music?.members(this.joined.length);
     if (this.#members.size === 0) this.signal({ type: 'empty' });

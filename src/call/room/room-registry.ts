@@ -291,16 +291,15 @@ export class RoomRegistry implements Rooms {
     if (this.span?.opening(roomId) !== undefined) return roomIsMoving;
     const refused = room.seatRefusal({ appUuid: context.appUuid, sessionUuid, coach }, limits?.maxMembersPerRoom ?? 0);
     if (refused !== undefined) return refused;
-    const isNew = !room.has(sessionUuid);
-    if (isNew) room.take(sessionUuid);
+    const letGo = room.hold(sessionUuid);
     const { voiceActivityEvents } = room.state;
     const coaching = coach === undefined ? {} : { coach };
     const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents, ...coaching } as const;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const result = await session.command(command, context, undefined, answer);
-    const isHere = () => this.#options.session(sessionUuid)?.state.membership?.roomId === roomId;
-    const isIn = () => isHere() || this.span?.guests.find(room, sessionUuid) !== undefined;
-    if (isNew) onceKnown(session, result, isIn, () => room.giveBack(sessionUuid));
+    const seats = (actor = this.#options.session(sessionUuid)) => [actor?.state.membership, actor?.state.seat];
+    const isIn = () => seats().some((seat) => seat?.roomId === roomId) || this.span?.guests.find(room, sessionUuid) !== undefined;
+    onceKnown(session, result, isIn, () => room.giveBack(sessionUuid), letGo);
     return result;
   }
 

@@ -336,7 +336,6 @@ export class RoomSpan implements SeatsAway {
     // Another node took it while this one was opening it.
     if (typeof home?.nodeId === 'string' && home.nodeId !== nodeId) {
       this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
-      this.#retarget({ roomId, nodeId: home.nodeId, epoch: home.epoch });
       return;
     }
     for (const pipe of this.#pipesOf(roomId)) this.#moveIn(room, pipe);
@@ -461,6 +460,8 @@ export class RoomSpan implements SeatsAway {
       this.#claim(pipe, actor);
       actor.signal({ type: 'room_moved', roomId, room: pipe.number });
     }
+    // Whoever was to come into the mix of this node, once the members were read, still leads to the home before.
+    if (nodeId !== this.#options.nodeId) this.#retarget({ roomId, nodeId, epoch });
   }
 
   /** A Session of this node goes on at another, which opens a pipe for it, or mixes its Room. */
