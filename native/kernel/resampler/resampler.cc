@@ -120,10 +120,10 @@ void Resampler::convert(size_t cycle, size_t from, size_t to, float* out) const 
   const size_t up = filter_->up();
   const size_t first = std::max(from, cycle * up);
   const size_t wanted = std::min(to, (cycle + fir_outputs) * up) - first;
-  if (wanted == fir_outputs * up) return convert(cycle, out + first - from);
+  if (wanted == fir_outputs * up) return convert(cycle, out + (first - from));
   float whole[ResamplerFilter::cycle_max * fir_outputs];
   convert(cycle, whole);
-  std::memcpy(out + first - from, whole + first - cycle * up, wanted * sizeof(float));
+  std::memcpy(out + (first - from), whole + (first - cycle * up), wanted * sizeof(float));
 }
 
 /** Makes the outputs of `fir_outputs` cycles. */
