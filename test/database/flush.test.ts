@@ -155,6 +155,34 @@ test('Rooms of a dead node are taken over in the order in which flushes enter th
   expect(free).toHaveLength(1);
 });
 
+test('What another node took over while a takeover waited for it stays with that node', async () => {
+  const { nodes, rooms, sessions } = first.store;
+  const dead = await openSecondStore(first, undefined, newUuid());
+  const { nodeId } = dead.nodes;
+  const [room, taken] = [roomRow({ nodeId }), roomRow({ nodeId })];
+  const [session, call] = [sessionRow({ nodeId }), sessionRow({ nodeId })];
+  for (const change of [{ room }, { room: taken }, { session }, { session: call }])
+    await dead.journal.commit({ ...change, events: [] });
+  await dead.close();
+  await nodes.bury(nodeId, undefined);
+  const isLocked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const taking = sql.begin(async (tx) => {
+    await tx`UPDATE rooms SET node_id = 'node-sharing', epoch = 1 WHERE room_id = ${taken.roomId}`;
+    await tx`UPDATE sessions SET node_id = 'node-sharing', epoch = 1 WHERE session_uuid = ${call.sessionUuid}`;
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  const adopted = Promise.all([rooms.adopt(), sessions.adopt()]);
+  await untilWaiting(sql, 2);
+  release.resolve();
+  await taking;
+  const [adoptedRooms, adoptedSessions] = await adopted;
+  expect(adoptedRooms.map(({ roomId }) => roomId)).toEqual([room.roomId]);
+  expect(adoptedSessions.map(({ sessionUuid }) => sessionUuid)).toEqual([session.sessionUuid]);
+});
+
 test('A node that was declared dead makes no Room, and begins and ends nothing', async () => {
   const nodeId = newUuid();
   const dead = await openSecondStore(first, undefined, nodeId);
