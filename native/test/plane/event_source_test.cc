@@ -126,3 +126,18 @@ TEST("a key under an SSRC of its own is told whole where the audio changes its s
   gateway.run(30);
   CHECK(gateway.told == "12");
 }
+
+TEST(
+    "a key that goes down before any audio, under another SSRC, is told once and whole where the audio begins "
+    "meanwhile") {
+  Gateway gateway;
+  CHECK(gateway.begin());
+  for (uint16_t i = 1; i <= 6; i++) {
+    gateway.event(6, 700, static_cast<uint16_t>(i * 480));
+    gateway.run(3, i < 3);
+  }
+  CHECK(gateway.told.empty());
+  for (int copy = 0; copy < 3; copy++) gateway.event(6, 700, 3360, true);
+  gateway.run(30);
+  CHECK(gateway.told == "6");
+}
