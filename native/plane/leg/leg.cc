@@ -228,7 +228,8 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   const bool beside = event && source_.heard() && !source_.is(packet.ssrc);
-  if (!beside && !belongs(packet)) return;
+  if (beside) source_.note(packet);
+  else if (!belongs(packet)) return;
   if (event && !brings_event(packet, !beside)) return;
   const Reception::Verdict verdict = beside ? Reception::Verdict::accepted : counted(packet, event);
   if (verdict == Reception::Verdict::rejected) return;

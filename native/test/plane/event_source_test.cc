@@ -141,3 +141,19 @@ TEST(
   gateway.run(30);
   CHECK(gateway.told == "6");
 }
+
+TEST("a key is told, and the audio goes on, where both come in turn under one new SSRC") {
+  Gateway gateway;
+  CHECK(gateway.begin());
+  gateway.run(10);
+  const uint32_t before = gateway.counted().received;
+  gateway.event_ssrc = ++gateway.far->ssrc;
+  for (uint16_t i = 1; i <= 10; i++) {
+    gateway.event_sequence = gateway.far->sequence++;
+    gateway.event(4, 30'000, static_cast<uint16_t>(i * 160), i > 7);
+    gateway.run();
+  }
+  gateway.run(10);
+  CHECK(gateway.told == "4");
+  CHECK(gateway.counted().received - before >= 28);
+}
