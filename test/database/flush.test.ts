@@ -1,7 +1,7 @@
 /** What one statement of the journal writes, and what it leaves out together with the row that it depends on. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import postgres from 'postgres';
-import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { CollectionRow } from '../../src/database/journal/payment-rows.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
@@ -128,6 +128,59 @@ test('A Session enters a Room only at the epoch at which it was let in, however 
   await sql`UPDATE rooms SET deleted_at = 1 WHERE room_id = ${roomId}`;
   const late = sessionRow({ nodeId, appUuid });
   expect(await journal.commit({ session: { ...late, roomId }, enters: { roomId, epoch: 2 }, events: [] })).toBe('room_moved');
+});
+
+test('Rooms of a dead node are taken over in the order in which flushes enter them, so that neither waits for the other', async () => {
+  const { journal, rooms, nodes } = first.store;
+  const dead = await openSecondStore(first, undefined, newUuid());
+  const { nodeId } = dead.nodes;
+  const [earlier, later] = [roomRow({ nodeId }), roomRow({ nodeId })].sort((a, b) => (a.roomId < b.roomId ? -1 : 1));
+  if (earlier === undefined || later === undefined) throw new Error('two Rooms');
+  for (const room of [later, earlier]) await dead.journal.commit({ room, events: [] });
+  await dead.close();
+  await nodes.bury(nodeId, undefined);
+  const release = await locked(earlier.roomId, 'rooms', 'room_id');
+  const taken = rooms.adopt();
+  await untilWaiting(sql, 1);
+  const free = await sql`SELECT 1 FROM rooms WHERE room_id = ${later.roomId} FOR UPDATE SKIP LOCKED`;
+  const enter = ({ roomId }: RoomRow) =>
+    journal.commit({ session: sessionRow({ nodeId: nodes.nodeId, roomId }), enters: { roomId, epoch: 0 }, events: [] });
+  const entered = Promise.all([enter(earlier), enter(later)]);
+  await untilWaiting(sql, 2);
+  await release();
+  const adopted = (await taken).map(({ roomId, epoch }) => [roomId, epoch]);
+  expect(adopted).toContainEqual([earlier.roomId, 1]);
+  expect(adopted).toContainEqual([later.roomId, 1]);
+  expect(await entered).toEqual(['room_moved', 'room_moved']);
+  expect(free).toHaveLength(1);
+});
+
+test('What another node took over while a takeover waited for it stays with that node', async () => {
+  const { nodes, rooms, sessions } = first.store;
+  const dead = await openSecondStore(first, undefined, newUuid());
+  const { nodeId } = dead.nodes;
+  const [room, taken] = [roomRow({ nodeId }), roomRow({ nodeId })];
+  const [session, call] = [sessionRow({ nodeId }), sessionRow({ nodeId })];
+  for (const change of [{ room }, { room: taken }, { session }, { session: call }])
+    await dead.journal.commit({ ...change, events: [] });
+  await dead.close();
+  await nodes.bury(nodeId, undefined);
+  const isLocked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const taking = sql.begin(async (tx) => {
+    await tx`UPDATE rooms SET node_id = 'node-sharing', epoch = 1 WHERE room_id = ${taken.roomId}`;
+    await tx`UPDATE sessions SET node_id = 'node-sharing', epoch = 1 WHERE session_uuid = ${call.sessionUuid}`;
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  const adopted = Promise.all([rooms.adopt(), sessions.adopt()]);
+  await untilWaiting(sql, 2);
+  release.resolve();
+  await taking;
+  const [adoptedRooms, adoptedSessions] = await adopted;
+  expect(adoptedRooms.map(({ roomId }) => roomId)).toEqual([room.roomId]);
+  expect(adoptedSessions.map(({ sessionUuid }) => sessionUuid)).toEqual([session.sessionUuid]);
 });
 
 test('A node that was declared dead makes no Room, and begins and ends nothing', async () => {

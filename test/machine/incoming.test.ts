@@ -56,6 +56,10 @@ describe('A text from a telephone', () => {
   test.each([
     [0, [0x00, 0x02, 0x1b, 0x65, 0x1b, 0x41, 0x1b], '@$€ A '],
     [0x10, [0x48, 0x69], 'Hi'],
+    [0xd0, [0x48, 0x69], 'Hi'],
+    [0xd8, [0x00], '@'],
+    [0xe0, [0x05, 0xe9], 'ש'],
+    [0xe9, [0x05, 0xe9], 'ש'],
     [0xf0, [0x48, 0x69], 'Hi'],
     [0xf1, [0x00], '@'],
     [0xf3, [0x00], '@'],
@@ -72,8 +76,14 @@ describe('A text from a telephone', () => {
     expect(textOf({ dataCoding, octets: Uint8Array.from(given) })).toBe(text);
   });
 
-  test.each([2, 4, 5, 9, 13, 0xc0, 0xc8, 0xd8, 0xe0, 0xf5, 0xf6, 0xf7])('in data_coding %d is none', (dataCoding) => {
+  test.each([2, 4, 5, 9, 13, 0xc0, 0xc8, 0xcf, 0xf5, 0xf6, 0xf7])('in data_coding %d is none', (dataCoding) => {
     expect(incomingOf(fields({ dataCoding }))).toBeUndefined();
+  });
+
+  test.each([0xd8, 0xe8])('in data_coding %d is none where it is the sign alone', (dataCoding) => {
+    expect(incomingOf(fields({ dataCoding, octets: new Uint8Array() }))).toBeUndefined();
+    const header = { esmClass: 0x40, octets: octets('\x04\x01\x02\x80\x01') };
+    expect(incomingOf(fields({ dataCoding, ...header }))).toBeUndefined();
   });
 
   test.each([0x04, 0x08, 0x10, 0x18, 0x20, 0x44])('of esm_class %d is none', (esmClass) => {

@@ -165,7 +165,8 @@ bool Leg::belongs(const RtpPacket& packet) {
   const bool had_events = event_source_.is(source_.now().ssrc());
   const RtpSource::Verdict verdict = source_.judge(packet);
   if (verdict != RtpSource::Verdict::anew) return verdict == RtpSource::Verdict::known;
-  if (had_events) event_.abandon();
+  // One that sent nothing but events goes on beside the audio, which is of another from the beginning.
+  if (std::exchange(spoke_, false) && had_events) event_.abandon();
   if (playout_) playout_->restart(agreed_.codec);
   rtcp_.forget_sender();
   return true;
@@ -227,7 +228,8 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   const bool beside = event && source_.heard() && !source_.is(packet.ssrc);
-  if (!beside && !belongs(packet)) return;
+  if (beside) source_.note(packet);
+  else if (!belongs(packet)) return;
   if (event && !brings_event(packet, !beside)) return;
   const Reception::Verdict verdict = beside ? Reception::Verdict::accepted : counted(packet, event);
   if (verdict == Reception::Verdict::rejected) return;
@@ -248,6 +250,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   } else if (audio && (agreed_.holding || (agreed_.send && !agreed_.receive))) {
     return;  // we hold the far end, or it said that it sends nothing: it is neither heard nor recorded
   } else if (audio) {
+    spoke_ = true;
     if (packet.payload_bytes == frame_units) audio_us_ = now.us;
     else if (packet.payload_bytes > 0) uneven_us_ = now.us;
     const int64_t arrival = arrival_us(datagram, now);

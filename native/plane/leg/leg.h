@@ -222,6 +222,7 @@ class Leg final : public Participant, public RtpEndpoint {
   Latch latch_;
 
   RtpSource source_;
+  bool spoke_ = false;  // audio came of the source that is heard
   EventSource event_source_;
   TelephoneEvent event_;
   OtherPayload other_;

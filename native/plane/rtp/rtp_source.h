@@ -20,6 +20,8 @@ class RtpSource {
 
   /** Judges the SSRC of a valid packet. */
   Verdict judge(const RtpPacket& packet);
+  /** Counts a valid packet of another source that is judged elsewhere: what comes in sequence after it is believed. */
+  void note(const RtpPacket& packet) { (void)confirmed(packet); }
   /** The statistics of the source that is heard now. */
   Reception& now() { return reception_; }
   const Reception& now() const { return reception_; }

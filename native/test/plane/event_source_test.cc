@@ -126,3 +126,34 @@ TEST("a key under an SSRC of its own is told whole where the audio changes its s
   gateway.run(30);
   CHECK(gateway.told == "12");
 }
+
+TEST(
+    "a key that goes down before any audio, under another SSRC, is told once and whole where the audio begins "
+    "meanwhile") {
+  Gateway gateway;
+  CHECK(gateway.begin());
+  for (uint16_t i = 1; i <= 6; i++) {
+    gateway.event(6, 700, static_cast<uint16_t>(i * 480));
+    gateway.run(3, i < 3);
+  }
+  CHECK(gateway.told.empty());
+  for (int copy = 0; copy < 3; copy++) gateway.event(6, 700, 3360, true);
+  gateway.run(30);
+  CHECK(gateway.told == "6");
+}
+
+TEST("a key is told, and the audio goes on, where both come in turn under one new SSRC") {
+  Gateway gateway;
+  CHECK(gateway.begin());
+  gateway.run(10);
+  const uint32_t before = gateway.counted().received;
+  gateway.event_ssrc = ++gateway.far->ssrc;
+  for (uint16_t i = 1; i <= 10; i++) {
+    gateway.event_sequence = gateway.far->sequence++;
+    gateway.event(4, 30'000, static_cast<uint16_t>(i * 160), i > 7);
+    gateway.run();
+  }
+  gateway.run(10);
+  CHECK(gateway.told == "4");
+  CHECK(gateway.counted().received - before >= 28);
+}

@@ -6,6 +6,7 @@ import { isUuid } from '../../id.ts';
 import { LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
 import type { RoomRow } from '../journal/journal.ts';
+import { OF_NO_LIVE_NODE } from '../node/nodes.ts';
 
 /** A Room with those who are in it, for a list. */
 export interface ListedRoom extends Omit<RoomRow, 'nodeId'> {
@@ -44,9 +45,9 @@ export interface RoomStore {
 
 const COLUMNS = `room_id::text AS room_id, app_uuid, node_id, epoch, voice_activity_events, hold_music_url, volume, deleting, playback, created_at, deleted_at`;
 const ALIVE = 'EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE)';
-const ADOPT = `UPDATE rooms AS r SET node_id = $1, epoch = epoch + 1
-  WHERE deleted_at IS NULL AND node_id IS NOT NULL AND node_id <> $1 AND ${ALIVE}
-    AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = r.node_id AND n.dead_at IS NULL)
+/** The rows are locked in the order in which flushes lock those of the Rooms that Sessions enter. */
+const ADOPT = `UPDATE rooms AS r SET node_id = $1, epoch = epoch + 1 WHERE r.room_id IN (
+    SELECT room_id FROM rooms WHERE deleted_at IS NULL AND ${OF_NO_LIVE_NODE} AND ${ALIVE} ORDER BY room_id FOR NO KEY UPDATE)
   RETURNING ${COLUMNS}`;
 const MINE = `SELECT ${COLUMNS} FROM rooms WHERE node_id = $1 AND deleted_at IS NULL`;
 const HOME = 'SELECT node_id FROM rooms WHERE room_id = $1::uuid AND app_uuid = $2 AND deleted_at IS NULL';

@@ -4,6 +4,7 @@ import { ENDED_SESSION_KEPT_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts'
 import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import type { SessionRow } from '../journal/journal.ts';
+import { OF_NO_LIVE_NODE } from '../node/nodes.ts';
 
 interface SessionQuery {
   /** Empty: every state. */
@@ -70,8 +71,7 @@ const LIST = `SELECT session_uuid::text AS session_uuid, ${SHOWN},
   FROM sessions WHERE ${MATCHED} ORDER BY created_at DESC, session_uuid DESC LIMIT $5::int`;
 /** Whoever takes over is alive itself. What a dead node had under way is refused by the epoch. */
 const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
-  WHERE ended_at IS NULL AND node_id <> $1 AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE)
-    AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = s.node_id AND n.dead_at IS NULL)
+  WHERE ended_at IS NULL AND ${OF_NO_LIVE_NODE} AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE)
   RETURNING ${COLUMNS}`;
 
 const MINE = `SELECT ${COLUMNS} FROM sessions WHERE node_id = $1 AND ended_at IS NULL`;

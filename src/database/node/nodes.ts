@@ -86,6 +86,13 @@ const DRAIN = `UPDATE nodes SET draining_at = coalesce(draining_at, ${NOW}), dra
 const UNDRAIN = 'UPDATE nodes SET draining_at = NULL, drain_sec = NULL WHERE node_id = $1 AND dead_at IS NULL RETURNING 1';
 const FACT = 'INSERT INTO cluster_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING';
 
+/**
+ * The row is of a node that is dead or unknown. It is no join: where such a statement has waited for a row, PostgreSQL
+ * looks at the row as it is by then, and takes a join with a row that is not there for as true as before. A row that
+ * another node took over meanwhile would be taken from that.
+ */
+export const OF_NO_LIVE_NODE = 'node_id <> ALL (ARRAY(SELECT n.node_id FROM nodes AS n WHERE n.dead_at IS NULL))';
+
 /** What `nodes.ts` shares with the journal: whoever first learns of the death tells it. */
 export interface OwnDeath {
   tell(by: string): void;

@@ -53,6 +53,9 @@ export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
   if ((fields.esmClass & MESSAGE_TYPE) !== 0 || alphabet === undefined) return undefined;
   const hasHeader = (fields.esmClass & HAS_HEADER) !== 0 && fields.octets.length > 0;
   const headerEnd = hasHeader ? (fields.octets[0] ?? 0) + 1 : 0;
+  const octets = fields.octets.subarray(headerEnd);
+  const isSign = fields.dataCoding >= WAITS && fields.dataCoding < CLASSES;
+  if (isSign && octets.length === 0) return undefined;
   const named = hasHeader ? concatenation(fields.octets.subarray(1, headerEnd)) : fields.segment;
   const [reference, total, number] = named ?? [0, 1, 1];
   const isSegment = total > 1 && number >= 1 && number <= total;
@@ -60,17 +63,25 @@ export function incomingOf(fields: IncomingFields): IncomingPart | undefined {
     from: sourceOf(fields),
     to: `+${fields.destination.replace(/^\+/, '')}`,
     alphabet,
-    octets: fields.octets.subarray(headerEnd),
+    octets,
     ...(isSegment ? { reference, total, number } : { reference: 0, total: 1, number: 1 }),
   };
 }
 
+/** The groups of data_coding of a sign that a message waits, each up to the next: without a text, and with one. */
+const WAITS = 0xc0;
+const WAITS_WITH_GSM = 0xd0;
+const WAITS_WITH_UCS2 = 0xe0;
+const CLASSES = 0xf0;
+
 /** §5.2.19. Undefined: octets that are no text. */
 function alphabetOf(dataCoding: number): IncomingAlphabet | undefined {
   // 3GPP TS 23.038 §4: a message class, with octets or with GSM.
-  if (dataCoding >= 0xf0) return (dataCoding & 0x04) === 0 ? 'gsm7' : undefined;
-  // The same: the sign that a message waits, as in a voicemail box. Its low bits name no alphabet.
-  if (dataCoding >= 0xc0) return undefined;
+  if (dataCoding >= CLASSES) return (dataCoding & 0x04) === 0 ? 'gsm7' : undefined;
+  // The same: the sign that a message waits, as in a voicemail box. Its low bits name no alphabet, and the others do.
+  if (dataCoding >= WAITS_WITH_UCS2) return 'ucs2';
+  if (dataCoding >= WAITS_WITH_GSM) return 'gsm7';
+  if (dataCoding >= WAITS) return undefined;
   switch (dataCoding & 0x0f) {
     case 0:
       return 'gsm7';

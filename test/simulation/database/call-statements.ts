@@ -64,21 +64,18 @@ const sessionStatements: readonly Statement[] = [
     });
     return [{ rows: shown.length === 0 ? null : JSON.stringify(shown) }];
   }),
-  write(
-    /^UPDATE sessions AS s SET node_id = \$1, epoch = epoch \+ 1\s+WHERE ended_at IS NULL AND node_id <> \$1/,
-    (execution) => {
-      const { tables } = execution;
-      const nodeId = textAt(execution, 1);
-      return () =>
-        tables.isAlive(nodeId)
-          ? changeSessions(
-              tables,
-              (row) => row.ended_at === null && row.node_id !== nodeId && !tables.isAlive(row.node_id),
-              (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
-            )
-          : NONE;
-    },
-  ),
+  write(/^UPDATE sessions AS s SET node_id = \$1, epoch = epoch \+ 1/, (execution) => {
+    const { tables } = execution;
+    const nodeId = textAt(execution, 1);
+    return () =>
+      tables.isAlive(nodeId)
+        ? changeSessions(
+            tables,
+            (row) => row.ended_at === null && row.node_id !== nodeId && !tables.isAlive(row.node_id),
+            (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+          )
+        : NONE;
+  }),
   write(
     /^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid IN \(/,
     (execution) => {
