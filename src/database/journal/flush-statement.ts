@@ -40,12 +40,14 @@ const mine = (at: number): string => `mine AS MATERIALIZED (
 export const entryName = ({ roomId, epoch }: RoomEntry): string => `${roomId} at ${epoch}`;
 
 /**
- * The Rooms that Sessions enter, as they are now. They are locked with those that the flush writes, in one order, until
- * it is over: whoever takes one over comes before the flush, or finds the member by its row.
+ * The Rooms that Sessions enter, as they are now. They are locked with those that the flush writes, in one order, after
+ * the row of the node, and until it is over: whoever takes one over comes before the flush, or finds the member by its
+ * row.
  */
 const entryExpression = (at: number): string => `entered AS MATERIALIZED (
   SELECT room_id::text || ' at ' || epoch AS entry FROM rooms
-  WHERE room_id = ANY ($${at}::text::uuid[]) AND deleted_at IS NULL ORDER BY room_id FOR NO KEY UPDATE
+  WHERE room_id = ANY ($${at}::text::uuid[]) AND deleted_at IS NULL AND EXISTS (SELECT FROM mine)
+  ORDER BY room_id FOR NO KEY UPDATE
 )`;
 
 /** A Session's row, as a Room's, is written only by the owner, which knows the epoch of the row. */
