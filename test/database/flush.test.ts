@@ -114,7 +114,7 @@ test('A Session enters a Room only at the epoch at which it was let in, however 
   });
   await begun.promise;
   const entering = enter(0);
-  // Those beside it in the flush are stored.
+  // The changes beside it in the flush are stored.
   const beside = journal.commit({ session: { ...member, sessionUuid: newUuid() }, events: [] });
   await untilWaiting(sql, 1);
   over.resolve();
