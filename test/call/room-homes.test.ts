@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { L16_PROTOCOL, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type NewHome, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
@@ -10,7 +10,7 @@ import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { type LegAudio, type MediaNotice, type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
-import { isProblem } from '../../src/problem.ts';
+import { isProblem, problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietRoom } from './quiet-room.ts';
@@ -94,6 +94,11 @@ class Pair {
   /** Asks a node, as a third one does. */
   async ask(nodeId: 'first' | 'second', request: SeatRequest): Promise<SeatReply | undefined> {
     return await this.#nodes.get(nodeId)?.answer(request, 'third');
+  }
+
+  /** Tells a node that another one is the home of a Room. */
+  tell(nodeId: 'first' | 'second', home: NewHome): void {
+    this.#nodes.get(nodeId)?.homeChanged(home);
   }
 
   /** A Session of a node that has joined a Room. */
@@ -506,6 +511,46 @@ test('The place of a join that had its seat when its Room came to its node is gi
   refused.resolve();
   expect(await join).toMatchObject({ status: 503 });
   expect(pair.second.find(roomId)?.places).toEqual([]);
+});
+
+for (const most of [1, 2])
+  test(`One whose Room moved twice while it joined, and comes here with a member and room for ${most}, is over no cap.`, async () => {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    pair.mostMembers = most;
+    pair.replies = (request, nodeId) => {
+      if (request.type !== 'take') return { type: 'ok' };
+      return nodeId === 'first'
+        ? { type: 'taken', voiceActivityEvents: false, epoch: 0 }
+        : { type: 'refused', problem: problems.roomFull() };
+    };
+    const { actor, told } = joiner(pair, 'second');
+    const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    await pair.advance(10);
+    expect(await join).toMatchObject({ status: 202 });
+    // The node that had the Room in between gave the place away to another, and is gone.
+    pair.tell('second', { roomId, nodeId: 'third', epoch: 1 });
+    await pair.advance(10);
+    pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+    const row = { ...pair.takenBySecond(roomId), epoch: 2 };
+    pair.rows.set(roomId, row);
+    await pair.second.span?.becomeHome(row);
+    await pair.advance(10);
+    const isIn = most === 2;
+    expect(pair.second.find(roomId)?.places).toEqual(isIn ? ['far', 'member'] : ['far']);
+    expect([told, actor.state.membership?.phase]).toEqual(isIn ? [[], 'joining'] : [['room.member.left'], undefined]);
+    expect(pair.second.span?.has('member', roomId)).toBe(false);
+  });
+
+test('One that is promised a place does not come over the cap that was heard last while the database does not tell it.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  pair.mostMembers = 2;
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  pair.fates.set('limits', 'away');
+  const asked = ['one', 'two', 'three'].map((sessionUuid) => pair.ask('second', openOf(roomId, sessionUuid)));
+  expect(await Promise.all(asked)).toMatchObject([{ type: 'open' }, { type: 'open' }, { type: 'gone' }]);
 });
 
 test('A seat that its home tells of after the Room has come here is none: the join comes again, and finds its place here.', async () => {
