@@ -9,7 +9,14 @@ import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { type LegAudio, type MediaNotice, type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
+import {
+  type LegAudio,
+  type MediaNotice,
+  type MediaPipe,
+  NO_COUNTERS,
+  type PipeOptions,
+  type RoomNotice,
+} from '../../src/media/engine.ts';
 import { isProblem, problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -42,6 +49,8 @@ class Pair {
   isLive = false;
   /** Makes an end of a pipe. */
   openPipe: (options: PipeOptions) => MediaPipe | undefined = () => undefined;
+  /** What hears the notices of each room that was opened. */
+  readonly roomNotices: ((notice: RoomNotice) => void)[] = [];
   /** Media workers that can open a Room. */
   hasWorker = true;
   /** The members that a Room may have. */
@@ -198,7 +207,10 @@ class Pair {
       },
       media: {
         openPipe: async (options) => this.openPipe(options),
-        openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
+        openRoom: async (notify) => {
+          this.roomNotices.push(notify);
+          return this.hasWorker ? { ...quietRoom } : undefined;
+        },
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
       recordings: noRecordings,
@@ -467,6 +479,46 @@ test('A member that is heard through a pipe to a node which has its Room no more
   await hear();
   expect([told, actor.state.membership?.phase]).toEqual([['room.member.joined'], 'joined']);
 });
+
+for (const lost of ['pipe', 'room'] as const)
+  test(`A member comes into its Room through another pipe where the media worker of its ${lost} is lost while it joins.`, async () => {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    const { told } = joiner(pair, 'second');
+    const notify: ((notice: MediaNotice) => void)[] = [];
+    const ends: PromiseWithResolvers<SeatReply>[] = [];
+    let link: SeatRequest | undefined;
+    pair.openPipe = (options) => {
+      notify.push(options.notify);
+      return quietPipe;
+    };
+    pair.replies = (request) => {
+      if (request.type === 'take') return { type: 'taken', voiceActivityEvents: false, epoch: 0 };
+      if (request.type !== 'open') return { type: 'ok' };
+      link = request;
+      const end = Promise.withResolvers<SeatReply>();
+      ends.push(end);
+      return end.promise;
+    };
+    await pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+    await settle();
+    if (lost === 'pipe') notify.at(-1)?.({ type: 'media.lost' });
+    else pair.roomNotices.at(-1)?.({ type: 'room.lost' });
+    await settle();
+    expect(ends).toHaveLength(2);
+    for (const end of ends) end.resolve({ type: 'open', end: quietPipe.end, epoch: 0 });
+    await settle();
+    // The pipe of the worker that is lost tells nothing more.
+    notify.at(0)?.({ type: 'room.joined', room: 1 });
+    if (link?.type !== 'open') throw new Error('no pipe was opened');
+    await pair.ask('second', { ...link, type: 'note', number: 1, note: { note: 'joined' } });
+    await pair.advance(10);
+    expect(told).toEqual([]);
+    notify.at(-1)?.({ type: 'room.joined', room: 1 });
+    await pair.advance(10);
+    expect(told).toEqual(['room.member.joined']);
+  });
 
 test('Whoever has a seat in a Room that comes to its node before the join is stored has its place there.', async () => {
   const elsewhere = {
