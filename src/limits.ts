@@ -13,6 +13,9 @@ export const BODY_MAX_BYTES = 1024 * 1024;
  */
 export const BODY_DISCARDED_MAX_BYTES = 8 * 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
+/** Pieces that a chunked body may come in, and the bytes that each further one has, on average. Past it it is 400. */
+export const BODY_PIECES_MAX = 1_024;
+export const BODY_PIECE_LEAST_BYTES = 64;
 /** Objects and arrays in each other, in bodies and in messages of WebSockets. */
 export const JSON_DEPTH_MAX = 32;
 /** Fields of an object, or items of a list, in a body. No shape takes as many. */
