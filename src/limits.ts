@@ -29,6 +29,8 @@ export const LIST_DEFAULT_ITEMS = 1_000;
 export const LISTS_AT_ONCE = 3;
 export const LISTS_OF_APP_WAITING_MAX = 50;
 export const LIST_PIECE_BYTES = 256 * 1024;
+/** Items of a list that are worked on in one turn of the event loop: 2 ms. */
+export const LIST_TURN_ITEMS = 500;
 export const LIST_SEND_MAX_MS = 300_000;
 
 // Contract §2, dial.
