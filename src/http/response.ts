@@ -29,6 +29,18 @@ export function answerResponse(answer: Answer, traceparent: string): Response {
     : json(answer.status, answer.body, traceparent);
 }
 
+/** A body that is JSON already, whole or as it leaves. */
+export function bodyResponse(
+  status: number,
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>,
+  traceparent: string,
+): Response {
+  const response = new Response(body, { status, headers: jsonHeaders });
+  if (body instanceof Uint8Array) response.headers.set('content-length', String(body.length));
+  response.headers.set('traceparent', traceparent);
+  return response;
+}
+
 export function problemResponse(problem: Problem, traceparent: string): Response {
   const headers: Record<string, string> = {};
   if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));
