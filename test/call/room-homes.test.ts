@@ -883,6 +883,24 @@ test('A Room that was taken over keeps the places of its members, also when they
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
 });
 
+test('A home tells where the Room is until its members have come: their nodes may not have heard it, and would mix it on.', async () => {
+  const pair = new Pair();
+  pair.openPipe = () => quietPipe;
+  const { roomId, recovered } = await pair.comingToSecond();
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await recovered;
+  pair.told.length = 0;
+  await pair.advance(SEAT_CHECK_MS);
+  await pair.advance(SEAT_CHECK_MS);
+  expect(pair.told).toEqual(['second', 'second']);
+  expect(await pair.ask('second', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
+  pair.replies = () => ({ type: 'absent', links: [] });
+  await pair.advance(SEAT_CHECK_MS);
+  await pair.advance(SEAT_CHECK_MS);
+  expect(pair.told).toEqual(['second', 'second']);
+});
+
 test('Nobody takes a seat in a Room that has come to a node before its members are known there: they have places first.', async () => {
   const pair = new Pair();
   const { roomId, recovered } = await pair.comingToSecond();

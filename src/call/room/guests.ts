@@ -25,6 +25,7 @@ interface Guest {
 }
 
 export interface GuestsOptions {
+  readonly nodeId: string;
   readonly peers: RoomPeers;
   readonly clock: Clock;
   readonly media: Pick<MediaEngine, 'openPipe'>;
@@ -188,7 +189,7 @@ export class Guests {
   #gone(room: RoomActor, link: SeatLink): void {
     const guest = this.#guests.get(room)?.get(link.name.sessionUuid);
     // Whoever is on a dead node, or is expected and has not come, has left once its row says so.
-    const isKnown = link.name.link !== '' && !this.#options.peers.isDead(link.nodeId);
+    const isKnown = !isAwaited({ link }) && !this.#options.peers.isDead(link.nodeId);
     if (guest?.link === link && isKnown) void this.#lost(room, guest);
   }
 
@@ -282,16 +283,18 @@ export class Guests {
   }
 
   async #checkRoom(room: RoomActor, guests: readonly Guest[]): Promise<void> {
-    const { peers, membersByRow } = this.#options;
+    const { nodeId: here, peers, membersByRow } = this.#options;
     const nodes = new Map<string, Guest[]>();
+    // Whoever has not come may be at a node that did not hear where the Room is.
+    if (guests.some(isAwaited)) peers.tellHome({ roomId: room.state.roomId, nodeId: here, epoch: room.epoch });
     for (const guest of guests) nodes.set(guest.link.nodeId, [...(nodes.get(guest.link.nodeId) ?? []), guest]);
-    for (const [nodeId, here] of nodes) {
+    for (const [nodeId, theirs] of nodes) {
       const isDead = peers.isDead(nodeId);
-      const known = here.filter(({ link }) => link.name.link !== '');
-      if (isDead || known.length < here.length) {
+      const known = theirs.filter((guest) => !isAwaited(guest));
+      if (isDead || known.length < theirs.length) {
         const rows = await membersByRow(room.state.roomId);
         const still = new Set(rows.map((row) => row.sessionUuid));
-        const unknown = isDead ? here : here.filter((guest) => !known.includes(guest));
+        const unknown = isDead ? theirs : theirs.filter(isAwaited);
         for (const guest of unknown) if (!still.has(guest.sessionUuid)) this.#removeIfSame(room, guest);
       }
       if (isDead || known.length === 0) continue;
@@ -305,3 +308,6 @@ export class Guests {
     if (this.#guests.get(room)?.get(guest.sessionUuid) === guest) this.#remove(room, guest);
   }
 }
+
+/** Tells whether a guest has a place that its row names, and has not come to it yet. */
+const isAwaited = ({ link }: Pick<Guest, 'link'>): boolean => link.name.link === '';

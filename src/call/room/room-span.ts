@@ -93,6 +93,7 @@ export class RoomSpan implements SeatsAway {
       },
     });
     this.guests = new Guests({
+      nodeId: options.nodeId,
       peers,
       clock,
       media,
