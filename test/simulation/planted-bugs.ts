@@ -98,7 +98,7 @@ const CRASH: readonly PlantedBug[] = [
   },
   {
     name: 'the recordings of a lost process are not ended',
-    file: 'src/call/recording/recording-registry.ts',
+    file: 'src/call/recording/ownerless-recordings.ts',
     from: 'await this.#each(left, async (row) => this.#end(row, await mended(row)));',
     to: '',
   },
