@@ -6,7 +6,6 @@ import { isIP } from 'node:net';
 import { detached } from '../bounds/detached.ts';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
-import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
@@ -17,7 +16,7 @@ import { parseUri } from '../sip/message/uri.ts';
 import { seenByProxies } from '../sip/message/via.ts';
 import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
-import { InboundLeg } from './leg/inbound-leg.ts';
+import { InboundLeg, RETRY_LATER } from './leg/inbound-leg.ts';
 import { canDescribe, isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
 import { sipFacts } from './leg/sip-facts.ts';
@@ -63,8 +62,6 @@ export interface Invite {
   listen(listener: (event: CallEvent) => void): void;
 }
 
-const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
-
 /** Decides about one INVITE: refuses it, or hands it to its application. */
 export async function admitInvite(options: InboundOptions, invite: Invite): Promise<void> {
   const { request, source, refuse } = invite;
@@ -87,7 +84,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   const owner = await ownerOf(options, trunk, numbers);
   if (gone) return;
   if (owner === 'unknown') {
-    refuse(503, LOOKUP_FAILED, RETRY);
+    refuse(503, LOOKUP_FAILED, RETRY_LATER);
     return;
   }
   if (owner === undefined) {
@@ -150,7 +147,7 @@ async function handOver(
   await options.onInvite({
     ...about(answer),
     leg: inbound,
-    refuse: () => refuse(503, NO_ROOM, RETRY),
+    refuse: () => refuse(503, NO_ROOM, RETRY_LATER),
     listen: (listener) => inbound.listen(listener),
   });
 }
