@@ -19,7 +19,8 @@ import { type Problem, problems } from '../problem.ts';
 import type { Answer, CommandContext } from './ports/sessions.ts';
 import { untilStored } from './until-stored.ts';
 
-const RETRY_AFTER_SEC = 2;
+/** The Retry-After of a command that could not be taken: the database is away, or too much waits. */
+export const COMMAND_RETRY_SEC = 2;
 
 /** One input, and who waits for its answer. */
 export interface Envelope<Input> {
@@ -238,7 +239,7 @@ export class Mailbox<Input extends { readonly type: string }> {
   }
 
   #unable(): Problem {
-    return problems.unavailable(`The ${this.#options.owner} could not take the command; try again.`, RETRY_AFTER_SEC);
+    return problems.unavailable(`The ${this.#options.owner} could not take the command; try again.`, COMMAND_RETRY_SEC);
   }
 
   #gone(): Problem {

@@ -337,10 +337,10 @@ export class SessionActor {
       row.answered !== known.answered ||
       row.roomId !== known.roomId ||
       row.running !== known.running;
-    const { payments: desk, recordings, keepsCalls } = this.#environment;
+    const { payments: paymentRecords, recordings, keepsCalls } = this.#environment;
     const { sessionUuid: session_uuid, appUuid, clientState } = state;
     const about = { appUuid, clientState, traces: this.traces, now, owner: { session_uuid } };
-    const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.traces.latest, now);
+    const payments = paymentRecords && paymentChanges(paymentRecords, state, next.payments ?? [], this.traces.latest, now);
     const change = { ...stepChange(next, envelope, about, recordings), payments, enters: this.#entry(state) };
     if (!rowChanged && isEmpty(change)) return undefined;
     // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.
