@@ -13,13 +13,14 @@ import { isE164 } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { LiveSessions } from '../live-sessions.ts';
 import { isDevice } from '../ports/devices.ts';
-import type { Dialer, DialOptions, IncomingCall, Leg, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg, LegListener, WebSocketDialer } from '../ports/leg.ts';
 import { type Answer, accepted, type CommandContext, type ConnectWebsocketRequest, type DialRequest } from '../ports/sessions.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
 import type { Bots } from './bots.ts';
-import { dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { SessionActor } from './session-actor.ts';
 import type { TransferOptions } from './transfers.ts';
+
+const NO_CAPACITY_RETRY_SEC = 5;
 
 export interface NewSessionsOptions extends Pick<TransferOptions, 'reachOf'> {
   readonly clock: Clock;
@@ -220,3 +221,21 @@ export class NewSessions {
 /** The longest that answering machine detection takes, where a dial asks for it. */
 const detectionMs = ({ machine_detection: asked }: DialRequest): number | undefined =>
   asked === undefined ? undefined : (asked.timeout_ms ?? MACHINE_DETECTION_DEFAULT_MS);
+
+/** The response to a dial that no trunk can carry now. */
+function dialRefused(why: DialRefused): Problem {
+  switch (why) {
+    case 'unknown_device':
+      return problems.notFound('Device');
+    case 'no_trunk':
+      return problems.noTrunk();
+    case 'unknown_trunk':
+      return problems.invalid('trunk: must be the name of a trunk that this application may use');
+    case 'no_capacity':
+      return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    case 'no_ports':
+      return problems.unavailable('No RTP ports are free.', NO_CAPACITY_RETRY_SEC);
+    case 'draining':
+      return problems.draining();
+  }
+}
