@@ -11,6 +11,7 @@
  */
 import { type Clock, sleep } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';
+import { stackOf } from '../error-facts.ts';
 import { newUuid } from '../id.ts';
 import { MAILBOX_MAX_INPUTS, STATEMENT_MAX_MS } from '../limits.ts';
 import type { Log, LogFields } from '../log.ts';
@@ -206,8 +207,7 @@ export class Mailbox<Input extends { readonly type: string }> {
   #break(envelope: Envelope<Input>, error: unknown): void {
     const { input } = envelope;
     const { log, logged, owner, broken, brokenAgain } = this.#options;
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log.error({ ...logged, support_id: newUuid(), reason }, `a bug ended a ${owner}`);
+    log.error({ ...logged, support_id: newUuid(), reason: stackOf(error) }, `a bug ended a ${owner}`);
     refuse(envelope, this.#unable());
     if (input.type === broken.type) {
       brokenAgain();

@@ -2,7 +2,6 @@
  * Decides whose SIP requests are worked on: those of trunks, of devices, and of our own loopback calls. Those of other
  * sources are refused with 403, a few a second, and told to the operator. A source that goes on is banned for a while.
  */
-
 import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { RefusalLimit } from '../sip/refusal-limit.ts';

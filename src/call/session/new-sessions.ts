@@ -2,7 +2,6 @@
  * Makes Sessions: of a call that comes in, of a dial, and of a connection to a WebSocket server. What can refuse one is
  * asked here before its first step: the limits of the node, the seat in a Room, the trunks.
  */
-
 import type { Clock } from '../../clock.ts';
 import type { FoundSession } from '../../database/call/sessions.ts';
 import { isUuid, newUuid } from '../../id.ts';
