@@ -7,7 +7,7 @@ import { detached } from '../bounds/detached.ts';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
 import type { Log } from '../log.ts';
-import { Negotiation } from '../sdp/negotiation.ts';
+import { isRefused, Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -17,7 +17,7 @@ import { seenByProxies } from '../sip/message/via.ts';
 import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg, RETRY_LATER } from './leg/inbound-leg.ts';
-import { canDescribe, isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
+import { canDescribe, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
 import { sipFacts } from './leg/sip-facts.ts';
 import {
