@@ -1,6 +1,6 @@
 /**
  * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together
- * here, and only what this file exports is used outside this folder.
+ * here.
  */
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
