@@ -42,7 +42,7 @@ export interface InboundOptions {
   numberOwner(e164: string): Promise<string | undefined>;
   /** The trunk that an INVITE came over. Undefined when it came over none. */
   trunkOf(request: SipRequest, address: string): Trunk | undefined;
-  /** Asks other nodes for a channel, where they share those of the trunk. Its result is called when it was taken. */
+  /** Asks other nodes for a channel, where they share those of the trunk. Call its result once it was taken or not. */
   expect(trunk: Trunk): Promise<() => void>;
   /** Takes a channel of the trunk. Undefined when all are in use. */
   reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined;
@@ -91,9 +91,9 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(404, numbers[0] === undefined ? NO_NUMBER : notAssigned(numbers[0]));
     return;
   }
-  const taken = await options.expect(trunk);
+  const stopExpecting = await options.expect(trunk);
   const leg = gone ? undefined : options.reserve(trunk, source);
-  taken();
+  stopExpecting();
   if (gone) return;
   if (leg === undefined) {
     // There is no Retry-After: some carriers stay away for that long from a trunk that is only full.
