@@ -13,6 +13,9 @@ export const BODY_MAX_BYTES = 1024 * 1024;
  */
 export const BODY_DISCARDED_MAX_BYTES = 8 * 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
+/** Pieces that a chunked body may come in, and the bytes that each further one has, on average. Past it it is 400. */
+export const BODY_PIECES_MAX = 1_024;
+export const BODY_PIECE_LEAST_BYTES = 64;
 /** Objects and arrays in each other, in bodies and in messages of WebSockets. */
 export const JSON_DEPTH_MAX = 32;
 /** Fields of an object, or items of a list, in a body. No shape takes as many. */
@@ -26,6 +29,8 @@ export const LIST_DEFAULT_ITEMS = 1_000;
 export const LISTS_AT_ONCE = 3;
 export const LISTS_OF_APP_WAITING_MAX = 50;
 export const LIST_PIECE_BYTES = 256 * 1024;
+/** Items of a list that are worked on in one turn of the event loop: 2 ms. */
+export const LIST_TURN_ITEMS = 500;
 export const LIST_SEND_MAX_MS = 300_000;
 
 // Contract §2, dial.

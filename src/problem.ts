@@ -89,6 +89,7 @@ export const problems = {
   /** `hint` says how to stay below the limit. */
   tooLarge: (limitBytes: number, hint = '') =>
     make('payload_too_large', 413, `Request body is larger than ${limitBytes} bytes${hint === '' ? '' : `: ${hint}`}`),
+  tooManyPieces: () => make('invalid_request', 400, 'body: must not come in so many small chunks'),
   tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),

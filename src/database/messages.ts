@@ -2,6 +2,8 @@
  * Short messages as rows. The machine of `machine/message/message.ts` runs inside the transaction that holds the row's
  * lock: state, event and answer are one commit, and two nodes never submit the same message.
  */
+
+import { inTurns } from '../bounds/in-turns.ts';
 import type { Event } from '../event/event.ts';
 import { platformEvent } from '../event/platform-event.ts';
 import { newWebhookId } from '../id.ts';
@@ -227,7 +229,7 @@ export function messageStore(
     async list(appUuid, query) {
       const statement = query.to === undefined ? LIST : LIST_TO_ONE;
       const rows = await database.query(statement, [appUuid, ...listParameters(query)]);
-      return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(messageOf);
+      return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : await inTurns(rows, messageOf);
     },
 
     async latest(appUuid, limit) {

@@ -30,6 +30,18 @@ export function answerResponse(answer: Answer, traceparent: string): Response {
     : json(answer.status, answer.body, traceparent);
 }
 
+/** A body that is JSON already, whole or as it leaves. */
+export function bodyResponse(
+  status: number,
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>,
+  traceparent: string,
+): Response {
+  const response = new Response(body, { status, headers: jsonHeaders });
+  if (body instanceof Uint8Array) response.headers.set('content-length', String(body.length));
+  response.headers.set('traceparent', traceparent);
+  return response;
+}
+
 /** The response of a problem: `code` and `message` as JSON, with the header fields that its status asks for. */
 export function problemResponse(problem: Problem, traceparent: string): Response {
   const headers: Record<string, string> = {};

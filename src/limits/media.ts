@@ -103,6 +103,8 @@ export const LIVE_AHEAD_MS = 2_000;
 /** Audio of a push that is read ahead of what is heard; the sender is held back at the sum (contract §3: 2 s). */
 export const PUSH_QUEUE_MS = 400;
 export const PUSH_AHEAD_MS = 1_500;
+/** Pieces of its body beyond BODY_PIECES_MAX have so many bytes on average: 2 ms of mu-law. */
+export const INGEST_PIECE_LEAST_BYTES = 16;
 /** A push whose body has not begun by then is over, and one whose body says nothing for this long (contract §3). */
 export const INGEST_START_MS = 60_000;
 export const INGEST_IDLE_MS = 30_000;

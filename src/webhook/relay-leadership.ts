@@ -58,7 +58,7 @@ export interface LeadershipLoad {
   readonly failed: number;
 }
 
-interface Job extends OutboxEvent {
+interface Job extends Omit<OutboxEvent, 'attempts'> {
   readonly weight: number;
   failures: number;
   /** It waits for the application to be patched: its endpoint answered 410, or its secret cannot be opened. */
@@ -200,9 +200,8 @@ export class RelayLeadership {
     };
   }
 
-  #add(event: OutboxEvent): void {
-    const { attempts, body } = event;
-    const weight = Math.max(1, Math.ceil(body.length / RELAY_COUNTED_BYTES));
+  #add({ attempts, ...event }: OutboxEvent): void {
+    const weight = Math.max(1, Math.ceil(event.body.length / RELAY_COUNTED_BYTES));
     const tried = { failures: attempts.length, triedSince: attempts[0]?.at, failedAt: undefined };
     const job: Job = { ...event, ...tried, weight, parked: false };
     this.#lanes.add(job, nextAttemptAt(attempts.at(-1), this.#options.clock.now()));

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { L16_PROTOCOL, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type NewHome, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
@@ -9,8 +9,15 @@ import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { type LegAudio, type MediaNotice, type MediaPipe, NO_COUNTERS, type PipeOptions } from '../../src/media/engine.ts';
-import { isProblem } from '../../src/problem.ts';
+import {
+  type LegAudio,
+  type MediaNotice,
+  type MediaPipe,
+  NO_COUNTERS,
+  type PipeOptions,
+  type RoomNotice,
+} from '../../src/media/engine.ts';
+import { isProblem, problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietRoom } from './quiet-room.ts';
@@ -42,6 +49,8 @@ class Pair {
   isLive = false;
   /** Makes an end of a pipe. */
   openPipe: (options: PipeOptions) => MediaPipe | undefined = () => undefined;
+  /** What hears the notices of each room that was opened. */
+  readonly roomNotices: ((notice: RoomNotice) => void)[] = [];
   /** Media workers that can open a Room. */
   hasWorker = true;
   /** The members that a Room may have. */
@@ -94,6 +103,11 @@ class Pair {
   /** Asks a node, as a third one does. */
   async ask(nodeId: 'first' | 'second', request: SeatRequest): Promise<SeatReply | undefined> {
     return await this.#nodes.get(nodeId)?.answer(request, 'third');
+  }
+
+  /** Tells a node that another one is the home of a Room. */
+  tell(nodeId: 'first' | 'second', home: NewHome): void {
+    this.#nodes.get(nodeId)?.homeChanged(home);
   }
 
   /** A Session of a node that has joined a Room. */
@@ -193,7 +207,10 @@ class Pair {
       },
       media: {
         openPipe: async (options) => this.openPipe(options),
-        openRoom: async () => (this.hasWorker ? { ...quietRoom } : undefined),
+        openRoom: async (notify) => {
+          this.roomNotices.push(notify);
+          return this.hasWorker ? { ...quietRoom } : undefined;
+        },
         openPlaylist: async (urls) => ({ urls, release() {} }),
       },
       recordings: noRecordings,
@@ -463,6 +480,46 @@ test('A member that is heard through a pipe to a node which has its Room no more
   expect([told, actor.state.membership?.phase]).toEqual([['room.member.joined'], 'joined']);
 });
 
+for (const lost of ['pipe', 'room'] as const)
+  test(`A member comes into its Room through another pipe where the media worker of its ${lost} is lost while it joins.`, async () => {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    const { told } = joiner(pair, 'second');
+    const notify: ((notice: MediaNotice) => void)[] = [];
+    const ends: PromiseWithResolvers<SeatReply>[] = [];
+    let link: SeatRequest | undefined;
+    pair.openPipe = (options) => {
+      notify.push(options.notify);
+      return quietPipe;
+    };
+    pair.replies = (request) => {
+      if (request.type === 'take') return { type: 'taken', voiceActivityEvents: false, epoch: 0 };
+      if (request.type !== 'open') return { type: 'ok' };
+      link = request;
+      const end = Promise.withResolvers<SeatReply>();
+      ends.push(end);
+      return end.promise;
+    };
+    await pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    pair.second.span?.join('member', roomId, quietAudio, { muted: false, volumes: {}, coach: undefined });
+    await settle();
+    if (lost === 'pipe') notify.at(-1)?.({ type: 'media.lost' });
+    else pair.roomNotices.at(-1)?.({ type: 'room.lost' });
+    await settle();
+    expect(ends).toHaveLength(2);
+    for (const end of ends) end.resolve({ type: 'open', end: quietPipe.end, epoch: 0 });
+    await settle();
+    // The pipe of the worker that is lost tells nothing more.
+    notify.at(0)?.({ type: 'room.joined', room: 1 });
+    if (link?.type !== 'open') throw new Error('no pipe was opened');
+    await pair.ask('second', { ...link, type: 'note', number: 1, note: { note: 'joined' } });
+    await pair.advance(10);
+    expect(told).toEqual([]);
+    notify.at(-1)?.({ type: 'room.joined', room: 1 });
+    await pair.advance(10);
+    expect(told).toEqual(['room.member.joined']);
+  });
+
 test('Whoever has a seat in a Room that comes to its node before the join is stored has its place there.', async () => {
   const elsewhere = {
     roomId: 'elsewhere',
@@ -506,6 +563,46 @@ test('The place of a join that had its seat when its Room came to its node is gi
   refused.resolve();
   expect(await join).toMatchObject({ status: 503 });
   expect(pair.second.find(roomId)?.places).toEqual([]);
+});
+
+for (const most of [1, 2])
+  test(`One whose Room moved twice while it joined, and comes here with a member and room for ${most}, is over no cap.`, async () => {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    pair.mostMembers = most;
+    pair.replies = (request, nodeId) => {
+      if (request.type !== 'take') return { type: 'ok' };
+      return nodeId === 'first'
+        ? { type: 'taken', voiceActivityEvents: false, epoch: 0 }
+        : { type: 'refused', problem: problems.roomFull() };
+    };
+    const { actor, told } = joiner(pair, 'second');
+    const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+    await pair.advance(10);
+    expect(await join).toMatchObject({ status: 202 });
+    // The node that had the Room in between gave the place away to another, and is gone.
+    pair.tell('second', { roomId, nodeId: 'third', epoch: 1 });
+    await pair.advance(10);
+    pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+    const row = { ...pair.takenBySecond(roomId), epoch: 2 };
+    pair.rows.set(roomId, row);
+    await pair.second.span?.becomeHome(row);
+    await pair.advance(10);
+    const isIn = most === 2;
+    expect(pair.second.find(roomId)?.places).toEqual(isIn ? ['far', 'member'] : ['far']);
+    expect([told, actor.state.membership?.phase]).toEqual(isIn ? [[], 'joining'] : [['room.member.left'], undefined]);
+    expect(pair.second.span?.has('member', roomId)).toBe(false);
+  });
+
+test('One that is promised a place does not come over the cap that was heard last while the database does not tell it.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  pair.mostMembers = 2;
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  pair.fates.set('limits', 'away');
+  const asked = ['one', 'two', 'three'].map((sessionUuid) => pair.ask('second', openOf(roomId, sessionUuid)));
+  expect(await Promise.all(asked)).toMatchObject([{ type: 'open' }, { type: 'open' }, { type: 'gone' }]);
 });
 
 test('A seat that its home tells of after the Room has come here is none: the join comes again, and finds its place here.', async () => {

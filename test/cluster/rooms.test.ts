@@ -87,7 +87,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a Room over nodes', () => {
   const namesOf = ({ sessionUuid }: Caller) => receiver.names(sessionUuid).filter((name) => name.startsWith('room.'));
 
   beforeAll(async () => {
-    cluster = await TestCluster.start(3, { WEBHOOK_RETRY_SCALE: '0.1', NODE_BURIAL_SEC: '5', ORPHAN_TIMEOUT_SEC: '9' });
+    // A node that a test stops is not to be buried, also where an overloaded machine has it stand still for longer.
+    cluster = await TestCluster.start(3, { WEBHOOK_RETRY_SCALE: '0.1', NODE_BURIAL_SEC: '8', ORPHAN_TIMEOUT_SEC: '9' });
     app = await cluster.application(receiver, '+15550002');
   }, 60_000);
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
-import { LIST_PIECE_BYTES, LISTS_AT_ONCE, LISTS_OF_APP_WAITING_MAX } from '../../src/limits.ts';
+import { LIST_PIECE_BYTES, LIST_TURN_ITEMS, LISTS_AT_ONCE, LISTS_OF_APP_WAITING_MAX } from '../../src/limits.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
@@ -32,7 +32,7 @@ const message = (appUuid: string): MessageState => ({
 let platform: Platform;
 let apps: readonly AppSecrets[];
 /** The looks into the database that are under way, by application. */
-const looks: { readonly app: string; readonly answer: () => void }[] = [];
+const looks: { readonly app: string; readonly answer: (messages?: readonly MessageState[]) => void }[] = [];
 let began = Promise.withResolvers<void>();
 /** Waits until as many are under way. */
 async function underWay(count: number): Promise<void> {
@@ -46,7 +46,7 @@ beforeAll(async () => {
       get: async () => undefined,
       list(appUuid) {
         const { promise, resolve } = Promise.withResolvers<readonly MessageState[]>();
-        looks.push({ app: appUuid, answer: () => resolve([message(appUuid), message(appUuid)]) });
+        looks.push({ app: appUuid, answer: (messages = [message(appUuid), message(appUuid)]) => resolve(messages) });
         began.resolve();
         began = Promise.withResolvers();
         return promise;
@@ -122,6 +122,48 @@ test('A reader that goes away gives its turn back, and HEAD takes none for longe
       await expect(response.text()).rejects.toThrow('not taken in time');
     } else await response.text();
   }
+});
+
+test('A long list is made and written some items in a turn, so that others have theirs in between', async () => {
+  const [long] = apps;
+  if (long === undefined) throw new Error('no application');
+  for (const count of [0, 1, LIST_TURN_ITEMS, 8 * LIST_TURN_ITEMS]) {
+    const messages = Array.from({ length: count }, (_, at) => ({ ...message(''), text: `${at}` }));
+    const asked = list(long);
+    await underWay(1);
+    for (const look of looks.splice(0)) look.answer(messages);
+    let turns = 0;
+    let isAnswered = false;
+    const answered = asked.then((response) => {
+      isAnswered = true;
+      return response;
+    });
+    while (!isAnswered) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+    const body: { readonly messages: readonly { readonly text: string }[] } = JSON.parse(await (await answered).text());
+    expect(body.messages.map(({ text }) => text)).toEqual(messages.map(({ text }) => text));
+    // Each part of the list has two turns: one in which its bodies are made, and one in which they are written.
+    expect(turns).toBeGreaterThanOrEqual(2 * (Math.ceil(count / LIST_TURN_ITEMS) - 1));
+  }
+});
+
+test('A reader that leaves while its list is being written gives its turn back', async () => {
+  const [leaver] = apps;
+  if (leaver === undefined) throw new Error('no application');
+  const { signal, abort } = leaving();
+  const asked = list(leaver, { signal });
+  await underWay(1);
+  for (const look of looks.splice(0))
+    look.answer(Array.from({ length: 4 * LIST_TURN_ITEMS }, () => ({ ...message(''), text: 'x' })));
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  abort();
+  await asked;
+  const next = list(leaver);
+  await underWay(1);
+  for (const look of looks.splice(0)) look.answer();
+  expect((await (await next).text()).length).toBeGreaterThan(LIST_PIECE_BYTES);
 });
 
 test('So many applications look at once, and one with too many lists waiting is told to come again', async () => {

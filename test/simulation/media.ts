@@ -88,8 +88,7 @@ export class SimulatedMedia implements MediaEngine {
 
   async openPipe(options: PipeOptions): Promise<MediaPipe | undefined> {
     const pipe = new SimulatedPipe(this.#world, this.#world.random.int(0, WORKERS - 1), this.#pipes, options);
-    const left = { type: 'room.left', room: 0 } as const;
-    this.#legs.add({ sound: pipe, lost: () => options.notify(left) });
+    this.#legs.add({ sound: pipe, lost: () => options.notify({ type: 'media.lost' }) });
     return pipe;
   }
 

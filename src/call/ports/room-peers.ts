@@ -82,6 +82,17 @@ export type SeatReply =
   | { readonly type: 'absent'; readonly links: readonly string[] }
   | { readonly type: 'members'; readonly members: readonly RoomMember[] };
 
+/** The seat that a Session is to have in a Room. */
+export interface SeatWish {
+  readonly roomId: string;
+  readonly appUuid: string;
+  readonly sessionUuid: string;
+  readonly isBot: boolean;
+  /** The Session has not been answered yet. */
+  readonly reserved: boolean;
+  readonly coach: string | undefined;
+}
+
 /** What was ordered of a member, which a new home is told. */
 export interface SeatTerms {
   readonly muted: boolean;

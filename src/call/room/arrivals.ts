@@ -15,7 +15,7 @@ interface ArrivalsOptions {
   /** A Room of this node. */
   find(roomId: string): RoomActor | undefined;
   /** The cap of an application, for one that was promised its place. */
-  mostPromised(appUuid: string): Promise<number>;
+  mostPromised(roomId: string, appUuid: string): Promise<number>;
   /** Makes the seat of a Session in a Room of another node. Returns the number under which its notices come. */
   openPipe(home: NewHome, actor: SessionActor): number;
 }
@@ -52,7 +52,7 @@ export class Arrivals {
     const { sessionUuid, appUuid } = actor.state;
     const isIn = () => session(sessionUuid) === actor && actor.state.membership?.roomId === roomId;
     const look = async () => (find(roomId) === undefined ? await homes.where(roomId) : undefined);
-    const mostMembers = await mostPromised(appUuid);
+    const mostMembers = await mostPromised(roomId, appUuid);
     const home = await untilStored(clock, look, isIn);
     if (!isIn()) return;
     const room = find(roomId);

@@ -3,13 +3,13 @@
  * Session's own step.
  */
 import { isProblem, type Problem } from '../../problem.ts';
+import type { SeatWish } from '../ports/room-peers.ts';
 import type { JoinRequest } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
 import type { RoomHomes } from './room-registry-options.ts';
 import type { RoomSpan } from './room-span.ts';
-import type { SeatWish } from './seat-wish.ts';
 
 export interface AwayJoinsOptions {
   readonly span: Pick<RoomSpan, 'take' | 'left'>;

@@ -150,12 +150,18 @@ export class Pipe {
   async #open(audio: LegAudio, terms: SeatTerms, attempt: number): Promise<void> {
     const { media: engine, peers } = this.#options;
     const isVoid = () => this.#isClosed || attempt !== this.#attempt;
-    const local = await engine.openRoom(() => {});
+    const workerLost = () => {
+      if (!isVoid()) this.join(audio, this.#terms ?? terms);
+    };
+    const local = await engine.openRoom(({ type }) => {
+      if (type === 'room.lost') workerLost();
+    });
     const media: MediaPipe | undefined = await engine.openPipe({
       host: peers.pipeHost,
       atOnce: true,
-      notify: (notice) => {
-        if (notice.type === 'room.joined' && !isVoid()) this.#heard({ here: true });
+      notify: ({ type }) => {
+        if (type === 'room.joined' && !isVoid()) this.#heard({ here: true });
+        else if (type === 'media.lost') workerLost();
       },
       onSilent: () => {
         if (!isVoid()) void this.#watch(attempt);

@@ -45,6 +45,8 @@ export class RoomActor {
   readonly media: MediaRoom;
   readonly epoch: number;
   readonly coaches = new Coaches();
+  /** The application's cap of members, as this node heard of it last. */
+  mostMembers = Infinity;
   /** It is being given up to another node: nobody may join it any more, and it takes no orders. */
   isLeaving = false;
   readonly #environment: RoomEnvironment;
@@ -117,6 +119,7 @@ export class RoomActor {
     most: number,
   ): Problem | undefined {
     if (this.#state.appUuid !== appUuid) return problems.notFound('Room');
+    this.mostMembers = most;
     if (this.#state.phase !== 'open') return problems.conflict('Room is being deleted');
     if (this.isLeaving) return roomIsMoving;
     if (coach !== undefined && (coach === sessionUuid || !this.joined.includes(coach)))

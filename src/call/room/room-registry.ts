@@ -8,7 +8,7 @@ import { newRoom, type RoomCommand, type RoomState } from '../../machine/room/ro
 import type { RoomMember, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
-import type { RoomMember as Who } from '../ports/room-peers.ts';
+import type { SeatWish, RoomMember as Who } from '../ports/room-peers.ts';
 import type { CreateRequest, JoinRequest, ListedRoomView, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
@@ -20,7 +20,6 @@ import { roomIsMoving } from './room-moving.ts';
 import type { RoomHomes, RoomRegistryOptions } from './room-registry-options.ts';
 import { RoomSpan } from './room-span.ts';
 import { rowView, storedPlayback, view } from './room-view.ts';
-import type { SeatWish } from './seat-wish.ts';
 
 const MEDIA_RETRY_SEC = 5;
 const NO_ROOM = problems.notFound('Room');

@@ -17,7 +17,16 @@ import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RoomNews } from '../ports/leg.ts';
-import type { NewHome, RoomPeers, SeatReply, SeatRequest, SeatsAway, SeatTerms, RoomMember as Who } from '../ports/room-peers.ts';
+import type {
+  NewHome,
+  RoomPeers,
+  SeatReply,
+  SeatRequest,
+  SeatsAway,
+  SeatTerms,
+  SeatWish,
+  RoomMember as Who,
+} from '../ports/room-peers.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
 import { Arrivals } from './arrivals.ts';
@@ -26,7 +35,7 @@ import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
 import type { RoomActor } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
-import type { SeatWish } from './seat-wish.ts';
+import { Takeovers } from './takeovers.ts';
 
 const UNHEARD =
   'a member of a Room hears nothing: the node that mixes it answers over NATS, and its audio does not come; see that the network lets UDP from and to RTP_PORTS through between the NODE_HOSTs';
@@ -60,10 +69,7 @@ export class RoomSpan implements SeatsAway {
   readonly #pipes = new Map<string, Pipe>();
   readonly #arrivals: Arrivals;
   readonly #search: HomeSearch;
-  /** The Rooms that this node has by their rows and is about to open. */
-  readonly #opening = new Map<string, Promise<void>>();
-  /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
-  #takingOver = 0;
+  readonly #takeovers: Takeovers;
   readonly #unheard: ThrottledLog;
   /** How often a pipe was made anew, as nothing came through it although the Room's home answered. */
   pipesUnheard = 0;
@@ -101,12 +107,21 @@ export class RoomSpan implements SeatsAway {
     this.#arrivals = new Arrivals({
       ...options,
       guests: this.guests,
-      mostPromised: (appUuid) => this.#mostPromised(appUuid),
+      mostPromised: (roomId, appUuid) => this.#mostPromised(roomId, appUuid),
       openPipe: ({ roomId, nodeId, epoch }, { state: { sessionUuid, appUuid, type } }) => {
         const pipe = this.#add(nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
         pipe.retarget(nodeId, epoch, true);
         return pipe.number;
       },
+    });
+    this.#takeovers = new Takeovers({
+      ...options,
+      guests: this.guests,
+      pipesOf: (roomId) => this.#pipesOf(roomId),
+      drop: (pipe) => this.#drop(pipe),
+      lost: ({ sessionUuid, number, name }) =>
+        this.#listener(name.roomId, sessionUuid).notice({ type: 'room.left', room: number }),
+      moveOut: (room, home) => this.#moveOut(room, home),
     });
     peers.serve({
       answer: (request, from) => this.#answer(request, from),
@@ -259,7 +274,7 @@ export class RoomSpan implements SeatsAway {
     if (request.type === 'members') return { type: 'members', members: this.#members(room) };
     if (room.isLeaving) return { type: 'moved' };
     // The members that the rows name have their places before anybody else.
-    if (request.type === 'take' && this.#opening.has(roomId)) return { type: 'opening' };
+    if (request.type === 'take' && this.#takeovers.has(roomId)) return { type: 'opening' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)
       : await this.guests.open(room, request, from, mostMembers);
@@ -271,14 +286,14 @@ export class RoomSpan implements SeatsAway {
       await this.verify(request.roomId);
       return await this.#options.mostMembers(request.appUuid);
     }
-    if (request.type !== 'open' || this.#opening.has(request.roomId)) return Infinity;
+    if (request.type !== 'open' || this.#takeovers.has(request.roomId)) return Infinity;
     const isPlaced = this.#options.find(request.roomId)?.has(request.sessionUuid) === true;
-    return isPlaced ? Infinity : await this.#mostPromised(request.appUuid);
+    return isPlaced ? Infinity : await this.#mostPromised(request.roomId, request.appUuid);
   }
 
-  /** The cap, for one that was promised its place: it has that while the database does not tell how many there are. */
-  async #mostPromised(appUuid: string): Promise<number> {
-    return await this.#options.mostMembers(appUuid).catch(() => Infinity);
+  /** The cap, for one that was promised its place: while the database is away it is the one that was heard of last. */
+  async #mostPromised(roomId: string, appUuid: string): Promise<number> {
+    return await this.#options.mostMembers(appUuid).catch(() => this.#options.find(roomId)?.mostMembers ?? Infinity);
   }
 
   #pipesOf(roomId: string): readonly Pipe[] {
@@ -287,81 +302,22 @@ export class RoomSpan implements SeatsAway {
 
   /** Whether this node may be the home of a Room that it has not opened yet. */
   #mayOpen(roomId: string): boolean {
-    return this.#takingOver > 0 || this.#opening.has(roomId) || this.#search.has(roomId);
+    return this.#takeovers.mayBring(roomId) || this.#search.has(roomId);
   }
 
   /** Takes over Rooms of dead nodes. Whoever asks for one of them meanwhile is told to ask again. */
-  async takeOver(adopt: () => Promise<readonly RoomRow[]>): Promise<readonly RoomRow[]> {
-    this.#takingOver++;
-    try {
-      const rows = await adopt();
-      for (const row of rows) {
-        await this.becomeHome(row).catch((error: unknown) =>
-          this.#options.log.warn({ room_id: row.roomId, error: String(error) }, 'the members of a Room are late'),
-        );
-      }
-      return rows;
-    } finally {
-      this.#takingOver--;
-    }
+  takeOver(adopt: () => Promise<readonly RoomRow[]>): Promise<readonly RoomRow[]> {
+    return this.#takeovers.all(adopt);
   }
 
   /** Resolves once the members of a Room that has just come here are known. Undefined: it has not. */
   opening(roomId: string): Promise<void> | undefined {
-    return this.#opening.get(roomId)?.catch(() => {});
+    return this.#takeovers.opening(roomId);
   }
 
   /** This node has become the home of a Room by its row: it opens the Room, and the members join its mix. */
   becomeHome(row: RoomRow): Promise<void> {
-    const { roomId } = row;
-    const opening = this.#opening.get(roomId) ?? this.#open(row).finally(() => this.#opening.delete(roomId));
-    this.#opening.set(roomId, opening);
-    return opening;
-  }
-
-  async #open(row: RoomRow): Promise<void> {
-    const { peers, nodeId, homes, find, adopt, clock } = this.#options;
-    const { roomId, epoch } = row;
-    const known = find(roomId);
-    // Another node had taken it meanwhile, and was lost before it could tell: what is here has no row any more.
-    if (known !== undefined && known.epoch < epoch) this.#moveOut(known, { roomId, nodeId, epoch });
-    const room = find(roomId) ?? (await adopt(row));
-    if (room === undefined) return;
-    const isOpen = () => find(roomId) === room;
-    const read = async () => ({ home: await homes.where(roomId), members: await homes.members(roomId) });
-    // Nobody else looks for the members once the Room is here, so they are read until the database answers.
-    const rows = await untilStored(clock, read, isOpen);
-    if (rows === undefined || !isOpen()) return;
-    const { home, members } = rows;
-    // Another node took it while this one was opening it.
-    if (typeof home?.nodeId === 'string' && home.nodeId !== nodeId) {
-      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
-      return;
-    }
-    for (const pipe of this.#pipesOf(roomId)) this.#moveIn(room, pipe);
-    for (const { sessionUuid, nodeId: theirs } of members) {
-      if (room.has(sessionUuid)) continue;
-      const session = this.#options.session(sessionUuid);
-      // One of this node that is not here yet is being taken over: it comes to its place, or tells that it has left.
-      if (theirs !== nodeId || session === undefined) this.guests.expect(room, sessionUuid, theirs);
-      // One without a pipe was taken over before the Room was, and its leave is being stored.
-      else if (session.state.membership?.roomId === roomId) room.take(sessionUuid);
-    }
-    peers.tellHome({ roomId, nodeId, epoch });
-  }
-
-  /** A member of this node joins the mix of a Room that has come here. */
-  #moveIn(room: RoomActor, pipe: Pipe): void {
-    const { sessionUuid } = pipe;
-    const { roomId } = room.state;
-    const session = this.#options.session(sessionUuid);
-    const { seat, membership } = session?.state ?? {};
-    // Its join or its dial is being stored, or it is not answered yet. One that only asks for its seat may get none.
-    if (seat?.roomId === roomId || (membership?.roomId !== roomId && pipe.isPromised)) room.reserve(sessionUuid);
-    else if (membership?.roomId === roomId) room.take(sessionUuid);
-    if (membership?.phase === 'joined') room.confirm(sessionUuid, session?.state.type === 'websocket');
-    session?.signal({ type: 'room_moved', roomId, room: room.media.number });
-    this.#drop(pipe);
+    return this.#takeovers.becomeHome(row);
   }
 
   /** The pipes of a Room lead to another home from now on. */

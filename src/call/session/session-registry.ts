@@ -1,4 +1,5 @@
 /** The live Sessions of this node, and the way in for every command and call. */
+import { inTurns } from '../../bounds/in-turns.ts';
 import type { Clock } from '../../clock.ts';
 import type { FoundSession, SessionRecord } from '../../database/call/sessions.ts';
 import type { Journal, SessionRow } from '../../database/journal/journal.ts';
@@ -248,7 +249,7 @@ export class SessionRegistry implements Sessions {
 
   async list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem> {
     const rows = await this.#options.records.list(appUuid, filter);
-    return rows === 'too_many' ? problems.tooManySessions() : rows.map((row) => view(row));
+    return rows === 'too_many' ? problems.tooManySessions() : await inTurns(rows, (row) => view(row));
   }
 
   /**

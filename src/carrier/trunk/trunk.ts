@@ -145,29 +145,61 @@ export function srtpOf(
   return mode === 'off' || (mode === 'optional' && suites.length === 0) ? undefined : { mode, suites, random };
 }
 
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
 interface Range {
   readonly name: string;
-  readonly network: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly network: Address;
   readonly bits: number;
+}
+
+/**
+ * The names that ranges of addresses belong to. An address is looked for once by each length that their prefixes have,
+ * however many ranges there are: anybody may send from any address.
+ */
+class RangeTable {
+  readonly #names = new Map<string, string>();
+  /** The lengths of the prefixes, the longest first. */
+  readonly #lengths: readonly number[];
+
+  /** The first of ranges that are the same counts. */
+  constructor(ranges: readonly Range[]) {
+    for (const { name, network, bits } of ranges) {
+      const prefix = prefixOf(network, bits);
+      if (!this.#names.has(prefix)) this.#names.set(prefix, name);
+    }
+    this.#lengths = [...new Set(ranges.map(({ bits }) => bits))].sort((a, b) => b - a);
+  }
+
+  /** The name of the narrowest range with that address. */
+  find(text: string): string | undefined {
+    if (isIP(text) === 0) return undefined;
+    const address = ipaddr.process(text);
+    for (const bits of this.#lengths) {
+      const name = this.#names.get(prefixOf(address, bits));
+      if (name !== undefined) return name;
+    }
+    return undefined;
+  }
+}
+
+/** The first bits of an address, as a text that tells their number and the version of IP. */
+function prefixOf(address: Address, bits: number): string {
+  const bytes = address.toByteArray();
+  const whole = bits >> 3;
+  const rest = (bytes[whole] ?? 0) & (0xff00 >> (bits & 7)) & 0xff;
+  return `${address.kind()}/${bits} ${bytes.slice(0, whole).join('.')} ${rest}`;
 }
 
 /** Finds the trunk that an address belongs to. It is made anew when the trunks change. */
 export class TrunkRanges {
-  readonly #ranges: readonly Range[];
+  readonly #table: RangeTable;
   /** The name of the trunk that calls from this address come from. */
-  readonly trunkOf = remembered((address) => this.#trunkOf(address), ADDRESSES_REMEMBERED_MAX);
+  readonly trunkOf = remembered((address) => this.#table.find(address), ADDRESSES_REMEMBERED_MAX);
 
   /** The narrowest range wins. Malformed CIDRs are skipped, although the API refuses them. */
   constructor(trunks: readonly Trunk[]) {
-    this.#ranges = trunks
-      .flatMap((trunk) => trunk.inboundCidrs.flatMap((cidr) => rangeOf(trunk.name, cidr)))
-      .sort((a, b) => b.bits - a.bits);
-  }
-
-  #trunkOf(address: string): string | undefined {
-    if (isIP(address) === 0) return undefined;
-    const parsed = ipaddr.process(address);
-    return this.#ranges.find((range) => holds(range, parsed))?.name;
+    this.#table = new RangeTable(trunks.flatMap(({ name, inboundCidrs }) => inboundCidrs.flatMap((cidr) => rangeOf(name, cidr))));
   }
 }
 
@@ -182,12 +214,9 @@ export function isWithin(address: string, ranges: readonly string[]): boolean {
 }
 
 function withinOf(cidrs: readonly string[]): (address: string) => boolean {
-  const ranges = cidrs.flatMap((cidr) => rangeOf('', cidr));
-  return (address) => isIP(address) !== 0 && ranges.some((range) => holds(range, ipaddr.process(address)));
+  const table = new RangeTable(cidrs.flatMap((cidr) => rangeOf('', cidr)));
+  return (address) => table.find(address) !== undefined;
 }
-
-const holds = ({ network, bits }: Range, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
-  network.kind() === address.kind() && address.match(network, bits);
 
 function rangeOf(name: string, cidr: string): Range[] {
   try {

@@ -3,8 +3,9 @@
  * that whoever sends it is held back by whoever takes it (RFC 9112 §7.1).
  */
 import type { Socket } from 'node:net';
+import { Pieces } from '../../bounds/pieces.ts';
 import type { Answer } from '../../call/ports/sessions.ts';
-import { NODE_ANSWER_MAX_BYTES, NODE_RETRY_AFTER_SEC } from '../../limits.ts';
+import { INGEST_PIECE_LEAST_BYTES, NODE_ANSWER_MAX_BYTES, NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import { BodyReader, framingOf, headEnd, parseHead } from '../../outbound/http-response.ts';
 import { type Problem, problems } from '../../problem.ts';
 
@@ -26,6 +27,7 @@ export async function postBody(socket: Socket, to: PostTo, body: ReadableStream<
     `POST ${to.path} HTTP/1.1\r\nhost: ${to.host}\r\ncontent-type: application/octet-stream\r\ntransfer-encoding: chunked\r\n${lines.join('')}\r\n`,
   );
   const reader = body?.getReader();
+  const pieces = new Pieces(INGEST_PIECE_LEAST_BYTES);
   let isAnswered = false;
   void answer.then(() => {
     isAnswered = true;
@@ -36,6 +38,11 @@ export async function postBody(socket: Socket, to: PostTo, body: ReadableStream<
     for (;;) {
       const next = await reader?.read();
       if (isAnswered || next === undefined || next.done) break;
+      if (!pieces.take(next.value)) {
+        reader?.cancel().catch(() => {});
+        socket.destroy();
+        return problems.tooManyPieces();
+      }
       if (next.value.length > 0) await write(socket, next.value);
     }
   } catch {

@@ -1,4 +1,6 @@
 /** Sessions as rows, read. They are written by the journal only. */
+
+import { inTurns } from '../../bounds/in-turns.ts';
 import { isUuid } from '../../id.ts';
 import { ENDED_SESSION_KEPT_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
@@ -118,7 +120,7 @@ export function sessionStore(database: Database, nodeId: string, now: () => numb
       ]);
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS
         ? 'too_many'
-        : rows.map((row) => sessionRecord(row, appUuid, String(row.session_uuid)));
+        : await inTurns(rows, (row) => sessionRecord(row, appUuid, String(row.session_uuid)));
     },
     async owner(appUuid, sessionUuid) {
       if (!isUuid(sessionUuid)) return undefined;

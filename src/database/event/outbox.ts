@@ -23,8 +23,8 @@ export interface OutboxEvent extends Cursor {
   readonly traceparent: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Failed attempts since the event was queued, or replayed. */
-  readonly attempts: readonly Attempt[];
+  /** Failed attempts since the event was queued, or replayed, as far as the next one depends on them. */
+  readonly attempts: readonly Pick<Attempt, 'at' | 'retry_at'>[];
 }
 
 interface OutboxPart {
@@ -113,10 +113,12 @@ const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= (
 
 /**
  * A body that is larger than RELAY_COUNTED_BYTES is read by itself, once it is known to be in the page. Its length
- * stands in its row.
+ * stands in its row. Of the attempts only the times are read: with what their receiver answered, those of one event may
+ * be 70 kB.
  */
 const COLUMNS = `o.xid::text AS xid, o.event_id, e.webhook_id, e.app_uuid, e.name, array_to_json(e.lanes)::text AS lanes, octet_length(e.body) AS bytes,
-  CASE WHEN octet_length(e.body) <= ${RELAY_COUNTED_BYTES} THEN e.body END AS body, e.traceparent, e.at, o.attempts_before, e.attempts::text AS attempts`;
+  CASE WHEN octet_length(e.body) <= ${RELAY_COUNTED_BYTES} THEN e.body END AS body, e.traceparent, e.at, o.attempts_before,
+  jsonb_path_query_array(e.attempts, '$.at')::text AS tried_at, jsonb_path_query_array(e.attempts, '$.retry_at')::text AS retry_at`;
 /** Each row tells as well whether later ones are held back, which spares a second question. */
 const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
   FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
@@ -265,7 +267,9 @@ async function partOf(database: Queryable, rows: readonly Row[], limit: number):
 }
 
 function outboxEvent(row: Row, body: string): OutboxEvent {
-  const made: readonly Attempt[] = JSON.parse(String(row.attempts));
+  const triedAt: readonly number[] = JSON.parse(String(row.tried_at));
+  const retryAt: readonly (number | null)[] = JSON.parse(String(row.retry_at));
+  const made = triedAt.map((tried, nth) => ({ at: tried, retry_at: retryAt[nth] ?? null }));
   return {
     xid: String(row.xid),
     eventId: Number(row.event_id),

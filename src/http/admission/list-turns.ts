@@ -3,17 +3,20 @@
  * asks for some of them at once would leave neither to others. So an application has one list at a time, from its look
  * into the database until the last byte is sent, and a few applications look at once. The others wait for their turn.
  */
+import { inTurns } from '../../bounds/in-turns.ts';
 import { Semaphore } from '../../bounds/semaphore.ts';
+import type { Answer } from '../../call/ports/sessions.ts';
 import {
   LIST_PIECE_BYTES,
   LIST_SEND_MAX_MS,
+  LIST_TURN_ITEMS,
   LISTS_AT_ONCE,
   LISTS_OF_APP_WAITING_MAX,
   UNAVAILABLE_RETRY_SEC,
 } from '../../limits.ts';
 import { isProblem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
-import { answerResponse } from '../response.ts';
+import { bodyResponse } from '../response.ts';
 
 export class ListTurns {
   /** The turns of the applications that have lists under way, which are counted with those that wait. */
@@ -28,10 +31,12 @@ export class ListTurns {
     const job = async () => {
       const outcome = (await this.#looks.run(request.signal, async () => await context.work?.())) ?? busy;
       if (isProblem(outcome) || outcome instanceof Response) return resolve(outcome);
-      const whole = answerResponse(outcome, context.traceparent);
-      if (request.method === 'HEAD' || Number(whole.headers.get('content-length')) <= LIST_PIECE_BYTES) return resolve(whole);
-      const { response, sent } = inPieces(whole, await whole.bytes(), request.signal);
-      resolve(response);
+      const parts = await partsOf(outcome.body);
+      const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+      const whole = () => bodyResponse(outcome.status, Buffer.concat(parts, bytes), context.traceparent);
+      if (request.method === 'HEAD' || bytes <= LIST_PIECE_BYTES) return resolve(whole());
+      const { body, sent } = inPieces(parts, request.signal);
+      resolve(bodyResponse(outcome.status, body, context.traceparent));
       await sent;
     };
     this.#inTurn(appUuid, request.signal, job).then(() => resolve(busy), reject);
@@ -51,25 +56,51 @@ export class ListTurns {
   }
 }
 
-/** A response whose body leaves as its reader takes it. `sent` resolves when nothing of it is left to be sent. */
+const encoder = new TextEncoder();
+
+/** The JSON of an answer in parts, none of which has more items of a list than are written in one turn. */
+async function partsOf(answer: Answer['body']): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let text = '{';
+  for (const [name, value] of Object.entries(answer)) {
+    if (text.length > 1 || parts.length > 0) text += ',';
+    text += `${JSON.stringify(name)}:`;
+    if (!Array.isArray(value)) {
+      text += JSON.stringify(value);
+      continue;
+    }
+    let written = 0;
+    const write = (item: unknown) => {
+      text += `${written === 0 ? '[' : ','}${JSON.stringify(item)}`;
+      written += 1;
+      if (written % LIST_TURN_ITEMS !== 0) return;
+      parts.push(encoder.encode(text));
+      text = '';
+    };
+    await inTurns(value, write);
+    text += written === 0 ? '[]' : ']';
+  }
+  return [...parts, encoder.encode(`${text}}`)];
+}
+
+/** A body that leaves as its reader takes it. `sent` resolves when nothing of it is left to be sent. */
 function inPieces(
-  whole: Response,
-  bytes: Uint8Array,
+  parts: readonly Uint8Array<ArrayBuffer>[],
   signal: AbortSignal,
-): { readonly response: Response; readonly sent: Promise<void> } {
+): { readonly body: ReadableStream<Uint8Array<ArrayBuffer>>; readonly sent: Promise<void> } {
   const { promise: sent, resolve } = Promise.withResolvers<void>();
-  let left = bytes;
+  let left = parts.flatMap((part) => slices(part));
   const over = () => {
     clearTimeout(late);
-    left = new Uint8Array(0);
+    left = [];
     resolve();
   };
-  const body = new ReadableStream<Uint8Array>(
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
       pull(controller) {
-        if (left.length === 0) return controller.error(new Error('not taken in time'));
-        controller.enqueue(left.subarray(0, LIST_PIECE_BYTES));
-        left = left.subarray(LIST_PIECE_BYTES);
+        const piece = left.shift();
+        if (piece === undefined) return controller.error(new Error('not taken in time'));
+        controller.enqueue(piece);
         if (left.length > 0) return;
         controller.close();
         over();
@@ -80,7 +111,12 @@ function inPieces(
   );
   const late = setTimeout(over, LIST_SEND_MAX_MS);
   signal.addEventListener('abort', over, { once: true });
-  const headers = new Headers(whole.headers);
-  headers.delete('content-length');
-  return { response: new Response(body, { status: whole.status, headers }), sent };
+  if (signal.aborted) over();
+  return { body, sent };
 }
+
+/** Views of bytes, none of which is longer than LIST_PIECE_BYTES. */
+const slices = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] =>
+  Array.from({ length: Math.ceil(bytes.length / LIST_PIECE_BYTES) }, (_, at) =>
+    bytes.subarray(at * LIST_PIECE_BYTES, (at + 1) * LIST_PIECE_BYTES),
+  );

@@ -1,5 +1,6 @@
 /** 413: the body is read here, up to the route's limit, whether its length was declared or not. */
-import { BODY_DISCARDED_MAX_BYTES, BODY_MAX_BYTES } from '../../limits.ts';
+import { Pieces } from '../../bounds/pieces.ts';
+import { BODY_DISCARDED_MAX_BYTES, BODY_MAX_BYTES, BODY_PIECE_LEAST_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -49,17 +50,20 @@ async function readBody(
 ): Promise<Problem | undefined> {
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];
+  const pieces = new Pieces(BODY_PIECE_LEAST_BYTES);
   let bytes = 0;
+  const refuse = (problem: Problem): Problem => {
+    // This is not awaited, as a peer that goes on sending must not hold up the answer.
+    reader.cancel().catch(() => {});
+    return problem;
+  };
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
       bytes += value.length;
-      if (bytes > limit) {
-        // This is not awaited, as a peer that goes on sending must not hold up the answer.
-        reader.cancel().catch(() => {});
-        return problems.tooLarge(limit, context.route.sizeHint);
-      }
+      if (bytes > limit) return refuse(problems.tooLarge(limit, context.route.sizeHint));
+      if (!pieces.take(value)) return refuse(problems.tooManyPieces());
       chunks.push(value);
     }
   } catch {

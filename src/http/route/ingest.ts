@@ -3,12 +3,13 @@
  * socket is held back. Outside the body limit and the media-type rule, inside everything else.
  */
 
+import { Pieces } from '../../bounds/pieces.ts';
 import type { PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { Answer, Sessions } from '../../call/ports/sessions.ts';
 import type { OpenIngest } from '../../call/session/ingests.ts';
 import type { Clock } from '../../clock.ts';
 import { isUuid } from '../../id.ts';
-import { HTTP_IDLE_TIMEOUT_SEC } from '../../limits.ts';
+import { HTTP_IDLE_TIMEOUT_SEC, INGEST_PIECE_LEAST_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
@@ -84,6 +85,7 @@ async function receive(body: ReadableStream<Uint8Array> | null, { ingest }: Open
   const over = problems.conflict('The playback takes no more audio');
   let received = 0;
   let isOver = false;
+  const pieces = new Pieces(INGEST_PIECE_LEAST_BYTES);
   const reader = body?.getReader();
   void ingest.over.then(() => {
     isOver = true;
@@ -95,6 +97,10 @@ async function receive(body: ReadableStream<Uint8Array> | null, { ingest }: Open
       if (isOver) return over;
       if (next === undefined || next.done) break;
       received += next.value.length;
+      if (!pieces.take(next.value)) {
+        ingest.fail();
+        return problems.tooManyPieces();
+      }
       if (!(await ingest.write(next.value))) return over;
     }
   } catch {

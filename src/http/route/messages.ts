@@ -1,5 +1,6 @@
 /** Short messages (contract §7): send, read, list. */
 
+import { inTurns } from '../../bounds/in-turns.ts';
 import type { MessageRequest, Messages } from '../../call/ports/messages.ts';
 import { timestamp } from '../../clock.ts';
 import type { MessageQuery } from '../../database/messages.ts';
@@ -63,7 +64,7 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       if (isProblem(query)) return query;
       return async () => {
         const found = await messages.list(context.appUuid, query);
-        return isProblem(found) ? found : ok({ messages: found.map(messageBody) });
+        return isProblem(found) ? found : ok({ messages: await inTurns(found, messageBody) });
       };
     },
   ),

@@ -42,7 +42,7 @@ export function parsePlaylist(text: string, base: string): PlaylistText {
   const first = lines.find((line) => line !== '')?.toLowerCase() ?? '';
   if (first === '[playlist]')
     return entries(
-      lines.flatMap((line) => /^file\d+\s*=\s*(.+)$/i.exec(line)?.[1] ?? []),
+      lines.flatMap((line) => /^file\d+\s*=\s*(\S.*)$/i.exec(line)?.[1] ?? []),
       base,
     );
   if (lines.some((line) => line.startsWith('#EXT-X-STREAM-INF'))) return variants(lines, base);

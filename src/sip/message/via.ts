@@ -59,7 +59,7 @@ export const seenByProxies = (vias: readonly string[]): readonly string[] =>
 export function parseViaLeniently(value: string): Via | undefined {
   const strict = parseVia(value);
   if (strict !== undefined) return strict;
-  const parts = /^SIP[ \t]*\/[ \t]*[0-9.]+[ \t]*\/[ \t]*([A-Za-z0-9-]{1,16})[ \t]+([^ \t;,]+)(.*)$/i.exec(value.trim());
+  const parts = /^SIP[ \t]*\/[ \t]*[0-9.]+[ \t]*\/[ \t]*([A-Za-z0-9-]{1,16})[ \t]+([^ \t;,]+)(.*)$/is.exec(value.trim());
   const hostPort = parts?.[2] === undefined ? undefined : parseHostPort(parts[2]);
   if (hostPort === undefined) return undefined;
   const rest = parts?.[3] ?? '';

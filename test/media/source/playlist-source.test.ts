@@ -392,6 +392,14 @@ test('a playlist of nothing but variants, or of a million lines, is read at once
   expect(performance.now() - began).toBeLessThan(1_000); // A search from each variant took 3 s for the first alone.
 });
 
+test('a name after 50,000 blanks is read at once, also where a separator of lines is within', () => {
+  const named = (name: string) => parsePlaylist(`[playlist]\nFile1=${' '.repeat(50_000)}${name}`, 'https://radio.test/');
+  const began = performance.now();
+  expect(named('a.mp3')).toEqual({ type: 'entries', urls: ['https://radio.test/a.mp3'] });
+  expect(named('a\u2028b')).toEqual({ type: 'entries', urls: [] });
+  expect(performance.now() - began).toBeLessThan(500); // A name that began anew at each blank took 4 s.
+});
+
 test('a text of any kind is read without an error, and names nothing but http(s)', () => {
   const line = fc.oneof(
     fc.string(),

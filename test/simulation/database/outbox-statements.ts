@@ -48,7 +48,8 @@ function rowsOf(tables: Tables, all: readonly OutboxRecord[], limit: number): Ro
     const event = tables.eventsById.get(event_id);
     if (event === undefined) return [];
     const { xid, lanes, attempts, ...rest } = event;
-    const told = { lanes: JSON.stringify(lanes), attempts: JSON.stringify(attempts), attempts_before: 0 };
+    const times = (name: 'at' | 'retry_at') => JSON.stringify(attempts.map((attempt) => attempt[name]));
+    const told = { lanes: JSON.stringify(lanes), tried_at: times('at'), retry_at: times('retry_at'), attempts_before: 0 };
     return [{ ...rest, ...told, xid: String(xid), held: false, bytes: event.body.length }];
   });
 }
