@@ -173,9 +173,9 @@ const ROOMS: readonly PlantedBug[] = [
   },
   {
     name: 'a member does not join the mix of its Room that has come to its node',
-    file: 'src/call/room/room-span.ts',
-    from: "    session?.signal({ type: 'room_moved', roomId, room: room.media.number });\n    this.#drop(pipe);",
-    to: '    this.#drop(pipe);',
+    file: 'src/call/room/takeovers.ts',
+    from: "    session?.signal({ type: 'room_moved', roomId, room: room.media.number });\n    this.#options.drop(pipe);",
+    to: '    this.#options.drop(pipe);',
   },
 ];
 
