@@ -4,6 +4,7 @@ import { type HttpListener, listen } from './compose/listen.ts';
 import { beginOpening, type Opening } from './compose/opening.ts';
 import { shutDown } from './compose/shutdown.ts';
 import type { Config } from './config.ts';
+import { messageOf } from './error-facts.ts';
 import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { lookUpWithoutThreads } from './outbound/system-names.ts';
@@ -22,7 +23,7 @@ if (!process.env.BUN_CONFIG_MAX_HTTP_REQUESTS)
     'Bun has 256 requests under way at once, so that receivers that hang hold up others: set BUN_CONFIG_MAX_HTTP_REQUESTS=4096',
   );
 process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));
-await run(config).catch((error: unknown) => exit(error instanceof Error ? error.message : String(error)));
+await run(config).catch((error: unknown) => exit(messageOf(error)));
 
 async function run(settings: Config): Promise<void> {
   let draining = false;
@@ -137,7 +138,7 @@ function settingsOrExit(): Config {
   try {
     return loadConfig(process.env);
   } catch (error) {
-    return exit(error instanceof Error ? error.message : String(error));
+    return exit(messageOf(error));
   }
 }
 

@@ -9,6 +9,12 @@ export interface Reading {
   read(): number;
 }
 
+/** A figure that rises and falls. */
+export const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
+
+/** A figure that only rises while the process lives. */
+export const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
+
 const PREFIX = 'sidetone_';
 
 /**
@@ -29,15 +35,15 @@ export function createMetrics(readings: readonly Reading[]): Registry {
   for (const { name, help, kind, read } of readings) {
     const about = { name: `${PREFIX}${name}`, help, registers: [registry] };
     if (kind === 'gauge') {
-      const gauge: Gauge = new Gauge({ ...about, collect: () => gauge.set(read()) });
+      const registered: Gauge = new Gauge({ ...about, collect: () => registered.set(read()) });
       continue;
     }
     let told = 0;
-    const counter: Counter = new Counter({
+    const registered: Counter = new Counter({
       ...about,
       collect() {
         const now = read();
-        if (now > told) counter.inc(now - told);
+        if (now > told) registered.inc(now - told);
         told = now;
       },
     });

@@ -11,6 +11,7 @@
  */
 import { type Clock, sleep } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';
+import { stackOf } from '../error-facts.ts';
 import { newUuid } from '../id.ts';
 import { MAILBOX_MAX_INPUTS, STATEMENT_MAX_MS } from '../limits.ts';
 import type { Log, LogFields } from '../log.ts';
@@ -19,7 +20,8 @@ import { type Problem, problems } from '../problem.ts';
 import type { Answer, CommandContext } from './ports/sessions.ts';
 import { untilStored } from './until-stored.ts';
 
-const RETRY_AFTER_SEC = 2;
+/** The Retry-After of a command that could not be taken: the database is away, or too much waits. */
+export const COMMAND_RETRY_SEC = 2;
 
 /** One input, and who waits for its answer. */
 export interface Envelope<Input> {
@@ -205,8 +207,7 @@ export class Mailbox<Input extends { readonly type: string }> {
   #break(envelope: Envelope<Input>, error: unknown): void {
     const { input } = envelope;
     const { log, logged, owner, broken, brokenAgain } = this.#options;
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log.error({ ...logged, support_id: newUuid(), reason }, `a bug ended a ${owner}`);
+    log.error({ ...logged, support_id: newUuid(), reason: stackOf(error) }, `a bug ended a ${owner}`);
     refuse(envelope, this.#unable());
     if (input.type === broken.type) {
       brokenAgain();
@@ -238,7 +239,7 @@ export class Mailbox<Input extends { readonly type: string }> {
   }
 
   #unable(): Problem {
-    return problems.unavailable(`The ${this.#options.owner} could not take the command; try again.`, RETRY_AFTER_SEC);
+    return problems.unavailable(`The ${this.#options.owner} could not take the command; try again.`, COMMAND_RETRY_SEC);
   }
 
   #gone(): Problem {

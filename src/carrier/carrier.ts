@@ -1,6 +1,6 @@
 /**
  * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together
- * here, and only what this file exports is used outside this folder.
+ * here.
  */
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
@@ -10,13 +10,10 @@ import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Peer, Place } from '../sip/flow.ts';
 import type { Credentials } from '../sip/message/digest.ts';
-import type { SipRequest } from '../sip/message/message.ts';
-import { RefusalLimit } from '../sip/refusal-limit.ts';
 import type { Binding } from '../sip/registrar.ts';
-import { type Screened, UserAgent } from '../sip/user-agent.ts';
+import { UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import { AgentDriver } from './agent-driver.ts';
-import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
 import { DevicePings } from './device/device-pings.ts';
@@ -27,9 +24,10 @@ import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
-import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
+import { refusedBy } from './refusals.ts';
 import { type BoundPort, type Listener, openListener } from './socket/listener.ts';
 import { audioAddress, versionOf } from './socket/own-address.ts';
+import { SourceScreen } from './source-screen.ts';
 import { Strays } from './strays.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
@@ -75,10 +73,8 @@ class SipCarrier implements Carrier {
   readonly #channels: Channels;
   readonly #monitor: TrunkMonitor;
   readonly #inbound: InboundOptions;
-  readonly #bans: BanList;
   readonly #addresses: TrunkAddresses;
-  readonly #refusals = new Refusals((request, source) => this.#onRefused(request, source));
-  readonly #refusalLimit = new RefusalLimit();
+  readonly #screen: SourceScreen;
   readonly #devices: Devices;
   readonly #deviceDial: DeviceDial;
   readonly #pings: DevicePings;
@@ -96,7 +92,14 @@ class SipCarrier implements Carrier {
     const { clock, log, devices: directory = NO_DEVICES } = options;
     this.#options = options;
     this.#addresses = new TrunkAddresses(options.trunks());
-    this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
+    this.#screen = new SourceScreen({
+      ban: options.ban ?? { after: 0, sec: 0 },
+      addresses: this.#addresses,
+      loopback: this.#loopback,
+      devices: () => this.#devices,
+      hasCallWith: (address) => this.#agent.hasCallWith(address),
+      now: () => clock.now(),
+    });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#turns = new Turns(() => clock.now(), options.sharedTurns);
     this.#targets = new TrunkTargets({
@@ -141,7 +144,7 @@ class SipCarrier implements Carrier {
       hash: hexHash,
       product: PRODUCT,
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
-      screen: (request, source, status) => this.#screen(request, source, status),
+      screen: (request, source, status) => this.#screen.screen(request, source, status),
       isWithin,
       credentialsOf: ({ host }) => this.#credentials(this.#trunkOf(host)),
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
@@ -155,7 +158,8 @@ class SipCarrier implements Carrier {
     const { clock, log, otherDialogs } = this.#options;
     return new AgentDriver(agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
-      onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
+      onRefused: ({ request, source, status }) =>
+        this.#screen.refusals.record(request, source, status, refusedBy(status), clock.now()),
       onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
       onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
       onProbed: ({ whom, name, status, tookMs }) =>
@@ -167,7 +171,7 @@ class SipCarrier implements Carrier {
   #makeDevices(directory: DeviceDirectory): Devices {
     return new Devices({
       directory,
-      refusals: this.#refusals,
+      refusals: this.#screen.refusals,
       code: systemCode(),
       now: () => this.#options.clock.now(),
       isProxy: (address) => isWithin(address, this.#options.deviceProxies ?? []),
@@ -232,9 +236,9 @@ class SipCarrier implements Carrier {
 
   async open(): Promise<void> {
     const { listen, tls, advertise = [], clock, log } = this.#options;
-    const isBanned = (address: string) => this.#isBanned(address);
+    const isBanned = (address: string) => this.#screen.isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
-    const isKnown = (address: string) => this.#isKnown(address);
+    const isKnown = (address: string) => this.#screen.isKnown(address);
     // A node that stops leaves the bindings to those who take over, or to itself after a restart.
     const onLost = (from: Pick<Peer, 'transport' | 'host' | 'port'>) => {
       if (this.#closed) return;
@@ -308,7 +312,7 @@ class SipCarrier implements Carrier {
   }
 
   bans(): { readonly now: number; readonly total: number } {
-    return { now: this.#bans.count(this.#options.clock.now()), total: this.#bans.total };
+    return this.#screen.bans;
   }
 
   trunksChanged(set?: string): void {
@@ -365,7 +369,7 @@ class SipCarrier implements Carrier {
   }
 
   refusals(): readonly Refusal[] {
-    return this.#refusals.list();
+    return this.#screen.refusals.list();
   }
 
   isCountryCode(code: string): Promise<boolean> {
@@ -394,40 +398,6 @@ class SipCarrier implements Carrier {
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
-  /** Requests of trunks and devices are worked on. Others get a 403, a few a second, and are told to the operator. */
-  #screen(request: SipRequest, source: Peer, status: number | undefined): Screened {
-    const now = this.#options.clock.now();
-    if (this.#loopback.trunkOf(request.headers) !== undefined) return 'accept';
-    const ofDevice = status === undefined ? this.#devices.screen(request, source) : undefined;
-    if (ofDevice !== undefined) return ofDevice;
-    if (this.#addresses.trunkOf(source.host) !== undefined) {
-      if (status !== undefined) this.#refusals.record(request, source, status, MALFORMED, now);
-      return 'accept';
-    }
-    // A carrier that only takes our calls may ask whether we are there.
-    if (status === undefined && request.method === 'OPTIONS' && this.#addresses.has(source.host)) return 'accept';
-    // It only acknowledges what was refused, and is never answered: it does not count a second time.
-    if (request.method === 'ACK') return 'ignore';
-    this.#refusals.record(request, source, 403, unknownSource(source.host), now);
-    return this.#refusalLimit.allow(source.host, now) ? 'refuse' : 'ignore';
-  }
-
-  /** Whether nothing is heard from an address: it was banned, and no trunk or device has come to be there since. */
-  #isBanned(address: string): boolean {
-    return this.#bans.isBanned(address, this.#options.clock.now()) && !this.#isKnown(address);
-  }
-
-  #isKnown(address: string): boolean {
-    return this.#addresses.has(address) || this.#devices.isAt(address);
-  }
-
-  #onRefused(request: SipRequest, source: Peer): void {
-    const now = this.#options.clock.now();
-    const mayBan = () => !this.#isKnown(source.host) && !this.#agent.hasCallWith(source.host);
-    const sec = this.#bans.refused(source.host, source.transport === 'udp', now, mayBan);
-    if (sec !== undefined) this.#refusals.banned(request, source, sec, now);
-  }
-
   #trunkOf(address: string): Trunk | undefined {
     return this.#named(this.#addresses.trunkOf(address));
   }
@@ -439,7 +409,7 @@ class SipCarrier implements Carrier {
   #onInvite({ call, request, source }: Extract<UserAgentOutput, { type: 'invite' }>): void {
     const { log } = this.#options;
     const refuse: Invite['refuse'] = (status, why, fields = []) => {
-      this.#refusals.record(request, source, status, why, this.#options.clock.now());
+      this.#screen.refusals.record(request, source, status, why, this.#options.clock.now());
       this.#driver.run((now) => call.refuse(status, fields, now));
     };
     const listen: Invite['listen'] = (listener) => this.#driver.listen(call, listener);

@@ -6,9 +6,8 @@ import { isIP } from 'node:net';
 import { detached } from '../bounds/detached.ts';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
-import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { Negotiation } from '../sdp/negotiation.ts';
+import { isRefused, Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -17,8 +16,8 @@ import { parseUri } from '../sip/message/uri.ts';
 import { seenByProxies } from '../sip/message/via.ts';
 import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
-import { InboundLeg } from './leg/inbound-leg.ts';
-import { canDescribe, isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
+import { InboundLeg, RETRY_LATER } from './leg/inbound-leg.ts';
+import { canDescribe, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
 import { sipFacts } from './leg/sip-facts.ts';
 import {
@@ -43,7 +42,7 @@ export interface InboundOptions {
   numberOwner(e164: string): Promise<string | undefined>;
   /** The trunk that an INVITE came over. Undefined when it came over none. */
   trunkOf(request: SipRequest, address: string): Trunk | undefined;
-  /** Asks other nodes for a channel, where they share those of the trunk. Its result is called when it was taken. */
+  /** Asks other nodes for a channel, where they share those of the trunk. Call its result once it was taken or not. */
   expect(trunk: Trunk): Promise<() => void>;
   /** Takes a channel of the trunk. Undefined when all are in use. */
   reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined;
@@ -62,8 +61,6 @@ export interface Invite {
   refuse(status: number, why: Why, fields?: readonly (readonly [string, string])[]): void;
   listen(listener: (event: CallEvent) => void): void;
 }
-
-const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 
 /** Decides about one INVITE: refuses it, or hands it to its application. */
 export async function admitInvite(options: InboundOptions, invite: Invite): Promise<void> {
@@ -87,16 +84,16 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   const owner = await ownerOf(options, trunk, numbers);
   if (gone) return;
   if (owner === 'unknown') {
-    refuse(503, LOOKUP_FAILED, RETRY);
+    refuse(503, LOOKUP_FAILED, RETRY_LATER);
     return;
   }
   if (owner === undefined) {
     refuse(404, numbers[0] === undefined ? NO_NUMBER : notAssigned(numbers[0]));
     return;
   }
-  const taken = await options.expect(trunk);
+  const stopExpecting = await options.expect(trunk);
   const leg = gone ? undefined : options.reserve(trunk, source);
-  taken();
+  stopExpecting();
   if (gone) return;
   if (leg === undefined) {
     // There is no Retry-After: some carriers stay away for that long from a trunk that is only full.
@@ -150,7 +147,7 @@ async function handOver(
   await options.onInvite({
     ...about(answer),
     leg: inbound,
-    refuse: () => refuse(503, NO_ROOM, RETRY),
+    refuse: () => refuse(503, NO_ROOM, RETRY_LATER),
     listen: (listener) => inbound.listen(listener),
   });
 }

@@ -81,11 +81,11 @@ async function nextAttempt(options: OutboundOptions, left: Trunk[], appUuid: str
   for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
     const address = trunkAddress(trunk.uri);
     if (address === undefined) continue;
-    const asked = await channels.expect(trunk);
+    const stopExpecting = await channels.expect(trunk);
     // A channel that is taken counts as a call, so the turn comes first: a dial that gets none is no call.
     const waitMs = channels.hasFree(trunk) ? await options.turn(trunk, appUuid) : undefined;
     const release = waitMs === undefined ? undefined : channels.take(trunk);
-    asked();
+    stopExpecting();
     if (waitMs !== undefined && release !== undefined)
       return attempt(options, { trunk, address, release, waitMs, left, appUuid });
   }

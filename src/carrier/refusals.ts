@@ -71,15 +71,18 @@ function uriOf(request: SipRequest, name: 'from' | 'to'): string {
   return detached(uri.replace(/[\x00-\x1f\x7f]/g, ' '));
 }
 
+/** The range that has this address alone. */
+const cidrOf = (host: string): string => `${host}${host.includes(':') ? '/128' : '/32'}`;
+
 const bannedFor = (sec: number, host: string): Why => ({
   reason: `Too many of its requests were refused: the source is not listened to for ${sec} s`,
-  remedy: `If it is your carrier's, add ${host}${host.includes(':') ? '/128' : '/32'} to inbound_cidrs of its trunk; SIP_BAN_AFTER=0 switches bans off`,
+  remedy: `If it is your carrier's, add ${cidrOf(host)} to inbound_cidrs of its trunk; SIP_BAN_AFTER=0 switches bans off`,
 });
 
 /** Why a request of an unknown source is refused. */
 export const unknownSource = (host: string): Why => ({
   reason: 'The source address is in no trunk',
-  remedy: `If it is your carrier's, add ${host}${host.includes(':') ? '/128' : '/32'} to inbound_cidrs of its trunk`,
+  remedy: `If it is your carrier's, add ${cidrOf(host)} to inbound_cidrs of its trunk`,
 });
 
 export const notAssigned = (number: string): Why => ({

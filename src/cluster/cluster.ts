@@ -1,7 +1,4 @@
-/**
- * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what
- * this file exports is used outside this folder, beside the start (`join.ts`).
- */
+/** This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. */
 
 import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';

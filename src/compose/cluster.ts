@@ -30,7 +30,7 @@ import { NODE_DEAD_GRACE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { tryAddress } from '../media/leg/try-address.ts';
 import type { NativeMediaEngine } from '../media/media-engine.ts';
-import type { Reading } from '../metrics.ts';
+import { counter, gauge, type Reading } from '../metrics.ts';
 import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
 import { sharedSettings } from '../settings/shared.ts';
 import { VERSION } from '../version.ts';
@@ -324,8 +324,6 @@ function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks }: 
 /** The readings of `/metrics` that a node has beside those of a process alone. */
 export function clusterReadings(cluster: Cluster | undefined, rooms: Pick<RoomRegistry, 'span'>): readonly Reading[] {
   if (cluster === undefined) return [];
-  const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
-  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
   const now = () => cluster.readings();
   return [
     gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),

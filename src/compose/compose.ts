@@ -27,7 +27,7 @@ import { type RecordingRings, recordingRings } from '../media/recording/recordin
 import { followRecording } from '../media/recording/recordings.ts';
 import { mediaReadings, webrtcReadings } from '../media/worker/readings.ts';
 import { trafficReadings } from '../media/worker/traffic.ts';
-import { createMetrics, type Reading } from '../metrics.ts';
+import { counter, createMetrics, gauge, type Reading } from '../metrics.ts';
 import { connector } from '../outbound/connect.ts';
 import { createOutbound, type ScreenedOutbound } from '../outbound/safe-fetch.ts';
 import { isProblem } from '../problem.ts';
@@ -357,8 +357,6 @@ function openHttp(
 /** The readings of `/metrics` that no part makes itself. */
 function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): readonly Reading[] {
   const { clock, sessions, rooms, recordings, charges, messages, media, carrier, store, storage, cluster } = parts;
-  const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
-  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
   return [
     gauge('sessions', 'Live Sessions', () => sessions.size),
     gauge('rooms', 'Live Rooms', () => rooms.size),

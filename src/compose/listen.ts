@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import type { Config } from '../config.ts';
+import { codeOf } from '../error-facts.ts';
 import type { HttpApp } from '../http/app.ts';
 import type { HttpPeer } from '../http/pipelining.ts';
 import { problemResponse } from '../http/response.ts';
@@ -83,7 +84,7 @@ function bound({ host, port }: Config['http'], options: Bun.Serve.Options<undefi
 
 /** A name that cannot be looked up has the code of whatever went wrong last (ENOTTY), which tells nobody anything. */
 function unknownName(host: string, error: unknown): string | undefined {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  const code = codeOf(error);
   const isOfPort = code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL';
   return isIP(host) === 0 && !isOfPort ? 'the name has no address' : undefined;
 }

@@ -12,7 +12,8 @@ import {
   publicUrlCheck,
   publicUrlReached,
 } from './network.ts';
-import { type Ask, OperatorApi, platformChecks } from './platform.ts';
+import { type Ask, OperatorApi } from './operator-api.ts';
+import { platformChecks } from './platform.ts';
 import { type Examined, examinedAt, OURSELVES } from './process.ts';
 
 /**

@@ -5,29 +5,28 @@ import { remembered } from '../bounds/remembered.ts';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
 import { PEER_STREAM_PATH, type PeerStreams } from '../call/ports/peer-streams.ts';
-import type { Operation, Peers, Whose } from '../call/ports/peers.ts';
+import type { Peers } from '../call/ports/peers.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
-import type { Answer, Sessions } from '../call/ports/sessions.ts';
+import type { Sessions } from '../call/ports/sessions.ts';
 import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
-import { StoreUnavailable } from '../database/journal/journal.ts';
 import type { Store } from '../database/store.ts';
-import type { HistorySink } from '../history/call-history.ts';
-import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC, URLS_REMEMBERED_MAX } from '../limits.ts';
+import { URLS_REMEMBERED_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
 import type { AnsweredCommand } from '../tracing/spans.ts';
 import { newTraceparent } from '../tracing/tracing.ts';
 import { admission, performing } from './admission/admission.ts';
-import { whoseOf } from './admission/elsewhere.ts';
+import { addCommand } from './admission/command-entry.ts';
+import { forwarded, type Perform } from './admission/forwarded.ts';
 import { TraceLinks } from './admission/trace.ts';
 import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
-import { failureResponse, stackOf, storeAway } from './failure.ts';
+import { failureResponse } from './failure.ts';
 import type { Finding } from './mcp/reading.ts';
 import { mcpRoute } from './mcp/route.ts';
 import type { HttpMetrics } from './metrics.ts';
@@ -37,7 +36,7 @@ import { sampleEventRoutes } from './operator/events.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
-import type { Outcome, RequestContext, Route } from './request-context.ts';
+import { contextOf, type RequestContext, type Route } from './request-context.ts';
 import { answerResponse, problemResponse, withoutLength } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
@@ -105,11 +104,7 @@ export interface HttpDeps extends OperatorHooks {
 export interface HttpApp {
   /** Web standards in, web standards out. Never rejects. */
   fetch(request: Request): Promise<Response>;
-  /**
-   * Serves what another node admitted and forwarded here. `until` is when it gives the operation up. Never rejects.
-   * `'moved'`: its Session or Room is not here.
-   */
-  perform(operation: Operation, until: number): Promise<Answer | Problem | 'moved'>;
+  readonly perform: Perform;
   /** Responses with a recording that are fed by this process. */
   listeners(): number;
   /** Every route of the platform, for who examines them. */
@@ -172,7 +167,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     turn,
     peer: deps.peer,
     peers: deps.peers,
-    now: () => clock.now(),
+    now,
   };
   const admit = admission(options);
   const links = new TraceLinks(deps.log, clock);
@@ -196,7 +191,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     if (pipeline.isSpent(() => deps.peer?.(request)) || asksToClose(request)) response.headers.set('connection', 'close');
     return response;
   };
-  const perform = performer(deps, routes, performing(options));
+  const perform = forwarded(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners, routes };
 }
 
@@ -237,7 +232,7 @@ async function admitted(
   if (context.appUuid !== '' || context.isOperator) links.know(context.request);
   const tookMs = clock.now() - started;
   metrics.request(route.method, route.path, response.status, tookMs / 1000);
-  if (route.method !== 'GET' && context.isForwarded !== true) tell(history, context, response.status, tookMs);
+  if (route.method !== 'GET' && context.isForwarded !== true) addCommand(history, context, response.status, tookMs);
   if (route.method !== 'GET') onCommand?.(answered(context, response.status, started, clock.now()));
   return response;
 }
@@ -323,54 +318,6 @@ const peerStreams =
     return isProblem(outcome) ? problemResponse(outcome, traceparent) : answerResponse(outcome, traceparent);
   };
 
-/** Serves what other nodes forward. A request that is about a Session or Room that is not here is not looked into. */
-function performer(
-  deps: HttpDeps,
-  routes: readonly Route[],
-  serve: (context: RequestContext) => Promise<Outcome>,
-): HttpApp['perform'] {
-  const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
-  const { clock, sessions, rooms, log, history, store } = deps;
-  const isHere = async (whose: Whose | undefined, appUuid: string): Promise<boolean> => {
-    if (whose === undefined) return true;
-    // Whoever asked has not read yet that this node drains.
-    if (whose.kind === 'new') return !sessions.isDraining;
-    if (whose.kind !== 'room' && sessions.isHere(whose.sessionUuid)) return true;
-    if (whose.kind === 'session' || !rooms.isHere(whose.roomId)) return false;
-    // Whoever asked may have known a member's call from here, which is at another node by now.
-    return whose.kind === 'room' || (await store.sessions.owner(appUuid, whose.sessionUuid)) === undefined;
-  };
-  return async (operation, until) => {
-    const { method, params, body, appUuid, key } = operation;
-    const route = known.get(`${method} ${operation.route}`);
-    if (route === undefined) return problems.unavailable('The nodes are of different releases.', NODE_RETRY_AFTER_SEC);
-    const request = new Request(`http://node.invalid${operation.path}${operation.query}`, { method });
-    const context: RequestContext = {
-      ...contextOf(request, route, { ...params }),
-      traceparent: operation.traceparent,
-      body,
-      appUuid,
-      isOperator: appUuid === '',
-      operationUuid: operation.operationUuid,
-      keyed: key === undefined ? undefined : { appUuid, ...key },
-      until,
-    };
-    const started = clock.now();
-    let outcome: Outcome;
-    try {
-      if (!(await isHere(whoseOf(route, params, body), appUuid))) return 'moved';
-      outcome = await serve(context);
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable))
-        log.error({ route: route.path, error: stackOf(error) }, 'an operation of another node ended in a bug');
-      outcome = storeAway();
-    }
-    if (outcome instanceof Response) return problems.unavailable('The operation cannot be forwarded.', UNAVAILABLE_RETRY_SEC);
-    if (method !== 'GET') tell(history, context, outcome.status, clock.now() - started);
-    return outcome;
-  };
-}
-
 const answered = (context: RequestContext, status: number, startedAt: number, endedAt: number): AnsweredCommand => ({
   method: context.route.method,
   route: context.route.path,
@@ -382,50 +329,3 @@ const answered = (context: RequestContext, status: number, startedAt: number, en
   operationUuid: context.operationUuid,
   sessionUuid: context.sessionUuid ?? context.params.uuid ?? '',
 });
-
-/** The routes by which the operator commands a call of an application. */
-const OPERATOR_COMMANDS = '/operator/v1/apps/:app_uuid/';
-
-/** Puts a command into the timeline of the Session that it named or made. */
-function tell(history: HistorySink | undefined, context: RequestContext, status: number, tookMs: number): void {
-  const { route, params, path, operationUuid } = context;
-  const isOperators = route.path.startsWith(OPERATOR_COMMANDS);
-  const names = isOperators || route.path.startsWith('/v1/sessions/:uuid');
-  const sessionUuid = (names ? params.uuid : undefined) ?? context.sessionUuid;
-  if (history === undefined || sessionUuid === undefined) return;
-  // An unauthenticated request is neither's; it leaves no mark in the timeline that it names.
-  const appUuid = isOperators && context.isOperator ? params.app_uuid : context.appUuid;
-  if (appUuid === undefined || appUuid === '') return;
-  const took_ms = Math.round(tookMs * 10) / 10;
-  const entry = { kind: 'command', method: route.method, path, status, operation_uuid: operationUuid, took_ms } as const;
-  history.add(sessionUuid, entry, appUuid);
-}
-
-/** A request as it comes to admission. */
-function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
-  const { url } = request;
-  // The authority has no slash, so the path begins with the first one after `//`.
-  const path = url.indexOf('/', url.indexOf('//') + 2);
-  const mark = url.indexOf('?', path);
-  return {
-    request,
-    route,
-    params,
-    path: mark < 0 ? url.slice(path) : url.slice(path, mark),
-    search: mark < 0 ? '' : url.slice(mark),
-    traceparent: newTraceparent(),
-    raw: undefined,
-    body: undefined,
-    appUuid: '',
-    isOperator: false,
-    mayOnlyRead: false,
-    operationUuid: '',
-    keyed: undefined,
-    find: findNothing,
-    work: undefined,
-    sessionUuid: undefined,
-    refund: undefined,
-  };
-}
-
-const findNothing = () => undefined;

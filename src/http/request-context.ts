@@ -3,6 +3,7 @@ import type { Answer, CommandContext } from '../call/ports/sessions.ts';
 import type { BucketName } from '../call/rate/buckets.ts';
 import type { KeyedRequest } from '../database/idempotency/key-marks.ts';
 import type { Problem } from '../problem.ts';
+import { newTraceparent } from '../tracing/tracing.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -102,6 +103,35 @@ export interface RequestContext {
   /** Gives rate tokens back; run when the answer is a problem. */
   refund: (() => void) | undefined;
 }
+
+/** A request as it comes to admission. */
+export function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
+  const { url } = request;
+  // The authority has no slash, so the path begins with the first one after `//`.
+  const path = url.indexOf('/', url.indexOf('//') + 2);
+  const mark = url.indexOf('?', path);
+  return {
+    request,
+    route,
+    params,
+    path: mark < 0 ? url.slice(path) : url.slice(path, mark),
+    search: mark < 0 ? '' : url.slice(mark),
+    traceparent: newTraceparent(),
+    raw: undefined,
+    body: undefined,
+    appUuid: '',
+    isOperator: false,
+    mayOnlyRead: false,
+    operationUuid: '',
+    keyed: undefined,
+    find: findNothing,
+    work: undefined,
+    sessionUuid: undefined,
+    refund: undefined,
+  };
+}
+
+const findNothing = () => undefined;
 
 /** Looks for the resource; undefined is 404. A Problem ends the request. What it returns runs after the rate limit. */
 export type Find = () => Work | Problem | undefined | Promise<Work | Problem | undefined>;

@@ -23,6 +23,7 @@ function json(status: number, body: object, traceparent: string, more: Readonly<
   return response;
 }
 
+/** The response of an answer: JSON, or no body for 204. */
 export function answerResponse(answer: Answer, traceparent: string): Response {
   return answer.status === 204
     ? new Response(null, { status: 204, headers: { traceparent } })
@@ -41,6 +42,7 @@ export function bodyResponse(
   return response;
 }
 
+/** The response of a problem: `code` and `message` as JSON, with the header fields that its status asks for. */
 export function problemResponse(problem: Problem, traceparent: string): Response {
   const headers: Record<string, string> = {};
   if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));

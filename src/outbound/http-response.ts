@@ -47,6 +47,7 @@ export function mayBeResponse(bytes: Uint8Array): boolean {
 const STATUS_LINE = /^(?:HTTP\/1\.[0-9]|ICY) +([1-5][0-9][0-9])(?: [^\r\n]*)?$/;
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
+/** Parses a head, the bytes up to `headEnd`. Lines that are no fields are left out. Throws `MalformedResponse`. */
 export function parseHead(bytes: Uint8Array): ResponseHead {
   const [first = '', ...lines] = latin1(bytes).split(/\r?\n/);
   const status = STATUS_LINE.exec(first)?.[1];

@@ -8,10 +8,12 @@ export const ESME_RINVDSTADR = 0x0b;
 export const ESME_RX_T_APPN = 0x64;
 /** The application will never take that message. */
 export const ESME_RX_P_APPN = 0x65;
+/** The queue of the SMSC is full. */
+const ESME_RMSGQFUL = 0x14;
 const ESME_RTHROTTLED = 0x58;
 
 /** Statuses that mean "not now": bind state, system error, full queue, throttled, temporary application error. */
-const LATER: ReadonlySet<number> = new Set([ESME_RINVBNDSTS, 0x08, 0x14, ESME_RTHROTTLED, ESME_RX_T_APPN]);
+const LATER: ReadonlySet<number> = new Set([ESME_RINVBNDSTS, 0x08, ESME_RMSGQFUL, ESME_RTHROTTLED, ESME_RX_T_APPN]);
 
 const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = new Map([
   [0x01, ['message_too_long', 'The message is too long for the carrier']],
@@ -23,7 +25,8 @@ const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = n
   [0x66, ['rejected', 'The carrier rejected the message']],
 ]);
 
-export const isThrottled = (status: number): boolean => status === ESME_RTHROTTLED || status === 0x14;
+/** Whether the SMSC asks for fewer messages a second. */
+export const isThrottled = (status: number): boolean => status === ESME_RTHROTTLED || status === ESME_RMSGQFUL;
 
 /** The outcome of a status other than 0. */
 export function refusalOf(status: number): PartOutcome {

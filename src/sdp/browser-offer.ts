@@ -4,11 +4,11 @@
  * (video, a data channel, a second audio stream) is refused with port 0, or taken as inactive where the audio is
  * bundled into it. Header extensions, REMB and transport-cc are passed over.
  */
-import { type ParsedMedia, parse } from 'sdp-transform';
+import type { ParsedMedia, parse } from 'sdp-transform';
 import { detached } from '../bounds/detached.ts';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
 import { type AudioCodec, codecOf, eventsOf, formatLines, type NumberedEvents, payloadTypes } from './codec.ts';
-import { type Direction, directionOf, type Format, formatOf } from './description.ts';
+import { type Direction, directionOf, type Format, formatOf, readParsed } from './description.ts';
 import {
   candidateLines,
   type Fingerprint,
@@ -121,14 +121,6 @@ const isWellFormed = ({ type, protocol, formats, mid }: Section): boolean =>
   protocol.split('/').every((part) => TOKEN.test(part)) &&
   formats.split(' ').every((format) => TOKEN.test(format)) &&
   (mid === '' || TOKEN.test(mid));
-
-function readParsed(text: string) {
-  try {
-    return parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /**
  * All fingerprints of the session, and then of each section, in order; undefined for one that we cannot check.

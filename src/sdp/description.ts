@@ -104,7 +104,8 @@ function readDescription(body: Uint8Array, addresses: Addresses): Description | 
 const positive = (value: number | string | undefined): number | undefined =>
   typeof value === 'number' && value > 0 ? value : undefined;
 
-function readParsed(text: string) {
+/** A session description as sdp-transform reads it. Undefined where it throws. */
+export function readParsed(text: string) {
   try {
     return parse(text);
   } catch {

@@ -60,6 +60,8 @@ export interface Refused {
   readonly why: string;
 }
 
+export const isRefused = (value: object): value is Refused => 'refused' in value;
+
 interface NegotiationOptions {
   /** Our address and RTP port as the far end shall see them. */
   readonly host: string;

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../error-facts.ts';
 
 /** Gives the secret `dataDir/name` of so many bytes, which is made where there is none. */
 export type KeepSecret = (dataDir: string, name: string, bytes: number, encoding: 'base64' | 'base64url') => string;
@@ -53,7 +54,7 @@ function appear(fresh: string, path: string): void {
   try {
     copyFileSync(fresh, path, constants.COPYFILE_EXCL);
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 
@@ -91,9 +92,7 @@ function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
-
-const isCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code;

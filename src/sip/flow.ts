@@ -49,6 +49,7 @@ export interface Peer {
 /** The place that a peer is reached at. */
 export type Place = Pick<Peer, 'transport' | 'host' | 'port'>;
 
+/** Whether a place is that one: the same transport, address and port. */
 export const isAt = ({ transport, host, port }: Place, place: Place): boolean =>
   transport === place.transport && host === place.host && port === place.port;
 
@@ -65,6 +66,8 @@ export interface Entropy {
   fraction(): number;
 }
 
+/** Whether the transport delivers by itself, so that nothing is sent again (RFC 3261 §17). */
 export const isReliable = (transport: TransportName): boolean => transport !== 'udp';
 
+/** The port of a SIP URI that names none (RFC 3261 §19.1.2). */
 export const defaultPort = (transport: TransportName): number => (transport === 'tls' ? 5061 : 5060);

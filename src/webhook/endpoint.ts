@@ -28,6 +28,7 @@ export interface Endpoints {
   lookUp(appUuid: string): Promise<Endpoint>;
 }
 
+/** Makes the cache of endpoints. An application that is changed is looked up anew at once. */
 export function endpoints(
   apps: Pick<AppStore, 'settings' | 'onChange'>,
   credentials: Pick<CredentialStore, 'signingSecrets'>,

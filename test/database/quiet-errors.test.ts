@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import { sqlState } from '../../src/database/driver/database.ts';
-import { stackOf } from '../../src/http/failure.ts';
+import { stackOf } from '../../src/error-facts.ts';
 import { openTestStore, type TestStore } from './open.ts';
 
 let test_: TestStore;

@@ -1,6 +1,8 @@
 /** What the doctor makes of the answers of a running platform, without one. */
 import { expect, test } from 'bun:test';
-import { type Names, OperatorApi, platformChecks } from '../../src/doctor/platform.ts';
+import { OperatorApi } from '../../src/doctor/operator-api.ts';
+import { platformChecks } from '../../src/doctor/platform.ts';
+import type { Names } from '../../src/doctor/trunks.ts';
 import { type Outbound, OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 

@@ -98,7 +98,7 @@ const CRASH: readonly PlantedBug[] = [
   },
   {
     name: 'the recordings of a lost process are not ended',
-    file: 'src/call/recording/recording-registry.ts',
+    file: 'src/call/recording/ownerless-recordings.ts',
     from: 'await this.#each(left, async (row) => this.#end(row, await mended(row)));',
     to: '',
   },
@@ -173,9 +173,9 @@ const ROOMS: readonly PlantedBug[] = [
   },
   {
     name: 'a member does not join the mix of its Room that has come to its node',
-    file: 'src/call/room/room-span.ts',
-    from: "    session?.signal({ type: 'room_moved', roomId, room: room.media.number });\n    this.#drop(pipe);",
-    to: '    this.#drop(pipe);',
+    file: 'src/call/room/takeovers.ts',
+    from: "    session?.signal({ type: 'room_moved', roomId, room: room.media.number });\n    this.#options.drop(pipe);",
+    to: '    this.#options.drop(pipe);',
   },
 ];
 

@@ -24,7 +24,7 @@ const BUSY_RETRY_SEC = 5;
 const SWEEP_LEAST_MS = 100;
 const NOTHING_KNOWN = { brand: '', last4: '' };
 
-export interface ChargeDeskOptions {
+export interface ChargeDispatcherOptions {
   readonly store: PaymentStore;
   /** The payment provider; undefined when payments are off (`PAYMENT_PROVIDER=off`). */
   readonly gateway: ChargeGateway | undefined;
@@ -41,7 +41,7 @@ export interface ChargeDeskOptions {
 
 export class ChargeDispatcher implements Charges {
   readonly provider: string | undefined;
-  readonly #options: ChargeDeskOptions;
+  readonly #options: ChargeDispatcherOptions;
   readonly #inFlight = new Map<string, Promise<void>>();
   /** Charges that the database is asked to take. */
   readonly #admissions = new Set<Promise<Answer | Problem>>();
@@ -49,7 +49,7 @@ export class ChargeDispatcher implements Charges {
   #closedAt: number | undefined;
   #cancelSweep: (() => void) | undefined;
 
-  constructor(options: ChargeDeskOptions) {
+  constructor(options: ChargeDispatcherOptions) {
     this.#options = options;
     this.provider = options.gateway?.identifier;
   }

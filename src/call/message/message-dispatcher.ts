@@ -3,21 +3,12 @@
  * in memory, and a process that dies loses nothing that was not with the gateway at that moment. Applications take
  * turns, so that a campaign of one does not hold up the codes that another sends.
  */
-import { type Clock, sleep } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
-import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
+import type { MessageQuery, MessageStore } from '../../database/messages.ts';
 import type { MayReach } from '../../destinations.ts';
 import { newUuid } from '../../id.ts';
-import {
-  EARLY_RECEIPT_WAIT_MS,
-  EARLY_RECEIPTS_MAX,
-  MESSAGE_LONE_POLL_MS,
-  MESSAGE_POLL_MS,
-  RECEIPT_LOOKUP_WAIT_MS,
-  RECEIPT_LOOKUPS_MAX,
-  RECEIPTS_PENDING_MAX,
-  STORE_LAST_OUTCOME_MS,
-} from '../../limits.ts';
+import { MESSAGE_LONE_POLL_MS, MESSAGE_POLL_MS, STORE_LAST_OUTCOME_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../machine/message/gateway.ts';
 import {
@@ -27,11 +18,9 @@ import {
   outwaited,
   PUT_OFF_MAX_MS,
   QUEUED_MAX_MS,
-  received,
   submitted,
   unclaimed,
 } from '../../machine/message/message.ts';
-import { idCandidates, normalId, type Receipt } from '../../machine/message/receipt.ts';
 import { segment } from '../../machine/message/segments.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { MessageRequest, Messages } from '../ports/messages.ts';
@@ -39,6 +28,7 @@ import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { storedAnswer } from '../step-change.ts';
 import { untilStored } from '../until-stored.ts';
 import type { IncomingMessages } from './incoming-messages.ts';
+import { Receipts } from './receipts.ts';
 
 const QUEUE_RETRY_SEC = 30;
 /**
@@ -68,15 +58,9 @@ export interface DispatcherOptions {
   submits?(): boolean;
 }
 
-interface EarlyReceipt {
-  readonly receipt: Receipt;
-  readonly candidates: readonly string[];
-  /** ms since the epoch. */
-  readonly until: number;
-}
-
 export class MessageDispatcher implements Messages {
   readonly #options: DispatcherOptions;
+  readonly #receipts: Receipts;
   readonly #atGateway = new Set<Promise<void>>();
   /**
    * The messages that this process has with the gateway, by their attempt: the outcome of the one before may be stored
@@ -91,26 +75,23 @@ export class MessageDispatcher implements Messages {
   #lookedAheadTo = 0;
   /** The messages of claims that the database did not answer, with the time that the claim wrote in `dueAt`. */
   readonly #doubted = new Map<string, number>();
-  /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
-  readonly #unstored = new Map<string, Receipt | undefined>();
-  /** Receipts of no known part, by their ids, the oldest first: their messages may still be being submitted. */
-  readonly #early = new Map<string, EarlyReceipt>();
   #pumping: Promise<void> | undefined;
   #again = false;
-  #receipts = 0;
   #lookForHeldAt = 0;
   #started = false;
   /** When the stop was asked for, in ms since the epoch. */
   #closedAt: number | undefined;
   #cancelTimer: (() => void) | undefined;
   readonly #listener: SmsListener = {
-    onReceipt: (receipt) => this.#onReceipt(receipt),
+    onReceipt: (receipt) => this.#receipts.take(receipt),
     onMessage: (part, link) => this.#options.incoming.take(part, link),
     onReady: () => this.#wake(),
   };
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    const { store, clock, log } = options;
+    this.#receipts = new Receipts({ store, clock, log, isSubmitting: () => this.#held.size > 0 });
   }
 
   /** Ends what an earlier process left at a gateway, then begins to submit, at first or after `rest`. */
@@ -257,7 +238,7 @@ export class MessageDispatcher implements Messages {
         await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
         if (gateway !== undefined) await this.#options.incoming.giveUp();
-        await this.#lookForEarly();
+        await this.#receipts.lookForEarly();
       }
       const due = await store.nextDue();
       this.#lookAhead(due, clock.now());
@@ -334,45 +315,9 @@ export class MessageDispatcher implements Messages {
   }
 
   /** Stores what the gateway said. A receipt that is quicker than the database waits for that, or has to come again. */
-  async #taken(message: MessageState, outcomes: readonly Submitted[]): Promise<void> {
-    const ids = outcomes.flatMap(({ outcome }) => (outcome.outcome === 'accepted' ? [normalId(outcome.smscId)] : []));
-    for (const id of ids) this.#unstored.set(id, undefined);
-    await this.#settle(message, outcomes);
-    for (const id of ids) {
-      const early = this.#unstored.get(id);
-      this.#unstored.delete(id);
-      // Whoever was asked to bring it again may be gone; a receipt that comes twice changes nothing.
-      if (early !== undefined) this.#onReceipt(early).catch(() => {});
-    }
-    for (const [name, { receipt, candidates }] of this.#early) {
-      if (!candidates.some((id) => ids.includes(id))) continue;
-      this.#early.delete(name);
-      this.#onReceipt(receipt).catch(() => this.#keepEarly(receipt, candidates));
-    }
-  }
-
-  /** Looks whether another node has stored the parts by now whose receipts came here. */
-  async #lookForEarly(): Promise<void> {
-    if (!this.#options.store.shared) return;
-    for (const [name, { receipt, candidates }] of this.#early)
-      if (await this.#isStored(receipt, candidates)) this.#early.delete(name);
-  }
-
-  /** Whether parts are with the gateway that have no names yet, of this node or of the one that submitted before. */
-  async #isSubmitting(): Promise<boolean> {
-    const { store } = this.#options;
-    return this.#held.size > 0 || (store.shared && (await store.held(Number.MAX_SAFE_INTEGER)).length > 0);
-  }
-
-  /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
-  #keepEarly(receipt: Receipt, candidates: readonly string[]): void {
-    const now = this.#options.clock.now();
-    for (const [name, { until }] of this.#early) {
-      if (until > now && this.#early.size < EARLY_RECEIPTS_MAX) break;
-      this.#early.delete(name);
-      this.#options.log.warn({}, 'a receipt for no message of ours');
-    }
-    this.#early.set(normalId(receipt.smscId), { receipt, candidates, until: now + EARLY_RECEIPT_WAIT_MS });
+  #taken(message: MessageState, outcomes: readonly Submitted[]): Promise<void> {
+    const ids = outcomes.flatMap(({ outcome }) => (outcome.outcome === 'accepted' ? [outcome.smscId] : []));
+    return this.#receipts.storing(ids, () => this.#settle(message, outcomes));
   }
 
   async #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
@@ -403,63 +348,4 @@ export class MessageDispatcher implements Messages {
     for (const messageUuid of await store.waitingSince(now - QUEUED_MAX_MS))
       await store.change(messageUuid, now, (state) => outwaited(state, now));
   }
-
-  async #onReceipt(receipt: Receipt): Promise<void> {
-    if (this.#receipts >= RECEIPTS_PENDING_MAX) throw new Error('too many receipts are being looked up');
-    this.#receipts++;
-    const candidates = idCandidates(receipt.smscId);
-    try {
-      for (let lookup = 0; lookup < RECEIPT_LOOKUPS_MAX; lookup++) {
-        if (lookup > 0) await sleep(this.#options.clock, RECEIPT_LOOKUP_WAIT_MS);
-        // Its message is about to be stored; what is there under that id is an older one.
-        if (candidates.some((id) => this.#unstored.has(id))) continue;
-        if (await this.#isStored(receipt, candidates)) return;
-      }
-      const awaited = candidates.find((id) => this.#unstored.has(id));
-      if (awaited !== undefined) {
-        this.#unstored.set(awaited, receipt);
-        throw new StoreUnavailable('the message of a receipt is not stored yet');
-      }
-      const isSubmitting = await this.#isSubmitting();
-      if (isSubmitting) this.#keepEarly(receipt, candidates);
-      // Its message may have been stored since the last look.
-      if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
-      else if (!isSubmitting) this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
-    } finally {
-      this.#receipts--;
-    }
-  }
-
-  /** Stores the receipt with the part that it is for. False: there is no such part. */
-  async #isStored(receipt: Receipt, candidates: readonly string[]): Promise<boolean> {
-    const { store, clock } = this.#options;
-    const part = meant(await store.findParts(candidates), receipt);
-    if (part === undefined) return false;
-    const now = clock.now();
-    await store.change(part.messageUuid, now, (state) => received(state, part.part, receipt, now));
-    return true;
-  }
 }
-
-/**
- * The part a receipt is for: one that still waits, by the likeliest spelling of its id, sent to the number the receipt
- * names, and the newest. An id read in another base must be about the same number; ids come round again. So must a text
- * that only looks like a receipt: anybody may have sent it.
- */
-function meant(found: readonly PartFound[], receipt: Receipt): PartFound | undefined {
-  const spellings = idCandidates(receipt.smscId);
-  for (const open of [true, false]) {
-    for (const [at, id] of spellings.entries()) {
-      const named = found.filter((part) => part.smscId === id && part.open === open);
-      const part =
-        named.find(({ to }) => sameNumber(to, receipt.recipient)) ?? (at === 0 && receipt.isMarked ? named[0] : undefined);
-      if (part !== undefined) return part;
-    }
-  }
-  return undefined;
-}
-
-/** National and international spellings of one number end alike. */
-const COMPARED_DIGITS = 7;
-const sameNumber = (to: string, recipient: string): boolean =>
-  recipient !== '' && to.slice(-COMPARED_DIGITS) === recipient.slice(-COMPARED_DIGITS);

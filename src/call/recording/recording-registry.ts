@@ -1,18 +1,16 @@
 /**
- * Everything about recordings that no single Session or Room knows: where their files are, their rows, their signed
- * URLs, and those whose owner is gone, by its own end or by a crash, and which still have to be told of as ended, once.
+ * Everything about recordings that no single Session or Room knows: whether one may begin, where their files are, their
+ * rows, and their signed URLs.
  */
 import { Shares } from '../../bounds/shares.ts';
 import type { Clock } from '../../clock.ts';
 import { timestamp } from '../../clock.ts';
-import type { RecordingQuery, StoredRecordingRow } from '../../database/call/recordings.ts';
+import type { RecordingQuery, RecordingStore } from '../../database/call/recordings.ts';
 import type { Journal } from '../../database/journal/journal.ts';
-import type { RecordingChange, RecordingRow } from '../../database/journal/recording-rows.ts';
-import { platformEvent } from '../../event/platform-event.ts';
+import type { RecordingChange } from '../../database/journal/recording-rows.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
-import { newUuid, newWebhookId } from '../../id.ts';
+import { newUuid } from '../../id.ts';
 import {
-  RECORDING_MENDS_MAX,
   RECORDINGS_OF_APP_DEFAULT,
   RECORDINGS_RESERVE,
   RECORDINGS_RESERVED_OF_APP,
@@ -20,18 +18,18 @@ import {
   RETENTION_EVERY_SEC,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../../machine/recording/recording.ts';
+import type { Recording, RecordingRecord, RecordingTerms } from '../../machine/recording/recording.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { RecordOptions } from '../../media/engine.ts';
 import { mendWav, wavDurationMs } from '../../media/recording/mend-wav.ts';
 import type { RecordingRings } from '../../media/recording/recording-rings.ts';
 import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { isMissing, sizeOf } from '../../recording-storage/file/local-file.ts';
+import { sizeOf } from '../../recording-storage/file/local-file.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordedView, RecordingMedia, RecordingStoreUse, Recordings, RecordingView, Removal } from '../ports/recordings.ts';
-import { untilStored } from '../until-stored.ts';
 import { KeptRecordings, type KeptRows } from './kept-recordings.ts';
+import { type FileEnd, OwnerlessRecordings, type OwnerlessRows } from './ownerless-recordings.ts';
 import { recordedView, removeRecorded } from './recorded.ts';
 import { RecordingRetention, type RetentionRows } from './recording-retention.ts';
 
@@ -43,15 +41,6 @@ export interface RecordingFiles {
   readonly durationMs: typeof wavDurationMs;
 }
 
-/** What is in the file of a recording that is over. `durationMs` undefined: nobody could look. */
-interface FileEnd {
-  readonly durationMs: number | undefined;
-  readonly bytes?: number | undefined;
-}
-
-const NOTHING: FileEnd = { durationMs: 0, bytes: 0 };
-const UNKNOWN: FileEnd = { durationMs: undefined, bytes: undefined };
-
 const FILES: RecordingFiles = { mend: mendWav, durationMs: wavDurationMs };
 
 export interface RecordingRegistryOptions {
@@ -61,14 +50,7 @@ export interface RecordingRegistryOptions {
   readonly files?: RecordingFiles | undefined;
   /** The memory that outlives the process; without it, what is not written yet is lost with the process. */
   readonly rings?: RecordingRings | undefined;
-  readonly rows: RetentionRows &
-    KeptRows & {
-      get(recordingUuid: string): Promise<StoredRecordingRow | undefined>;
-      list(appUuid: string, query: RecordingQuery): Promise<readonly StoredRecordingRow[]>;
-      unfinished(own: boolean): Promise<readonly RecordingRow[]>;
-      unmended(volumeId: string): Promise<readonly RecordingRow[]>;
-      mended(recordingUuid: string, durationMs: number, bytes: number): Promise<void>;
-    };
+  readonly rows: RetentionRows & KeptRows & OwnerlessRows & Pick<RecordingStore, 'list'>;
   readonly sign: (recordingUuid: string, now: number) => RecordingLinks;
   readonly journal: Journal;
   /** The DATA_DIR of this process. */
@@ -101,9 +83,8 @@ export class RecordingRegistry implements Recordings {
   /** Places of recordings that are under way, or are about to begin. */
   readonly #places: Shares;
   readonly #kept: KeptRecordings | undefined;
+  readonly #ownerless: OwnerlessRecordings;
   #refused = 0;
-  /** When this process began, in ms since the epoch: its own recordings are younger. */
-  readonly #madeAt: number;
   #cancelSweep = () => {};
   #closed = false;
   /** Recordings in the folder that the database did not know at the last sweep. */
@@ -111,7 +92,6 @@ export class RecordingRegistry implements Recordings {
 
   constructor(options: RecordingRegistryOptions) {
     this.#options = options;
-    this.#madeAt = options.clock.now();
     const { perAppMax, keptMaxBytes: maxBytes, storage, rows, volumeId, clock, log } = options;
     this.#places = new Shares({
       all: RECORDINGS_UNDER_WAY_MAX,
@@ -123,6 +103,13 @@ export class RecordingRegistry implements Recordings {
       const size = (recordingUuid: string) => sizeOf(storage.path(recordingUuid));
       this.#kept = new KeptRecordings({ maxBytes, rows, volumeId, sizeOf: size, clock, log });
     }
+    this.#ownerless = new OwnerlessRecordings(
+      { ...options, mend: (options.files ?? FILES).mend },
+      {
+        isGrowing: (recordingUuid) => this.#growing.has(recordingUuid),
+        over: (recordingUuid, appUuid, file) => this.#over(recordingUuid, appUuid, file),
+      },
+    );
   }
 
   /** Recordings that are being written. */
@@ -246,116 +233,35 @@ export class RecordingRegistry implements Recordings {
     this.#options.log.warn({ recording_uuid: recordingUuid, reason, duration_ms: durationMs }, 'a recording was cut off');
   }
 
-  /** A notice whose Session or Room has ended without it: its end is told here. */
+  /** A notice whose Session or Room has ended without it. */
   late(notice: RecordingNotice): void {
-    if (notice.type !== 'recording.ended' && notice.type !== 'recording.failed') return;
-    const bytes = notice.type === 'recording.ended' ? notice.bytes : undefined;
-    void this.#endLate(notice.recordingUuid, { durationMs: notice.durationMs, bytes });
+    this.#ownerless.late(notice);
   }
 
-  /**
-   * A Session or Room goes on at another node, or nowhere. The media plane tells the ends of its recordings as they are
-   * closed, but for those that it had given up before.
-   */
+  /** A Session or Room goes on at another node, or nowhere. These are the recordings that it had. */
   abandoned(recordings: readonly Pick<Recording, 'recordingUuid' | 'cutOffMs'>[]): void {
-    for (const { recordingUuid, cutOffMs } of recordings)
-      if (cutOffMs !== undefined)
-        void this.#endLate(recordingUuid, { durationMs: cutOffMs === 'unknown' ? undefined : cutOffMs, bytes: undefined });
+    this.#ownerless.abandoned(recordings);
   }
 
-  /** What was begun of these has its row, but no file, as its Session or Room is another node's by now. */
+  /** The records of a step that is stored, though its Session or Room is another node's by now. */
   neverBegan(records: readonly RecordingRecord[]): void {
-    for (const each of records) if (each.record === 'begun') void this.#endLate(each.recording.recordingUuid, NOTHING);
-  }
-
-  async #endLate(recordingUuid: string, file: FileEnd): Promise<void> {
-    const { clock, rows } = this.#options;
-    const row = await untilStored(clock, () => rows.get(recordingUuid));
-    if (row !== undefined && row.endedAt === undefined) await this.#end(row, file);
-  }
-
-  /** Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later. */
-  async #end(row: RecordingRow, { durationMs, bytes }: FileEnd): Promise<void> {
-    const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
-    const { clock, journal } = this.#options;
-    const now = clock.now();
-    const owner: RecordingOwner =
-      row.sessionUuid === undefined ? { room_id: row.roomId ?? '' } : { session_uuid: row.sessionUuid };
-    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs);
-    const change = {
-      events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
-      recordings: [{ ended: { recordingUuid, endedAt: now, durationMs, bytes } }],
-      onlyIfEnded: recordingUuid,
-    };
-    await untilStored(clock, () => journal.commit(change));
-    this.#over(recordingUuid, appUuid, { durationMs, bytes });
+    this.#ownerless.neverBegan(records);
   }
 
   /**
-   * Mends what a process before this one left growing, with what it left in memory, and tells of each as ended. Before
-   * the Sessions are taken over, so that their ends follow. Returns how many there were.
+   * Ends what a process before this one left growing. Before the Sessions are taken over, so that their ends follow.
+   * Returns how many there were.
    */
   async recover(): Promise<number> {
-    const { rows, rings, storage, volumeId } = this.#options;
-    const left = await rows.unfinished(true);
-    const later: string[] = [];
-    const mended = async (row: RecordingRow): Promise<FileEnd> => {
-      const file = await this.#mend(row);
-      if (file.durationMs === undefined && storage !== undefined) later.push(storage.path(row.recordingUuid));
-      return file;
-    };
-    // Recordings that an earlier start could not mend come first: the others may only now become such.
-    await this.#each(await rows.unmended(volumeId), async (row) => {
-      const { durationMs, bytes = 0 } = await mended(row);
-      if (durationMs === undefined) return;
-      await rows.mended(row.recordingUuid, durationMs, bytes);
-      this.#over(row.recordingUuid, row.appUuid, { durationMs, bytes });
-    });
-    await this.#each(left, async (row) => this.#end(row, await mended(row)));
-    // Rings of recordings that nobody knows any more are removed.
-    await rings?.sweep(later);
+    const left = await this.#ownerless.recover();
     // The recordings of before are counted before another begins.
     await this.#kept?.look();
-    return left.length;
+    return left;
   }
 
-  /**
-   * Tells of the recordings of a node that was buried as ended. Their files are on its disk, and are mended when its
-   * DATA_DIR is back.
-   */
+  /** Ends what a node that was buried left growing. */
   async endBuried(): Promise<void> {
-    const { rows } = this.#options;
-    await this.#each(await rows.unfinished(false), (row) => this.#end(row, UNKNOWN));
-    // A process that had this DATA_DIR before may be known as dead only now.
-    const own = await rows.unfinished(true);
-    const before = own.filter((row) => row.createdAt < this.#madeAt && !this.#growing.has(row.recordingUuid));
-    await this.#each(before, async (row) => this.#end(row, await this.#mend(row)));
-  }
-
-  async #each(rows: readonly RecordingRow[], work: (row: RecordingRow) => Promise<void>): Promise<void> {
-    for (let at = 0; at < rows.length; at += RECORDING_MENDS_MAX)
-      await Promise.all(rows.slice(at, at + RECORDING_MENDS_MAX).map(work));
-  }
-
-  /**
-   * Mends a file that was left growing. Returns what is in it: nothing where there is none, and `UNKNOWN` where it
-   * cannot be mended now, because recording is off or the disk refuses: a later start does it then.
-   */
-  async #mend({ recordingUuid }: RecordingRow): Promise<FileEnd> {
-    const { storage, rings, log, files = FILES } = this.#options;
-    const path = storage?.path(recordingUuid);
-    if (path === undefined) return UNKNOWN;
-    try {
-      const mended = await files.mend(path, rings?.path(path));
-      if (mended?.ringRefused !== undefined)
-        log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
-      return mended ?? NOTHING;
-    } catch (error) {
-      if (isMissing(error)) return NOTHING;
-      const told = { recording_uuid: recordingUuid, error: String(error) };
-      log.error(told, 'a recording could not be mended; the next start tries again, see its file');
-      return UNKNOWN;
-    }
+    await this.#ownerless.endBuried();
   }
 
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined {

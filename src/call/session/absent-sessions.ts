@@ -5,6 +5,7 @@ import { type Journal, StoreUnavailable } from '../../database/journal/journal.t
 import { ENDED_SESSION_KEPT_SEC } from '../../limits.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
 import { type Problem, problems } from '../../problem.ts';
+import { COMMAND_RETRY_SEC } from '../mailbox.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
 import { storedAnswer } from '../step-change.ts';
 
@@ -41,7 +42,7 @@ export class AbsentSessions {
     try {
       await this.#options.journal.commit({ events: [], answer: stored });
     } catch (error) {
-      if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
+      if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', COMMAND_RETRY_SEC);
       throw error;
     }
     return answer;

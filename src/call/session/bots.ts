@@ -9,6 +9,7 @@ import { newUuid } from '../../id.ts';
 import { DTMF_SEND_DEFAULT_MS, TRANSFER_TIMEOUT_DEFAULT_SEC } from '../../limits.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { COMMAND_RETRY_SEC } from '../mailbox.ts';
 import type { BotOrder, RoomNews } from '../ports/leg.ts';
 import type { RoomMember } from '../ports/room-peers.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
@@ -123,7 +124,7 @@ export class Bots {
     const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined, until };
     const work = () => this.#options.command(whom, command, context);
     const result = await tokens.spend(bucketOf(BUCKET[order.type], whom), clock.now(), work).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) return problems.unavailable('the database is away', 2);
+      if (error instanceof StoreUnavailable) return problems.unavailable('the database is away', COMMAND_RETRY_SEC);
       throw error;
     });
     if (!isProblem(result)) return undefined;

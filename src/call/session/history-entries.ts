@@ -1,5 +1,4 @@
-/** What the history keeps of a Session's inputs and of its end. */
-import type { Event } from '../../event/event.ts';
+/** What the history keeps of a Session's inputs. */
 import type { MediaEntry } from '../../history/entry.ts';
 import type { SessionInput } from '../../machine/session/input.ts';
 import { isSecuredKey } from '../../machine/session/operation/payment.ts';
@@ -75,14 +74,6 @@ const named = (type: string): string => type.replace('.', '_');
 function digit(value: string, durationMs: number, method: string, isSecret: boolean): MediaEntry {
   if (isSecret) return { kind: 'media', what: 'digit', method };
   return { kind: 'media', what: 'digit', digit: value, duration_ms: Math.round(durationMs), method };
-}
-
-/** The facts of `session.ended` that the list of calls shows, as JSON; `""` before the end. */
-export function summaryOf(events: readonly Event[]): string {
-  const ended = events.find((event) => event.event === 'session.ended');
-  if (ended === undefined) return '';
-  const { answered, duration_seconds, hangup_cause, hangup_by, quality, sip } = ended;
-  return JSON.stringify({ answered, duration_seconds, hangup_cause, hangup_by, quality, sip });
 }
 
 /** The operation of a playback: a prompt is played under it and a name of its own. */

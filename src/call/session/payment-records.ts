@@ -16,7 +16,7 @@ export interface PaymentRecords {
 
 /** The records of a step as rows; the digits of what was collected are sealed here. */
 export function paymentChanges(
-  desk: PaymentRecords,
+  options: PaymentRecords,
   state: SessionState,
   records: readonly PaymentRecord[],
   traceparent: string,
@@ -27,14 +27,16 @@ export function paymentChanges(
     if (each.record === 'forgotten') return [{ forgotten: sessionUuid }];
     const { operationUuid } = each;
     if (each.record === 'begun')
-      return [{ begun: { operationUuid, sessionUuid, appUuid, kind: each.kind, clientState, traceparent, nodeId: desk.nodeId } }];
+      return [
+        { begun: { operationUuid, sessionUuid, appUuid, kind: each.kind, clientState, traceparent, nodeId: options.nodeId } },
+      ];
     const ended: PaymentChange = { ended: { sessionUuid, operationUuid } };
     if (each.staged === undefined) return [ended];
     const { reference, digits, brand, last4 } = each.staged;
     const owner = { appUuid, sessionUuid, reference };
     return [
       ended,
-      { staged: { ...owner, sealed: desk.vault.seal(digits, owner), brand, last4, expiresAt: now + desk.referenceTtlMs } },
+      { staged: { ...owner, sealed: options.vault.seal(digits, owner), brand, last4, expiresAt: now + options.referenceTtlMs } },
     ];
   });
 }

@@ -16,7 +16,6 @@ import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
 import { isMovable } from '../../machine/session/movable.ts';
 import { quietFromStored } from '../../machine/session/operation/payment.ts';
-import { runningText } from '../../machine/session/operation/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { LegAudio, MediaEngine, Playlist } from '../../media/engine.ts';
@@ -29,11 +28,12 @@ import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import { isEmpty, stepChange } from '../step-change.ts';
 import { Traces } from '../traces.ts';
-import { mediaEntry, summaryOf } from './history-entries.ts';
+import { mediaEntry } from './history-entries.ts';
 import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 import { performSeat, type RoomsOfSeats, type Seated } from './seat-orders.ts';
+import { isChanged, sessionRow } from './session-row.ts';
 
 export interface ActorEnvironment extends RoomsOfSeats {
   readonly journal: Journal;
@@ -312,35 +312,17 @@ export class SessionActor {
   /** The change that a step writes, or undefined when it writes nothing. */
   #changeOf(next: Step, envelope: Envelope<SessionInput>, now: number): Change | undefined {
     const { state } = next;
-    const row: SessionRow = {
-      sessionUuid: state.sessionUuid,
-      appUuid: state.appUuid,
+    const row = sessionRow(state, next.events, {
       nodeId: this.#environment.nodeId,
       epoch: this.#epoch,
-      type: state.type,
-      state: state.phase,
-      callerId: state.callerId,
-      did: state.did,
-      answered: state.answeredAt !== undefined,
-      clientState: state.clientState,
-      roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
-      running: runningText(state, this.#kept(state)),
       trunk: this.#leg?.transfers?.trunk ?? this.#row?.trunk ?? '',
-      createdAt: state.createdAt,
-      answeredAt: state.answeredAt,
-      endedAt: state.endedAt,
-      summary: summaryOf(next.events),
-    };
-    const known = this.#row;
-    const rowChanged =
-      row.state !== known?.state ||
-      row.answered !== known.answered ||
-      row.roomId !== known.roomId ||
-      row.running !== known.running;
-    const { payments: desk, recordings, keepsCalls } = this.#environment;
+      call: this.#kept(state),
+    });
+    const rowChanged = isChanged(row, this.#row);
+    const { payments: paymentRecords, recordings, keepsCalls } = this.#environment;
     const { sessionUuid: session_uuid, appUuid, clientState } = state;
     const about = { appUuid, clientState, traces: this.traces, now, owner: { session_uuid } };
-    const payments = desk && paymentChanges(desk, state, next.payments ?? [], this.traces.latest, now);
+    const payments = paymentRecords && paymentChanges(paymentRecords, state, next.payments ?? [], this.traces.latest, now);
     const change = { ...stepChange(next, envelope, about, recordings), payments, enters: this.#entry(state) };
     if (!rowChanged && isEmpty(change)) return undefined;
     // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.

@@ -4,30 +4,24 @@ import type { Clock } from '../../clock.ts';
 import type { FoundSession, SessionRecord } from '../../database/call/sessions.ts';
 import type { Journal, SessionRow } from '../../database/journal/journal.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
-import { isUuid, newUuid } from '../../id.ts';
-import { CALL_DURATION_DEFAULT_SEC, MACHINE_DETECTION_DEFAULT_MS, WEBSOCKET_CONNECT_DEFAULT_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import type { Seat } from '../../machine/room/membership.ts';
 import { runningOf } from '../../machine/session/operation/running.ts';
-import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
+import { recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
-import { isE164 } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { Adoption } from '../adoption.ts';
 import { LiveSessions } from '../live-sessions.ts';
-import { isDevice } from '../ports/devices.ts';
-import type { Dialer, DialOptions, IncomingCall, Leg, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
-import {
-  type Answer,
-  accepted,
-  type CommandContext,
-  type ConnectWebsocketRequest,
-  type DialRequest,
-  type SessionCommand,
-  type SessionFilter,
-  type Sessions,
-  type SessionView,
+import type { Dialer, IncomingCall, Leg, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
+import type {
+  Answer,
+  CommandContext,
+  ConnectWebsocketRequest,
+  DialRequest,
+  SessionCommand,
+  SessionFilter,
+  Sessions,
+  SessionView,
 } from '../ports/sessions.ts';
 import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
@@ -35,8 +29,8 @@ import type { RoomRegistry } from '../room/room-registry.ts';
 import { AbsentSessions } from './absent-sessions.ts';
 import { AudioCommands } from './audio-commands.ts';
 import { Bots } from './bots.ts';
-import { dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { OpenIngest } from './ingests.ts';
+import { NewSessions, type NewSessionsOptions } from './new-sessions.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { sampleQuality } from './quality-sampler.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
@@ -53,7 +47,7 @@ interface SessionRecords {
   mine(): Promise<readonly SessionRow[]>;
 }
 
-export interface RegistryOptions extends TransferOptions {
+export interface RegistryOptions extends TransferOptions, NewSessionsOptions {
   readonly journal: Journal;
   readonly records: SessionRecords;
   readonly clock: Clock;
@@ -64,11 +58,8 @@ export interface RegistryOptions extends TransferOptions {
   readonly history?: HistorySink | undefined;
   /** Calls are stored so that another node can go on with them. */
   readonly keepsCalls?: boolean;
-  /** A Session has a SIP dialog with that Call-ID, as the one who called or the one who was called. */
-  onSipCall?(callId: string, sessionUuid: string, side: 'caller' | 'callee'): void;
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
-  readonly orphanTimeoutMs: number;
   /** The most live Sessions of one application at this node. */
   readonly perAppMax?: number | undefined;
   /** The levels of the rate limits, which bots share with HTTP. */
@@ -76,8 +67,6 @@ export interface RegistryOptions extends TransferOptions {
   /** The records of secure collections, or undefined when payments are off. */
   readonly payments?: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
-  /** Tells whether the application may show `from` as its caller ID. */
-  mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }
 
 export class SessionRegistry implements Sessions {
@@ -86,6 +75,7 @@ export class SessionRegistry implements Sessions {
   readonly #absent: AbsentSessions;
   readonly #audio: AudioCommands;
   readonly #bots: Bots;
+  readonly #new: NewSessions;
   readonly #transfers: Transfers;
   readonly #environment: ActorEnvironment;
   /** How Sessions of other nodes become this one's. */
@@ -94,12 +84,11 @@ export class SessionRegistry implements Sessions {
   #rooms: RoomRegistry | undefined;
   #webSockets: WebSocketDialer | undefined;
   #draining = false;
-  #whenEmpty: (() => void) | undefined;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#actors = new LiveSessions(options.perAppMax);
-    const { records, clock, log } = options;
+    const { records, clock, log, elsewhere } = options;
     this.adoption = new Adoption({
       ...{ records, clock, log },
       idOf: ({ sessionUuid }) => sessionUuid,
@@ -114,8 +103,18 @@ export class SessionRegistry implements Sessions {
       find: (sessionUuid) => this.find(sessionUuid),
       joined: (roomId) => this.#rooms?.joined(roomId) ?? [],
       members: async (roomId, sessionUuid) => await this.#rooms?.present(roomId, sessionUuid),
-      elsewhere: options.elsewhere && ((...order) => options.elsewhere?.order(...order) ?? Promise.resolve(undefined)),
+      elsewhere: elsewhere && ((...order) => elsewhere.order(...order)),
       command: (sessionUuid, command, context) => this.command(sessionUuid, command, context),
+    });
+    this.#new = new NewSessions(options, {
+      actors: this.#actors,
+      bots: this.#bots,
+      hasOthers: elsewhere !== undefined,
+      begin: (state, leg) => this.#begin(state, leg),
+      isDraining: () => this.#draining,
+      rooms: () => this.#rooms,
+      dialer: () => this.#dialer,
+      webSockets: () => this.#webSockets,
     });
     this.#environment = {
       journal: options.journal,
@@ -178,164 +177,16 @@ export class SessionRegistry implements Sessions {
   }
 
   /** A call from a trunk, a device or a browser. Resolves with its Session, or undefined where it was refused. */
-  async incoming(call: IncomingCall): Promise<string | undefined> {
-    if (this.#draining || !this.#actors.hasRoomFor(call.appUuid)) {
-      call.listen(() => {});
-      call.refuse();
-      return undefined;
-    }
-    const sessionUuid = newUuid();
-    const { appUuid, callerId, did, sip, type: inboundType, clientState = '' } = call;
-    const { orphanTimeoutMs, clock } = this.#options;
-    const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
-    const actor = this.#begin(inbound(about, clock.now()), call.leg);
-    if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
-    const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
-    // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
-    const begun = actor.begin(context, undefined);
-    call.listen(actor.listener);
-    if (isProblem(await begun)) {
-      call.refuse();
-      return undefined;
-    }
-    return sessionUuid;
+  incoming(call: IncomingCall): Promise<string | undefined> {
+    return this.#new.incoming(call);
   }
 
-  async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#draining) return problems.draining();
-    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.callerId();
-    const mayReach = await this.#options.reachOf(context.appUuid);
-    if (isE164(request.to) && !mayReach(request.to)) return problems.destination();
-    if (this.#dialer === undefined) return problems.noTrunk();
-    const refused = this.#refusesNew(context.appUuid);
-    if (refused !== undefined) return refused;
-    const sessionUuid = newUuid();
-    const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
-    if (isProblem(seat)) return seat;
-    // The leg may speak before its actor is there, never before it is started.
-    let listener: LegListener = () => {};
-    const order: DialOptions = {
-      appUuid: context.appUuid,
-      to: request.to,
-      from: request.from,
-      mayReach,
-      ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
-      ...(request.display_name === undefined ? {} : { displayName: request.display_name }),
-      ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),
-      listener: (signal) => listener(signal),
-      onPlaced: (callId) => this.#options.onSipCall?.(callId, sessionUuid, 'caller'),
-    };
-    const reserved = await this.#dialer.dial(order);
-    if ('unavailable' in reserved) {
-      this.#unseat(seat, sessionUuid);
-      return dialRefused(reserved.unavailable);
-    }
-    // Others may have begun while a seat and a trunk were looked for.
-    const refusedNow = this.#refusesNew(context.appUuid);
-    if (refusedNow !== undefined) {
-      this.#unseat(seat, sessionUuid);
-      reserved.leg.hangup();
-      return refusedNow;
-    }
-    const actor = this.#begin(this.#dialled(request, context, sessionUuid, seat), reserved.leg);
-    listener = actor.listener;
-    const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
-    if (isProblem(result)) reserved.leg.hangup();
-    return result;
+  dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
+    return this.#new.dial(request, context);
   }
 
-  async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
-    const refused = this.#refusesNew(context.appUuid);
-    if (refused !== undefined) return refused;
-    const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;
-    const { appUuid, operationUuid, traceparent } = context;
-    if (phoneSessionUuid !== undefined && !(await this.#isPhoneOf(appUuid, phoneSessionUuid)))
-      return problems.notFound('Session');
-    const sessionUuid = newUuid();
-    const seat = await this.#seat(request, sessionUuid, appUuid, true);
-    if (isProblem(seat)) return seat;
-    // Others may have begun while its phone Session and a seat were looked for.
-    const refusedNow = this.#refusesNew(appUuid);
-    if (refusedNow !== undefined) {
-      this.#unseat(seat, sessionUuid);
-      return refusedNow;
-    }
-    let listener: LegListener = () => {};
-    const leg = this.#webSockets({
-      sessionUuid,
-      appUuid,
-      traceparent,
-      url: websocket.url,
-      headers: websocket.headers ?? {},
-      subprotocol: websocket.subprotocol,
-      connectTimeoutMs: (websocket.connect_timeout_sec ?? WEBSOCKET_CONNECT_DEFAULT_SEC) * 1000,
-      fromSession: { encoding: format.from_session.encoding, rateHz: format.from_session.sample_rate },
-      toSession: { encoding: format.to_session.encoding, rateHz: format.to_session.sample_rate },
-      parameters,
-      phoneSessionUuid,
-      order: (order) => this.#bots.order(sessionUuid, order),
-      listener: (signal) => listener(signal),
-    });
-    this.#bots.add(sessionUuid, { appUuid, traceparent, phoneSessionUuid });
-    const { orphanTimeoutMs, clock } = this.#options;
-    const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
-    const actor = this.#begin(connecting(about, clock.now()), leg);
-    listener = actor.listener;
-    const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
-    if (isProblem(result)) leg.hangup();
-    return result;
-  }
-
-  /** Why no Session of the application may begin now, or undefined. */
-  #refusesNew(appUuid: string): Problem | undefined {
-    if (this.#draining) return problems.draining();
-    return this.#actors.hasRoomFor(appUuid) ? undefined : problems.noCapacity(NO_CAPACITY_RETRY_SEC);
-  }
-
-  /** Tells whether that is a live phone Session of the application. */
-  async #isPhoneOf(appUuid: string, sessionUuid: string): Promise<boolean> {
-    const here = this.find(sessionUuid)?.state;
-    const { elsewhere, records } = this.#options;
-    const row =
-      here === undefined && elsewhere !== undefined && isUuid(sessionUuid) ? await records.find(appUuid, sessionUuid) : undefined;
-    const found = here ?? (row?.endedAt === undefined ? row : undefined);
-    return found?.appUuid === appUuid && found.type !== 'websocket';
-  }
-
-  /** The seat in a Room that a request asks for. */
-  async #seat(
-    { room_id: roomId, room_muted: muted = false }: { readonly room_id?: string; readonly room_muted?: boolean },
-    sessionUuid: string,
-    appUuid: string,
-    isBot: boolean,
-  ): Promise<Seat | Problem | undefined> {
-    if (roomId === undefined) return undefined;
-    return (await this.#rooms?.reserve({ roomId, sessionUuid, appUuid, muted, isBot })) ?? problems.notFound('Room');
-  }
-
-  #unseat(seat: Seat | undefined, sessionUuid: string): void {
-    if (seat !== undefined) this.#rooms?.release(seat.roomId, sessionUuid);
-  }
-
-  #dialled(
-    request: DialRequest,
-    { appUuid, operationUuid }: CommandContext,
-    sessionUuid: string,
-    seat: Seat | undefined,
-  ): SessionState {
-    const { orphanTimeoutMs, clock } = this.#options;
-    const about = {
-      ...{ sessionUuid, appUuid, operationUuid, orphanTimeoutMs, seat },
-      callerId: request.from,
-      did: isDevice(request.to) ? '' : request.to,
-      clientState: request.client_state ?? '',
-      sendDigits: request.send_digits,
-      detectMachineMs: detectionMs(request),
-      ringTimeoutMs: request.ring_timeout_sec * 1000,
-      maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
-    };
-    return outbound(about, clock.now());
+  connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
+    return this.#new.connectWebsocket(request, context);
   }
 
   /** Makes the actor of a Session, which is live from now on. */
@@ -439,9 +290,10 @@ export class SessionRegistry implements Sessions {
   /** Takes nothing new. Resolves when the last call has ended, or after `graceMs`, when the system ends those left. */
   async drain(graceMs: number, teardownMs: number): Promise<void> {
     this.#draining = true;
-    if (await this.#emptyWithin(graceMs)) return;
+    const { clock } = this.#options;
+    if (await this.#actors.emptyWithin(graceMs, clock)) return;
     this.endAll();
-    await this.#emptyWithin(teardownMs);
+    await this.#actors.emptyWithin(teardownMs, clock);
   }
 
   /** Takes no new Sessions from now on, or takes them again. Those that are up go on. */
@@ -460,37 +312,11 @@ export class SessionRegistry implements Sessions {
     for (const actor of [...this.#actors.values()]) actor.abandon();
   }
 
-  #live(): number {
-    let live = 0;
-    for (const { state } of this.#actors.values()) if (state.hasLeg || state.closedAt !== undefined) live++;
-    return live;
-  }
-
-  #emptyWithin(ms: number): Promise<boolean> {
-    if (this.#live() === 0) return Promise.resolve(true);
-    const { clock } = this.#options;
-    return new Promise((resolve) => {
-      const stop = clock.at(clock.now() + ms, () => {
-        this.#whenEmpty = undefined;
-        resolve(false);
-      });
-      this.#whenEmpty = () => {
-        stop();
-        this.#whenEmpty = undefined;
-        resolve(true);
-      };
-    });
-  }
-
   #forget(sessionUuid: string): void {
-    this.#unseat(this.#actors.get(sessionUuid)?.seated, sessionUuid);
+    const seat = this.#actors.get(sessionUuid)?.seated;
+    if (seat !== undefined) this.#rooms?.release(seat.roomId, sessionUuid);
     this.#actors.delete(sessionUuid);
     this.#bots.forget(sessionUuid);
     this.#environment.history.ended(sessionUuid);
-    if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
 }
-
-/** The longest that answering machine detection takes, where a dial asks for it. */
-const detectionMs = ({ machine_detection: asked }: DialRequest): number | undefined =>
-  asked === undefined ? undefined : (asked.timeout_ms ?? MACHINE_DETECTION_DEFAULT_MS);

@@ -16,6 +16,7 @@ import { NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import { systemEntropy } from '../entropy.ts';
+import { CANCELLED, NO_PORTS } from '../leg/cause.ts';
 import { DialledLeg } from '../leg/dialled-leg.ts';
 import { displayForm } from '../leg/identity.ts';
 import { extraFields } from '../leg/outbound-leg.ts';
@@ -25,10 +26,8 @@ import { FLOW_FAILED, routeTo } from './device-trunk.ts';
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
 const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
 const UNREACHABLE: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device could not be reached' };
-const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
 const AWAY: LegEnd = { cause: 'failed', by: 'system', description: 'The contacts of the device could not be read' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The device answered with audio that cannot be used' };
-const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
 
 /** The Reason of the CANCEL to the phones that were too late: they show no missed call then (RFC 3326 §3.1). */
 const ELSEWHERE = 'SIP;cause=200;text="Call completed elsewhere"';

@@ -6,6 +6,23 @@ import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts'
 import type { CallEnd } from '../../sip/call/call-event.ts';
 import { told } from './sip-facts.ts';
 
+/** The end of a leg for which no RTP ports are free. */
+export const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
+
+/** The end of a leg whose call we have cancelled. */
+export const CANCELLED: LegEnd = {
+  cause: 'cancelled',
+  by: 'caller',
+  description: 'The call was cancelled before it was answered',
+};
+
+/** The end of a leg whose far end has answered our offer with no audio that we can take. */
+export const UNUSABLE: LegEnd = {
+  cause: 'failed',
+  by: 'system',
+  description: 'The far end answered with audio that cannot be used',
+};
+
 /** The ITU-T Q.850 causes that say more than the SIP status. */
 const CAUSE_OF_Q850: ReadonlyMap<number, HangupCause> = new Map([
   [1, 'invalid_number'],

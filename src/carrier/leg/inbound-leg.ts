@@ -2,17 +2,16 @@
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Addresses } from '../../sdp/description.ts';
-import type { AudioAgreement } from '../../sdp/negotiation.ts';
+import { type AudioAgreement, isRefused } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
 import { NO_BODY, type SipRequest } from '../../sip/message/message.ts';
-import { REJECT_STATUS } from './cause.ts';
-import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
+import { NO_PORTS, REJECT_STATUS, UNUSABLE } from './cause.ts';
+import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
-const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
+/** The header field that asks a caller who was refused to come again. */
+export const RETRY_LATER = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 const NO_ANSWER = { cause: 'failed', by: 'network', description: 'The audio that was offered cannot be answered' } as const;
-const UNUSABLE = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' } as const;
-const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' } as const;
 
 export class InboundLeg extends PhoneLeg {
   readonly #call: Call;
@@ -104,7 +103,7 @@ export class InboundLeg extends PhoneLeg {
     if (this.over) return;
     if (negotiation === undefined) {
       this.end(NO_PORTS);
-      this.options.driver.run((now) => this.#call.refuse(503, RETRY, now));
+      this.options.driver.run((now) => this.#call.refuse(503, RETRY_LATER, now));
       return;
     }
     if (offer.length === 0) {

@@ -4,6 +4,8 @@
  */
 import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS, INFO_KEYS_AT_ONCE, INFO_KEYS_PER_SEC } from '../../limits.ts';
 
+/** No body with a key is as long as this. */
+const BODY_MAX_BYTES = 256;
 const decoder = new TextDecoder();
 const KEY = /^[0-9*#A-D]$/;
 /** Keys 10 and 11 of RFC 4733, which some peers write as numbers. */
@@ -17,7 +19,7 @@ export function digitOfInfo(
   contentType: string,
   body: Uint8Array,
 ): { readonly digit: string; readonly durationMs: number } | undefined {
-  if (body.length > 256) return undefined;
+  if (body.length > BODY_MAX_BYTES) return undefined;
   const text = decoder.decode(body);
   if (contentType === 'application/dtmf') return key(text.trim(), undefined);
   if (contentType !== 'application/dtmf-relay') return undefined;

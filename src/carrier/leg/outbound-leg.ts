@@ -16,15 +16,13 @@ import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
+import { CANCELLED, NO_PORTS, UNUSABLE } from './cause.ts';
 import { DialledLeg } from './dialled-leg.ts';
 import { assertedIdentity, dialledUsers, displayForm, numberOf } from './identity.ts';
 import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
 const NO_SRTP: LegEnd = { cause: 'failed', by: 'system', description: 'Encrypted audio is required and not possible' };
-const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
-const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' };
-const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
 
 /** One trunk that a call is tried over. Its channel and its turn are taken. */
 export interface Attempt {

@@ -15,7 +15,7 @@ import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import { ToneListening } from '../../media/leg/tone-listening.ts';
 import { isToldByEnd } from '../../notice/signal.ts';
 import type { Addresses } from '../../sdp/description.ts';
-import { type AudioAgreement, type AudioCodec, followed, Negotiation, type Refused } from '../../sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, followed, isRefused, Negotiation } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
@@ -467,5 +467,3 @@ export abstract class PhoneLeg implements Leg {
 
 /** Whether we have anything to offer: not where encryption is required and impossible. */
 export const canDescribe = ({ srtp }: PhoneLegOptions): boolean => srtp === undefined || srtp.suites.length > 0;
-
-export const isRefused = (value: object): value is Refused => 'refused' in value;

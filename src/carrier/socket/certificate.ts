@@ -4,6 +4,7 @@
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import { messageOf } from '../../error-facts.ts';
 import { SIP_TLS_WATCH_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 
@@ -43,8 +44,7 @@ export function watchTls(
       onChange(readTls(files));
       log.info({}, 'the SIP certificate was read anew');
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      log.warn({ reason }, 'the SIP certificate cannot be read: the one before stays in use');
+      log.warn({ reason: messageOf(error) }, 'the SIP certificate cannot be read: the one before stays in use');
     }
   };
   // Polled, because a certificate is often replaced by moving a link, which no notification tells.

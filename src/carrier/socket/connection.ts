@@ -9,6 +9,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
+import { codeOf } from '../../error-facts.ts';
 import {
   SIP_CONNECT_TIMEOUT_MS,
   SIP_CONNECTION_IDLE_MS,
@@ -124,7 +125,7 @@ export class Connection {
       }
     });
     // The 'close' event follows every error.
-    socket.on('error', (error) => this.#refuse(codeOf(error)));
+    socket.on('error', (error) => this.#refuse(codeOf(error) ?? error.message));
     socket.on('close', () => this.#end());
   }
 
@@ -319,8 +320,6 @@ export class Connection {
     for (const failed of unanswered) failed(this.#up ? 'lost' : 'refused');
   }
 }
-
-const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.message);
 
 /**
  * Whether bytes are a request that is answered soon: no response, ACK or keepalive. A proxy says 100 to INVITE, and to

@@ -1,4 +1,5 @@
 /** One UDP socket for SIP. */
+import { codeOf } from '../../error-facts.ts';
 import { SIP_DATAGRAM_QUEUE_MAX } from '../../limits.ts';
 
 export interface DatagramSocket {
@@ -76,7 +77,7 @@ function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
     try {
       return send() ? 'sent' : 'full';
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      const code = codeOf(error) ?? '';
       // Refused each time: nobody is there yet. The transaction's retransmissions will find out.
       if (tries >= TRIES) return code === 'ECONNREFUSED' ? 'sent' : 'refused';
       if (!ERRORS_OF_EARLIER_DATAGRAMS.has(code)) return 'refused';

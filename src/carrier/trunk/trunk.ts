@@ -47,16 +47,14 @@ export function trunkAddress(uri: string): TrunkAddress | undefined {
 export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
   formatHostPort(host, port === defaultPort(transport) ? undefined : port);
 
-const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722', 'opus'];
-
 /** The codecs of a trunk that names none: every build of the media plane has them. Opus needs a library. */
 const DEFAULT_CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
 
 /**
- * The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks
- * the default ones.
+ * The codecs of a trunk in order. Names that are unknown, or not among those that the media plane is `able` to speak,
+ * are left out. Without any it speaks the default ones.
  */
-export function trunkCodecs(trunk: Trunk, able = CODECS): readonly AudioCodec[] {
+export function trunkCodecs(trunk: Trunk, able: readonly AudioCodec[]): readonly AudioCodec[] {
   const isNamed = (name: string) => (codec: AudioCodec) => codec.toUpperCase() === name.toUpperCase();
   const chosen = (trunk.codecs ?? []).flatMap((name) => able.filter(isNamed(name)));
   return chosen.length > 0 ? [...new Set(chosen)] : DEFAULT_CODECS;

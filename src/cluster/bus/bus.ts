@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { stackOf } from '../../error-facts.ts';
 import { NATS_FIRST_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
@@ -202,11 +203,7 @@ export class Bus {
     } catch (error) {
       // Whoever asked hears nothing, and asks again or gives up.
       if (error instanceof StoreUnavailable) log.warn({ kind }, 'another node was not answered: the database is away');
-      else
-        log.error(
-          { kind, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
-          'a bug in an answer to another node',
-        );
+      else log.error({ kind, error: stackOf(error) }, 'a bug in an answer to another node');
     }
   }
 

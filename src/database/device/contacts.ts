@@ -68,6 +68,7 @@ export function registeredContacts(database: Database, now: () => number): Conta
 /** What the secrets of a user are sealed for: they open for no other. */
 export const ownerOf = (username: string): string => `device ${username}`;
 
+/** Opens the secrets of a user. Throws where they were sealed under another key, or for another user. */
 export function secretsOf(
   seal: Seal,
   { username, secrets }: Pick<typeof devices.$inferSelect, 'username' | 'secrets'>,

@@ -1,6 +1,7 @@
 /** The interfaces of PostgreSQL: the drivers give a `Connection`, and the platform works on a `Database`. */
 import { DrizzleQueryError } from 'drizzle-orm/errors';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
+import { codeOf } from '../../error-facts.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -59,7 +60,7 @@ const TRANSIENT = /^(08|53|57|40|25006|58)/;
 /** The SQLSTATE of an error the server reported, wherever a driver or Drizzle put it. */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  const code = codeOf(error);
+  const code = codeOf(error) ?? '';
   return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : sqlState(error.cause);
 }
 
@@ -95,7 +96,7 @@ export function asUnavailable(error: unknown): unknown {
   // The server never answered where there is no SQLSTATE: refused, reset, no such socket, not resolved, closed.
   const away = state !== undefined || looksLikeConnection(error);
   if (!away) return withoutValues(error);
-  const code = state ?? codeOf(error);
+  const code = state ?? codeOf(error) ?? '';
   const why = SHORTAGES[code] ?? (fatal === undefined ? code : `${code}: ${fatal}`);
   return new StoreUnavailable(`the database is away${why === '' ? '' : ` (${why})`}`, { cause: error });
 }
@@ -109,17 +110,14 @@ function withoutValues(error: unknown): unknown {
   return new Error(`a query failed (${error.cause?.message ?? 'for no reason told'}): ${error.query}`, { cause: error.cause });
 }
 
-/** The code of a driver's or the system's error, `""` where it has none. */
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-
 const CONNECTION_CODES = /^(E[A-Z]{3,}|EAI_[A-Z]+|ERR_SOCKET.*|CONNECT(ION)?_.*|FAILED_TO_OPEN_SOCKET)$/;
 /** The certificate of the server is not accepted: it has expired, has another name, or nobody known has issued it. */
 const CERTIFICATE_CODES = /^(ERR_(TLS|SSL)_.*|(.*_)?CERT(_.*)?|UNABLE_TO_.*|HOSTNAME_MISMATCH)$/;
 
 function looksLikeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return true;
-  if (CONNECTION_CODES.test(codeOf(error)) || CERTIFICATE_CODES.test(codeOf(error))) return true;
+  const code = codeOf(error) ?? '';
+  if (CONNECTION_CODES.test(code) || CERTIFICATE_CODES.test(code)) return true;
   if (/connection|socket|websocket|terminat/i.test(error.message)) return true;
   return error.cause instanceof Error && looksLikeConnection(error.cause);
 }

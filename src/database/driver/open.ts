@@ -5,6 +5,7 @@
 
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Config } from '../../config.ts';
+import { codeOf, messageOf } from '../../error-facts.ts';
 import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { startError } from '../../start-error.ts';
@@ -184,11 +185,4 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
   };
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-const reason = (error: unknown): string =>
-  error instanceof Error
-    ? 'code' in error && typeof error.code === 'string'
-      ? error.code
-      : error.message || error.name
-    : 'closed';
+const reason = (error: unknown): string => (error instanceof Error ? (codeOf(error) ?? (error.message || error.name)) : 'closed');

@@ -31,6 +31,10 @@ export interface FlushPlan {
   readonly late: ReadonlySet<number>;
 }
 
+/**
+ * Plans the flush of a batch of changes, given in the order of their commit. Nothing is planned of a change to a
+ * Session that an earlier one of the batch has ended. `kept` makes the rows of the answers.
+ */
 export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPlan {
   const sessions = new Map<string, SessionRow>();
   const rooms = new Map<string, RoomRow>();
@@ -79,6 +83,7 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
 const inOrder = <R>(rows: ReadonlyMap<string, R>): readonly R[] =>
   [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 
+/** The row of a Session under the names of its columns. Times are whole milliseconds since the epoch. */
 export const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   session_uuid: row.sessionUuid,
   app_uuid: row.appUuid,
@@ -99,6 +104,7 @@ export const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   summary: row.summary,
 });
 
+/** The row of a Room under the names of its columns. Times are whole milliseconds since the epoch. */
 export const roomColumns = (row: RoomRow): Record<string, unknown> => ({
   room_id: row.roomId,
   app_uuid: row.appUuid,

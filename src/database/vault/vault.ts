@@ -28,6 +28,7 @@ export interface Vault {
   open(sealed: Uint8Array, owner: Owner): Uint8Array;
 }
 
+/** Makes the vault of a process. `masterKey` has 32 bytes; any other length throws. */
 export function createVault(masterKey: Uint8Array): Vault {
   if (masterKey.length !== 32) throw new Error('the master key is 32 bytes');
   const key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), 'sidetone: payment references', 32));

@@ -97,7 +97,7 @@ const deliveryParameters = () =>
   );
 
 /** The document of all routes and events. `media`: and of recordings under their signed URLs. */
-export function openapiDocument(routes: readonly Route[], publicUrl: string, media = false): object {
+export function openapiDocument(routes: readonly Route[], publicUrl: string, media: boolean): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/\/:([a-z0-9_]+)/g, '/{$1}');

@@ -21,6 +21,8 @@ import { type } from '../shape/type.ts';
 import { pathApp } from './apps.ts';
 import type { EventStreams, StreamRequest } from './event-stream.ts';
 
+/** The Retry-After of a reader for whom no stream is free. */
+const STREAMS_RETRY_SEC = 5;
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
 const sample = shape(() => type({ '+': 'reject', event: characters(1, 100) }), { event: { enum: EVENT_NAMES } });
 /** The parameters of the list. */
@@ -97,7 +99,7 @@ const streamRoute = (streams: EventStreams): Route =>
         // Nobody reads the body of a HEAD, so nobody would ever end it.
         if (context.request.method === 'HEAD') return new Response(null, { headers });
         const body = await streams.open(request);
-        if (body === undefined) return problems.unavailable('Too many event streams. See Retry-After header.', 5);
+        if (body === undefined) return problems.unavailable('Too many event streams. See Retry-After header.', STREAMS_RETRY_SEC);
         return new Response(body, { headers });
       };
     },

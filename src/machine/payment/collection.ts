@@ -66,6 +66,7 @@ export type CollectionStep =
 /** Each attempt's prompt has a name of its own, so that a late notice of the one before is not taken for it. */
 export const promptName = (collection: Collection): string => `${collection.operationUuid}/${collection.attempt}`;
 
+/** Begins a secure collection: by its prompt, or without one by waiting for the first key. */
 export function beginCollection(operationUuid: string, terms: CollectionTerms, now: number): Collection {
   const idle: Collection = {
     operationUuid,

@@ -113,6 +113,7 @@ export function maskRecording(recording: Recording, masked: boolean): RecordingS
   return { ...stay({ ...recording, masked }), effects: [{ do: 'mask_recording', recordingUuid, masked }] };
 }
 
+/** Takes what the media plane tells of a recording. */
 export function hearRecording(owner: RecordingOwner, recording: Recording, notice: RecordingNotice): RecordingStep {
   const { recordingUuid: recording_uuid, operationUuid: operation_uuid, availability, phase } = recording;
   switch (notice.type) {

@@ -38,6 +38,7 @@ const DESCRIPTION: Readonly<Record<HangupCause, string>> = {
 /** The party of an inbound call is its callee, of an outbound call its caller (interface, `hangup_by`). */
 export const applicationSide = (state: SessionState): HangupBy => (isInbound(state) ? 'callee' : 'caller');
 
+/** Why a Session ends. `operationUuid` is that of the command that ended it, if one did. */
 export const ending = (cause: HangupCause, by: HangupBy, operationUuid?: string, description = DESCRIPTION[cause]): Ending => ({
   cause,
   by,

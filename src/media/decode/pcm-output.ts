@@ -85,6 +85,7 @@ function average(channels: readonly Float32Array[]): Float32Array {
   return out;
 }
 
+/** Puts pieces of PCM together, in their order. A single piece is not copied. */
 export function joined(parts: readonly Pcm[]): Pcm {
   const heard = parts.filter((part) => part.length > 0);
   if (heard.length <= 1) return heard[0] ?? NO_PCM;

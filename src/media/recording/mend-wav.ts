@@ -5,6 +5,7 @@
  */
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { codeOf } from '../../error-facts.ts';
 import { readRing, restOf } from './recording-ring.ts';
 
 const HEADER_BYTES = 44;
@@ -25,7 +26,7 @@ interface MendedWav {
  */
 export async function mendWav(path: string, ring?: string): Promise<MendedWav | undefined> {
   const file = await open(path, 'r+').catch(async (error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') await removeRing(ring);
+    if (codeOf(error) === 'ENOENT') await removeRing(ring);
     throw error;
   });
   try {

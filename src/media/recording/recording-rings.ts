@@ -4,6 +4,7 @@
  */
 import { lstat, mkdir, readdir, readlink, rmdir, stat, statfs, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { codeOf, messageOf } from '../../error-facts.ts';
 import type { Log } from '../../log.ts';
 
 const MEMORY = '/dev/shm';
@@ -44,8 +45,7 @@ export async function recordingRings(dataDir: string, log: Log, memory: string =
       throw new Error(`${folder} is not this user's alone`);
     return new Folder(folder);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    log.info({ reason }, 'recordings are written in short steps: no memory outlives this process');
+    log.info({ reason: messageOf(error) }, 'recordings are written in short steps: no memory outlives this process');
     return undefined;
   }
 }
@@ -81,7 +81,7 @@ class Folder implements RecordingRings {
 }
 
 const ignoring = (code: string) => (error: unknown) => {
-  if (!(error instanceof Error && 'code' in error && error.code === code)) throw error;
+  if (codeOf(error) !== code) throw error;
 };
 const ignoreExisting = ignoring('EEXIST');
 const ignoreMissing = ignoring('ENOENT');

@@ -1,4 +1,5 @@
 /** The recordings of one leg or room on the main thread. They outlive it until their files are finished. */
+import { codeOf } from '../../error-facts.ts';
 import { RECORDING_FINISH_MS, RECORDING_SETTLE_MS } from '../../limits.ts';
 import type { RecordingFailure, RecordingNotice } from '../../notice/recording.ts';
 import type { MediaRecording, RecordOptions } from '../audio.ts';
@@ -97,7 +98,7 @@ export class PlaneRecordings {
     mendWav(path, ring).then(
       (mended) => tell(mended?.durationMs ?? 0),
       // A file that never was has no audio. One that the disk keeps from us may have much.
-      (error: unknown) => tell(error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 0 : undefined),
+      (error: unknown) => tell(codeOf(error) === 'ENOENT' ? 0 : undefined),
     );
   }
 

@@ -1,5 +1,5 @@
 /** The readings of `/metrics` about all media workers together. */
-import type { Reading } from '../../metrics.ts';
+import { counter, gauge, type Reading } from '../../metrics.ts';
 import type { WebrtcCounters } from '../leg/linked-leg.ts';
 import type { TickLoad } from './media-worker.ts';
 import { stuckThreads } from './thread.ts';
@@ -8,48 +8,25 @@ import { ticksOver } from './tick-lateness.ts';
 export function mediaReadings(media: { ticks(): readonly TickLoad[] }): readonly Reading[] {
   const sum = (of: (load: TickLoad) => number) => media.ticks().reduce((total, load) => total + of(load), 0);
   return [
-    { name: 'media_ticks_total', help: 'Ticks of 20 ms that were run', kind: 'counter', read: () => sum((load) => load.ticks) },
-    {
-      name: 'media_ticks_late_2ms_total',
-      help: 'Ticks that began over 2 ms late',
-      kind: 'counter',
-      read: () => sum((load) => ticksOver(load.lateness, 2_000)),
-    },
-    {
-      name: 'media_ticks_late_total',
-      help: 'Ticks that began over 5 ms late',
-      kind: 'counter',
-      read: () => sum((load) => ticksOver(load.lateness, 5_000)),
-    },
-    {
-      name: 'media_ticks_skipped_total',
-      help: 'Ticks left out after a stall of half a second or more',
-      kind: 'counter',
-      read: () => sum((load) => load.skippedTicks),
-    },
-    {
-      name: 'media_busy_ratio',
-      help: 'Busiest media worker: part of the last second it worked',
-      kind: 'gauge',
-      read: () => Math.max(0, ...media.ticks().map((load) => load.busyUs / 1e6)),
-    },
-    {
-      name: 'threads_stuck',
-      help: 'Media and decoding threads that hang, were replaced, and cannot be ended',
-      kind: 'gauge',
-      read: stuckThreads,
-    },
+    counter('media_ticks_total', 'Ticks of 20 ms that were run', () => sum((load) => load.ticks)),
+    counter('media_ticks_late_2ms_total', 'Ticks that began over 2 ms late', () =>
+      sum((load) => ticksOver(load.lateness, 2_000)),
+    ),
+    counter('media_ticks_late_total', 'Ticks that began over 5 ms late', () => sum((load) => ticksOver(load.lateness, 5_000))),
+    counter('media_ticks_skipped_total', 'Ticks left out after a stall of half a second or more', () =>
+      sum((load) => load.skippedTicks),
+    ),
+    gauge('media_busy_ratio', 'Busiest media worker: part of the last second it worked', () =>
+      Math.max(0, ...media.ticks().map((load) => load.busyUs / 1e6)),
+    ),
+    gauge('threads_stuck', 'Media and decoding threads that hang, were replaced, and cannot be ended', stuckThreads),
   ];
 }
 
 /** The readings about the port of all WebRTC legs; 0 where there is none. */
 export function webrtcReadings(media: { webrtcCounters(): WebrtcCounters | undefined }): readonly Reading[] {
-  const about = (name: string, help: string, of: keyof WebrtcCounters): Reading => ({
-    name: `webrtc_${name}_total`,
-    help,
-    kind: 'counter',
-    read: () => media.webrtcCounters()?.[of] ?? 0,
-  });
+  const about = (name: string, help: string, of: keyof WebrtcCounters): Reading =>
+    counter(`webrtc_${name}_total`, help, () => media.webrtcCounters()?.[of] ?? 0);
   return [
     about('checks', 'STUN requests of browsers: answered', 'checks'),
     about('checks_unknown', 'STUN requests dropped: malformed, or for no call', 'unknownChecks'),

@@ -1,5 +1,5 @@
 /** The RTP counters of all ended legs, added up for `/metrics`. */
-import type { Reading } from '../../metrics.ts';
+import { counter, type Reading } from '../../metrics.ts';
 import type { LegCounters } from '../audio.ts';
 
 /** MOS below which many users are dissatisfied (ITU-T G.107, annex B: R under 70). */
@@ -31,7 +31,6 @@ export class Traffic {
 }
 
 export function trafficReadings(traffic: Traffic): readonly Reading[] {
-  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
   return [
     counter('rtp_packets_received_total', 'RTP packets of calls that have ended: taken', () => traffic.packetsReceived),
     counter('rtp_packets_sent_total', 'RTP packets of calls that have ended: sent', () => traffic.packetsSent),

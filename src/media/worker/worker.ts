@@ -3,6 +3,7 @@
  * until there is something to tell, some ticks are over, or the main thread has posted commands (and woken it); after
  * each return the event loop gets a turn, in which posted commands are carried out.
  */
+import { messageOf } from '../../error-facts.ts';
 import { MEDIA_NOTICES_A_TICK_MAX } from '../../limits.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import { NOTICE_WORDS, REPORT_WORDS } from './notice.ts';
@@ -99,7 +100,7 @@ self.onmessage = (event: MessageEvent<readonly WorkerCommand[]>) => {
     try {
       obey(command);
     } catch (error) {
-      reply({ type: 'failed', message: `${command.type}: ${error instanceof Error ? error.message : String(error)}` });
+      reply({ type: 'failed', message: `${command.type}: ${messageOf(error)}` });
       answerRefused(reply, command);
     }
   }

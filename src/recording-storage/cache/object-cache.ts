@@ -14,6 +14,7 @@ import { FairSemaphore } from '../../bounds/fair-semaphore.ts';
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
+import { codeOf } from '../../error-facts.ts';
 import type { Log } from '../../log.ts';
 import { isMissing, sizeOf } from '../file/local-file.ts';
 import type { RecordingFolder } from '../file/recording-folder.ts';
@@ -73,7 +74,7 @@ export class ObjectCache {
   static async make(options: ObjectCacheOptions): Promise<ObjectCache> {
     const troubles = new ThrottledLog(options.log, options.clock, options.limits.complaintMs);
     const complain = (error: unknown) => {
-      const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'Error';
+      const code = codeOf(error) ?? 'Error';
       troubles.say('warn', code, { code }, 'a recording of the object store could not be kept here, or not be removed');
     };
     return new ObjectCache(options, await CachedFiles.make({ ...options, complain }), complain);

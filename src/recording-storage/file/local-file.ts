@@ -1,6 +1,7 @@
 /** A finished recording that lies in a local file. */
 import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { codeOf } from '../../error-facts.ts';
 import { fileSlices, type Slices, streamOf } from '../slices.ts';
 import type { LocalBytes, StoredFile } from '../storage.ts';
 
@@ -46,4 +47,5 @@ export async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-export const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** Whether an error says that there is no such file. */
+export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';

@@ -1,6 +1,7 @@
 /**
  * The faults between us and an object store, by what is to be done about them. None carries a URL, a header or a body.
  */
+import { codeOf } from '../../error-facts.ts';
 
 type ObjectFault =
   /** The store was not reached, or is in no state to answer. Everything waits and is tried again soon. */
@@ -74,8 +75,7 @@ function kindOf(status: number, code: string): ObjectFault {
 /** Reads the error that broke a connection, or `fetch` itself. */
 export function connectionFault(error: unknown): ObjectError {
   if (error instanceof ObjectError) return error;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return new ObjectError('away', word(code) ?? word(error instanceof Error ? error.name : undefined) ?? 'Error');
+  return new ObjectError('away', word(codeOf(error)) ?? word(error instanceof Error ? error.name : undefined) ?? 'Error');
 }
 
 /** Something from outside, fit for a log line. */

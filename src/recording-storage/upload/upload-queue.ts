@@ -14,6 +14,7 @@ import { RoundRobin } from '../../bounds/round-robin.ts';
 import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
+import { codeOf } from '../../error-facts.ts';
 import { SPOOL_LEFT_AT_ONCE } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { CircuitBreaker } from '../s3/circuit-breaker.ts';
@@ -193,7 +194,7 @@ export class UploadQueue {
     const othersGoOn = upload.failedAfter !== this.#successes && upload.failures >= OWN_FAILURES;
     upload.failedAfter = this.#successes;
     const { fault, code, status } =
-      error instanceof ObjectError ? error : { fault: 'disk', code: codeOf(error), status: undefined };
+      error instanceof ObjectError ? error : { fault: 'disk', code: codeOf(error) ?? 'Error', status: undefined };
     const fields = { code, status, ...this.#backlog() };
     const one = { ...fields, recording_uuid: upload.recordingUuid };
     const say = (level: 'warn' | 'error', words: typeof one | typeof fields, message: string) =>
@@ -256,7 +257,12 @@ export class UploadQueue {
     this.#moreInFolder = false;
     this.#looking = this.#findLeft().catch((error: unknown) => {
       this.#moreInFolder = true;
-      this.#troubles.say('error', 'folder', { code: codeOf(error) }, 'the folder of recordings cannot be looked through');
+      this.#troubles.say(
+        'error',
+        'folder',
+        { code: codeOf(error) ?? 'Error' },
+        'the folder of recordings cannot be looked through',
+      );
     });
   }
 
@@ -284,6 +290,3 @@ export class UploadQueue {
     }
   }
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'Error';

@@ -32,6 +32,7 @@ export function beginDetection(state: SessionState, now: number): { readonly sta
   };
 }
 
+/** Takes what the media plane tells of who answered. What is not of the phase that it is in comes too late. */
 export function hearDetection(
   state: SessionState,
   notice: Extract<MediaNotice, { readonly type: `machine.${string}` }>,

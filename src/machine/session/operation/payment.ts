@@ -2,7 +2,7 @@
  * The Session during secure collection (contract §6): what the collection decides, put back into the Session's state.
  */
 
-import type { CollectionFailure, Event } from '../../../event/event.ts';
+import type { Event } from '../../../event/event.ts';
 import { PAYMENT_CUT_OFF_QUIET_MS, PAYMENT_QUIET_MS } from '../../../limits.ts';
 import type { MediaNotice } from '../../../notice/signal.ts';
 import { type Problem, problems } from '../../../problem.ts';
@@ -137,16 +137,13 @@ export function collecting(state: SessionState, before: Collection, step: Collec
 }
 
 /** The end of the Session ends its collection first, and makes its references useless. */
-export function endPayments(
-  state: SessionState,
-  reason: CollectionFailure = 'session_ended',
-): Pick<Step, 'events'> & { payments: readonly PaymentRecord[] } {
+export function endPayments(state: SessionState): Pick<Step, 'events'> & { payments: readonly PaymentRecord[] } {
   const { collection, sessionUuid, hasCollected } = state;
   const forgotten: PaymentRecord[] = hasCollected ? [{ record: 'forgotten' }] : [];
   if (collection === undefined) return { events: [], payments: forgotten };
   const { operationUuid, terms } = collection;
   return {
-    events: [collectionFailed(sessionUuid, operationUuid, terms.kind, reason)],
+    events: [collectionFailed(sessionUuid, operationUuid, terms.kind, 'session_ended')],
     payments: [{ record: 'ended', operationUuid, staged: undefined }, ...forgotten],
   };
 }

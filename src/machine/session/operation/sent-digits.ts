@@ -16,6 +16,7 @@ export function sendRefusal(state: SessionState): Problem | undefined {
   return isFull ? problems.conflict(`${DTMF_SENDS_WAITING_MAX} digit strings are waiting already`) : undefined;
 }
 
+/** Sends a string that `sendRefusal` permits, after those that are being sent. */
 export function sendDigits(
   state: SessionState,
   { digits, durationMs, gapMs }: Extract<Command, { readonly type: 'send_digits' }>,

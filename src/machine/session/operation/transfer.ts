@@ -20,6 +20,7 @@ export function transferRefusal(state: SessionState): Problem | undefined {
   return isCollectingSecurely(state) ? problems.conflict('Secure collection is in progress') : undefined;
 }
 
+/** Begins a transfer that `transferRefusal` permits. Its target is resolved: one that still names a Session is gone. */
 export function transfer(
   state: SessionState,
   order: Extract<Command, { readonly type: 'transfer' }>,
@@ -39,6 +40,7 @@ export function transfer(
   };
 }
 
+/** Takes what the far end answered to the REFER, and told by its NOTIFY. */
 export function hearTransfer(
   state: SessionState,
   signal: Extract<LegSignal, { readonly type: 'leg.transfer' }>,
