@@ -161,9 +161,9 @@ void Leg::watch_tone(const Now& now, Notices& notices) {
 }
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
-bool Leg::belongs(const RtpPacket& packet) {
+bool Leg::belongs(const RtpPacket& packet, bool event) {
   const bool had_events = event_source_.is(source_.now().ssrc());
-  const RtpSource::Verdict verdict = source_.judge(packet);
+  const RtpSource::Verdict verdict = source_.judge(packet, spoke_ || !event);
   if (verdict != RtpSource::Verdict::anew) return verdict == RtpSource::Verdict::known;
   // One that sent nothing but events goes on beside the audio, which is of another from the beginning.
   if (std::exchange(spoke_, false) && had_events) event_.abandon();
@@ -229,7 +229,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   const bool beside = event && source_.heard() && !source_.is(packet.ssrc);
   if (beside) source_.note(packet);
-  else if (!belongs(packet)) return;
+  else if (!belongs(packet, event)) return;
   if (event && !brings_event(packet, !beside)) return;
   const Reception::Verdict verdict = beside ? Reception::Verdict::accepted : counted(packet, event);
   if (verdict == Reception::Verdict::rejected) return;

@@ -163,7 +163,7 @@ class Leg final : public Participant, public RtpEndpoint {
   bool keyless() const { return link_ != nullptr && !cipher_; }
   void encrypt(const SrtpKeys* keys);
   void forget_keys();
-  bool belongs(const RtpPacket& packet);
+  bool belongs(const RtpPacket& packet, bool event);
   Reception::Verdict counted(const RtpPacket& packet, bool event);
   bool brings_event(const RtpPacket& packet, bool of_audio);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;

@@ -4,9 +4,9 @@
 
 namespace sidetone {
 
-RtpSource::Verdict RtpSource::judge(const RtpPacket& packet) {
+RtpSource::Verdict RtpSource::judge(const RtpPacket& packet, bool heard) {
   if (is(packet.ssrc)) {
-    if (others_heard_) forget_others();
+    if (heard && others_heard_) forget_others();
     return Verdict::known;
   }
   if (reception_.started() && !confirmed(packet)) return Verdict::stranger;

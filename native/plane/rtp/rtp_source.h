@@ -18,8 +18,9 @@ class RtpSource {
     stranger  // of another source, which is not believed yet
   };
 
-  /** Judges the SSRC of a valid packet. */
-  Verdict judge(const RtpPacket& packet);
+  /** Judges the SSRC of a valid packet. One of the source in use that is `heard` ends the count of the others; an event
+   * of a source that sent nothing else does not, as the audio may come in turn with it. */
+  Verdict judge(const RtpPacket& packet, bool heard = true);
   /** Counts a valid packet of another source that is judged elsewhere: what comes in sequence after it is believed. */
   void note(const RtpPacket& packet) { (void)confirmed(packet); }
   /** The statistics of the source that is heard now. */
