@@ -8,7 +8,8 @@
 //      - while the call is not held.
 //  * The address that SDP named before, if the far end was heard from it, is heard for 2 s more, until the new one
 //    sends: what the far end said before it moved is still on its way. Nothing is sent there.
-//  * Packets in a row are counted for each source by itself, so strays neither reset that count nor use anything up.
+//  * Packets in a row are counted for each source and SSRC by itself, so strays neither reset that count nor use
+//    anything up.
 //
 // A stranger outside the ranges is never heard and never sent to: RTP bleed, CVE-2025-53399, AST-2017-005.
 #pragma once
@@ -86,10 +87,9 @@ class Latch {
 
   bool learn(const Address& source, uint32_t ssrc, uint16_t sequence, int64_t now_us) {
     if (held_ || !may_learn_from(source)) return false;
-    Candidate& candidate = this->candidate(source);
-    const bool follows = candidate.in_a_row > 0 && candidate.ssrc == ssrc && candidate.next == sequence;
+    Candidate& candidate = this->candidate(source, ssrc);
+    const bool follows = candidate.in_a_row > 0 && candidate.next == sequence;
     candidate.in_a_row = follows ? candidate.in_a_row + 1 : 1;
-    candidate.ssrc = ssrc;
     candidate.next = static_cast<uint16_t>(sequence + 1);
     candidate.heard = ++candidates_->packets;
     if (candidate.in_a_row < learn_packets || (heard_ && now_us - heard_us_ < silence_us)) return false;
@@ -105,13 +105,14 @@ class Latch {
     return false;
   }
 
-  /** The count of one source: its own, a new one, or that of the source that was silent longest. */
-  Candidate& candidate(const Address& source) {
+  /** The count of one source: its own, a new one, or that of the source that was silent longest. Packets of two SSRCs
+   * may come in turn, as events do that have one beside the audio. */
+  Candidate& candidate(const Address& source, uint32_t ssrc) {
     if (!candidates_) candidates_ = std::make_unique<Candidates>();
     std::vector<Candidate>& sources = candidates_->sources;
     size_t oldest = 0;
     for (size_t i = 0; i < sources.size(); i++) {
-      if (sources[i].source == source) return sources[i];
+      if (sources[i].source == source && sources[i].ssrc == ssrc) return sources[i];
       if (sources[i].heard < sources[oldest].heard) oldest = i;
     }
     if (sources.size() < candidates_max) {
@@ -120,6 +121,7 @@ class Latch {
     }
     sources[oldest] = Candidate();
     sources[oldest].source = source;
+    sources[oldest].ssrc = ssrc;
     return sources[oldest];
   }
 

@@ -90,6 +90,16 @@ TEST("a range of addresses is a literal or a CIDR of either family, and an IPv4-
   CHECK(AddressRange::parse_list("192.0.2.7,,nonsense,2001:db8::/32,").size() == 2);
 }
 
+TEST("a far end behind a NAT is learnt where packets of two SSRCs of its own come in turn") {
+  Line line;
+  int taken = 0;
+  for (uint16_t i = 0; i < 4; i++) {
+    taken += line.say(behind_nat, 7, static_cast<uint16_t>(100 + i), 1);
+    taken += line.say(behind_nat, 8, static_cast<uint16_t>(9000 + i), 1);
+  }
+  CHECK(taken == 6 && line.sends_to(behind_nat));
+}
+
 TEST("the address in SDP takes the leg back with its first packet, whoever was learnt before it") {
   Line line;
   CHECK(line.say(behind_nat, 2, 1, 2) == 1);
