@@ -71,7 +71,7 @@ void print_cost(uint32_t rate_hz) {
     concealment.begin(&voice[1000 + static_cast<size_t>(i) % 100], rate_hz);
     concealment.make(frame, count);
     const auto made = Clock::now();
-    Concealment::meet(frame, &voice[1400], count, rate_hz);
+    Concealment::meet(frame, count, &voice[1400], count, rate_hz);
     const auto met = Clock::now();
     one_us = std::min(one_us, std::chrono::duration<double, std::micro>(made - begun).count());
     both_us = std::min(both_us, std::chrono::duration<double, std::micro>(met - begun).count());

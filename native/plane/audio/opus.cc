@@ -1,7 +1,6 @@
 #include "plane/audio/opus.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #ifdef SIDETONE_OPUS
@@ -17,7 +16,23 @@ bool opus_supported() { return true; }
 size_t opus_samples(const uint8_t* packet, size_t count) {
   if (count == 0 || count > 1500) return 0;
   const int samples = ::opus_packet_get_nb_samples(packet, static_cast<opus_int32>(count), opus_rate_hz);
-  return samples < 120 || samples > static_cast<int>(opus_packet_samples_max) ? 0 : static_cast<size_t>(samples);
+  return samples < static_cast<int>(opus_samples_min) || samples > static_cast<int>(opus_packet_samples_max)
+             ? 0
+             : static_cast<size_t>(samples);
+}
+
+size_t opus_copied_samples(const uint8_t* packet, size_t count) {
+  const uint8_t* frames[48];
+  opus_int16 sizes[48];
+  const auto length = static_cast<opus_int32>(count);
+  if (::opus_packet_parse(packet, length, nullptr, frames, sizes, nullptr) < 1 || sizes[0] == 0) return 0;
+  if ((packet[0] & 0x80) != 0) return 0;  // CELT only
+  // The layers of a frame each begin with a bit for every 20 ms and one that tells of a copy (RFC 6716 §4.2.3).
+  const size_t samples = static_cast<size_t>(::opus_packet_get_samples_per_frame(packet, opus_rate_hz));
+  const size_t parts = std::max<size_t>(samples / opus_frame_samples, 1);
+  const bool stereo = (packet[0] & 0x04) != 0;
+  const auto told = [&](size_t bit) { return (frames[0][0] >> (7 - bit) & 1) != 0; };
+  return told(parts) || (stereo && told(2 * parts + 1)) ? samples : 0;
 }
 
 struct OpusVoiceEncoder::Library {
@@ -78,14 +93,14 @@ size_t OpusVoiceDecoder::decode(const uint8_t* packet, size_t count, int16_t* pc
   return samples < 0 ? 0 : static_cast<size_t>(samples);
 }
 
-void OpusVoiceDecoder::recover(const uint8_t* next, size_t count, int16_t* pcm) {
-  if (::opus_decode(library_->decoder, next, static_cast<opus_int32>(count), pcm, opus_frame_samples, 1) < 0)
-    std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t));
+void OpusVoiceDecoder::recover(const uint8_t* next, size_t count, int16_t* pcm, size_t samples) {
+  if (::opus_decode(library_->decoder, next, static_cast<opus_int32>(count), pcm, static_cast<int>(samples), 1) < 0)
+    std::fill_n(pcm, samples, int16_t{0});
 }
 
-void OpusVoiceDecoder::conceal(int16_t* pcm) {
-  if (::opus_decode(library_->decoder, nullptr, 0, pcm, opus_frame_samples, 0) < 0)
-    std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t));
+void OpusVoiceDecoder::conceal(int16_t* pcm, size_t samples) {
+  if (::opus_decode(library_->decoder, nullptr, 0, pcm, static_cast<int>(samples), 0) < 0)
+    std::fill_n(pcm, samples, int16_t{0});
 }
 
 #else
@@ -95,14 +110,15 @@ struct OpusVoiceDecoder::Library {};
 
 bool opus_supported() { return false; }
 size_t opus_samples(const uint8_t*, size_t) { return 0; }
+size_t opus_copied_samples(const uint8_t*, size_t) { return 0; }
 std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() { return nullptr; }
 size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t) { return 0; }
 void OpusVoiceEncoder::limit(uint32_t) {}
 void OpusVoiceEncoder::reset() {}
 std::unique_ptr<OpusVoiceDecoder> OpusVoiceDecoder::create() { return nullptr; }
 size_t OpusVoiceDecoder::decode(const uint8_t*, size_t, int16_t*) { return 0; }
-void OpusVoiceDecoder::recover(const uint8_t*, size_t, int16_t* pcm) { conceal(pcm); }
-void OpusVoiceDecoder::conceal(int16_t* pcm) { std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t)); }
+void OpusVoiceDecoder::recover(const uint8_t*, size_t, int16_t* pcm, size_t samples) { conceal(pcm, samples); }
+void OpusVoiceDecoder::conceal(int16_t* pcm, size_t samples) { std::fill_n(pcm, samples, int16_t{0}); }
 
 #endif
 

@@ -10,6 +10,8 @@ namespace sidetone {
 constexpr uint32_t opus_rate_hz = 48000;
 /** Samples of 20 ms. */
 constexpr size_t opus_frame_samples = 960;
+/** Samples of the shortest frame, 2.5 ms. */
+constexpr size_t opus_samples_min = 120;
 /** Samples of the longest packet, 120 ms. */
 constexpr size_t opus_packet_samples_max = 5760;
 
@@ -17,6 +19,8 @@ constexpr size_t opus_packet_samples_max = 5760;
 bool opus_supported();
 /** The samples that a packet lasts at 48 kHz, 120 to 5760. 0 for what is no packet (RFC 6716 §3.4). */
 size_t opus_samples(const uint8_t* packet, size_t count);
+/** The samples before a packet of which it has a copy (in-band FEC), 480 to 2880; 0: of none. */
+size_t opus_copied_samples(const uint8_t* packet, size_t count);
 
 class OpusVoiceEncoder {
  public:
@@ -56,10 +60,11 @@ class OpusVoiceDecoder {
 
   /** Decodes a packet to at most `opus_packet_samples_max` samples; returns how many, 0 for a broken one. */
   size_t decode(const uint8_t* packet, size_t count, int16_t* pcm);
-  /** Makes the 20 ms before a packet out of the copy in it, or of what came before where it has none. */
-  void recover(const uint8_t* next, size_t count, int16_t* pcm);
-  /** Makes 20 ms up for a packet that is lost. */
-  void conceal(int16_t* pcm);
+  /** Makes the `samples` before a packet, whole 2.5 ms: the last of them out of the copy in it, which is no longer,
+   * and those before it up. */
+  void recover(const uint8_t* next, size_t count, int16_t* pcm, size_t samples);
+  /** Makes so many samples up, whole 2.5 ms. */
+  void conceal(int16_t* pcm, size_t samples);
 
  private:
   struct Library;

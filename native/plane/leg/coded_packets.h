@@ -54,32 +54,36 @@ class CodedPackets {
     return jitter.insert(first, numbers, units, arrival_us);
   }
 
-  /** Decodes the 20 ms that begin at unit `first` and stand in `numbers`. False when a packet of them is gone. */
-  bool decode(uint32_t first, const uint8_t* numbers, int16_t* out) {
-    for (size_t at = 0; at < frame_units;) {
+  /** Decodes the `count` units that begin at unit `first` and stand in `numbers`. False when a packet of them is gone.
+   */
+  bool decode(uint32_t first, const uint8_t* numbers, int16_t* out, size_t count) {
+    for (size_t at = 0; at < count;) {
       const uint8_t number = numbers[at];
       const Slot& slot = slots_[number];
       const uint32_t offset = first + static_cast<uint32_t>(at) - slot.first;
       if (offset >= slot.units || written_ - slot.at > bytes_max || !open(number, slot)) return false;
-      const size_t units = std::min<size_t>(slot.units - offset, frame_units - at);
+      const size_t units = std::min<size_t>(slot.units - offset, count - at);
       std::memcpy(out + at * scale_, pcm_ + offset * scale_, units * scale_ * sizeof(int16_t));
       at += units;
     }
     return true;
   }
 
-  /** Makes 20 ms of Opus up for what is lost; out of the packet that `next` is the number of, where it follows at once.
-   */
-  void conceal(const uint8_t* next, int16_t* out) {
+  /** Makes the `count` units of Opus before the next one in the jitter buffer out of the copy in the packet that
+   * follows (in-band FEC). False where none does, or its copy begins later. */
+  bool recover(const JitterBuffer& jitter, size_t count, int16_t* out) {
+    const uint32_t first = jitter.next() - static_cast<uint32_t>(count);
+    if (first - recovered_ >= recovered_units_ && !recover_before_next(jitter, count)) return false;
+    std::memcpy(out, pcm_ + (first - recovered_) * scale_, count * scale_ * sizeof(int16_t));
+    return true;
+  }
+
+  /** Makes `count` units of Opus up. */
+  void conceal(size_t count, int16_t* out) {
+    int16_t made[opus_frame_samples] = {};
     opened_ = no_slot;
-    if (!opus_) {
-      std::memset(out, 0, opus_frame_samples * sizeof(int16_t));
-      return;
-    }
-    uint8_t packet[packet_bytes_max];
-    const size_t count = next == nullptr ? 0 : copy(slots_[*next], packet);
-    if (count > 0) opus_->recover(packet, count, out);
-    else opus_->conceal(out);
+    if (opus_) opus_->conceal(made, whole(count) * scale_);
+    std::memcpy(out, made, count * scale_ * sizeof(int16_t));
   }
 
   /** A frame of Opus has 1,275 at most, and a packet may have several frames (RFC 6716 §3.2). */
@@ -94,6 +98,9 @@ class CodedPackets {
     uint64_t at = 0;
   };
   static constexpr size_t units_max = opus_packet_samples_max / codec_clock_scale(Codec::opus);
+  /** The longest frame of Opus, of which the packet after it has a copy: 60 ms. */
+  static constexpr size_t copied_max = units_max / 2;
+  static constexpr int32_t recovered_fade = opus_samples_min;
   static constexpr int no_slot = -1;
   static_assert(packet_bytes_max / l16_sample_bytes <= units_max,
                 "the longest packet of L16 has a number for each unit");
@@ -112,12 +119,48 @@ class CodedPackets {
     return slot.count;
   }
 
+  /** So many units, and what is missing to whole 2.5 ms, which is what the library makes up. */
+  static size_t whole(size_t units) {
+    constexpr size_t least = opus_samples_min / codec_clock_scale(Codec::opus);
+    return (units + least - 1) / least * least;
+  }
+
+  /** Makes what is lost before the packet that follows at the next unit or after more of what is lost, `count` units
+   * before the next one with it. */
+  bool recover_before_next(const JitterBuffer& jitter, size_t count) {
+    const size_t more = jitter.run(copied_max, false);
+    if (!opus_ || more == copied_max) return false;
+    const Slot& slot = slots_[jitter.octet(more)];
+    if (slot.first != jitter.next() + more) return false;
+    uint8_t packet[packet_bytes_max];
+    const size_t bytes = copy(slot, packet);
+    const size_t copied = bytes == 0 ? 0 : opus_copied_samples(packet, bytes) / scale_;
+    if (copied <= more) return false;
+    const size_t lost = count + more;
+    opened_ = no_slot;
+    recovered_units_ = static_cast<uint32_t>(std::max(copied, whole(lost)));
+    recovered_ = slot.first - recovered_units_;
+    int16_t before[recovered_fade];
+    const bool is_begun = copied > lost;  // what its copy begins with was made up already
+    if (is_begun) opus_->conceal(before, recovered_fade);
+    opus_->recover(packet, bytes, pcm_, recovered_units_ * scale_);
+    if (is_begun) lead_over(before, pcm_ + (recovered_units_ - lost) * scale_);
+    return true;
+  }
+
+  /** Cross-fades from sound that is made up to that of a copy, which may begin anywhere in it. */
+  static void lead_over(const int16_t* before, int16_t* copy) {
+    for (int32_t i = 0; i < recovered_fade; i++)
+      copy[i] = static_cast<int16_t>(before[i] + (copy[i] - before[i]) * i / recovered_fade);
+  }
+
   /** Decodes the packet of a slot, unless it was the last one that was. */
   bool open(uint8_t number, const Slot& slot) {
     if (opened_ == number && opened_at_ == slot.at) return true;
     uint8_t packet[packet_bytes_max];
     const size_t count = copy(slot, packet);
     if (count == 0) return false;
+    recovered_units_ = 0;
     if (is_l16_) l16_decode(packet, pcm_, count / l16_sample_bytes);
     else if (!opus_ || opus_->decode(packet, count, pcm_) < slot.units * scale_) return false;
     opened_ = number;
@@ -135,6 +178,8 @@ class CodedPackets {
   uint64_t written_ = 0;
   int opened_ = no_slot;
   uint64_t opened_at_ = 0;
+  uint32_t recovered_ = 0;  // the first unit of what `pcm_` holds in place of a packet
+  uint32_t recovered_units_ = 0;
   Slot slots_[256];
   int16_t pcm_[opus_packet_samples_max];
   uint8_t bytes_[bytes_max];

@@ -161,9 +161,9 @@ void Concealment::make(int16_t* out, size_t count) {
   }
 }
 
-void Concealment::meet(int16_t* pcm, const int16_t* after, size_t count, uint32_t rate_hz) {
+void Concealment::meet(int16_t* pcm, size_t count, const int16_t* after, size_t known, uint32_t rate_hz) {
   int16_t reversed[history_max] = {};  // silence lies where nothing is known
-  std::reverse_copy(after, after + count, reversed + history_max - count);
+  std::reverse_copy(after, after + known, reversed + history_max - known);
   Concealment backward;
   backward.begin(reversed + history_max, rate_hz);
   int16_t made[frame_max];

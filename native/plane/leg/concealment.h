@@ -21,11 +21,11 @@ class Concealment {
   /** Invents the next samples. */
   void make(int16_t* out, size_t count);
   /**
-   * Leads the invented frame `pcm` over to the `count` real samples that follow it in `after`. These are continued
-   * backwards, and cross-faded in over the whole frame at constant power, whether
-   * the two are alike or not. `count` is at most 20 ms.
+   * Leads the `count` invented samples of `pcm` over to the `known` real ones that follow in `after`. These are
+   * continued backwards, and cross-faded in over all that is invented at constant power, whether the two are alike or
+   * not. Either is at most 20 ms.
    */
-  static void meet(int16_t* pcm, const int16_t* after, size_t count, uint32_t rate_hz);
+  static void meet(int16_t* pcm, size_t count, const int16_t* after, size_t known, uint32_t rate_hz);
   /** Whether all that follows is silence. */
   bool faded() const { return made_ >= fade_samples(); }
 

@@ -238,22 +238,41 @@ bool JitterBuffer::peek(uint8_t* out, size_t count) const {
   return true;
 }
 
+size_t JitterBuffer::run(size_t most, bool there) const {
+  if (!started_) return there ? 0 : most;
+  size_t count = 0;
+  while (count < most) {
+    const uint32_t at = (next_ + static_cast<uint32_t>(count)) % ring_units;
+    if ((valid_[at / 64] >> at % 64 & 1) != (there ? 1 : 0)) break;
+    count++;
+  }
+  return count;
+}
+
 bool JitterBuffer::take(uint8_t* out, size_t count) {
-  const bool whole = peek(out, count);
-  if (!whole && missed_ <= loss_most_frames) missed_++;
+  if (!peek(out, count)) return false;
   for (size_t i = 0; i < count;) {
     const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
     valid_[bits.word] &= ~bits.mask;
     i += bits.count;
   }
+  move_on(count);
+  return true;
+}
+
+void JitterBuffer::skip(size_t count) {
+  if (missed_ <= loss_most_frames) missed_++;
+  move_on(count);
+}
+
+void JitterBuffer::move_on(size_t count) {
   next_ += static_cast<uint32_t>(count);
-  if (started_ && unwrapped(next_) > (1 << 30)) {  // re-anchor long before 32-bit arithmetic wraps
+  if (unwrapped(next_) > (1 << 30)) {  // re-anchor long before 32-bit arithmetic wraps
     const int64_t moved = unwrapped(next_);
     origin_ = next_;
     base_now_ += moved * unit_us;
     base_before_ += moved * unit_us;
   }
-  return whole;
 }
 
 }  // namespace sidetone

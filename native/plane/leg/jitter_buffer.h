@@ -36,13 +36,18 @@ class JitterBuffer {
   /** What to do for a frame that is heard at `now_us`. `growing`: it was stretched already, so the rest of a whole
    * frame is to follow. */
   Plan plan(int64_t now_us, bool growing);
-  /** Takes the next `count` units. False when any is missing (then nothing is copied); the timeline moves on either
-   * way. */
+  /** Takes the next `count` units, and moves the timeline on. False when any is missing: then nothing is taken. */
   bool take(uint8_t* out, size_t count);
+  /** Moves the timeline on over `count` units that are missed. */
+  void skip(size_t count);
   /** Copies the next `count` units and leaves them where they are. False when any is missing. */
   bool peek(uint8_t* out, size_t count) const;
   /** Whether the next `count` units are all there. */
   bool has(size_t count) const;
+  /** How many of the next `most` units, from the first on, are there, or are missing. */
+  size_t run(size_t most, bool there) const;
+  /** The octet of the unit that lies so many after the next one, where it is there. */
+  uint8_t octet(size_t ahead) const { return ring_[(next_ + ahead) % ring_units]; }
   /** The unit that is taken next. */
   uint32_t next() const { return next_; }
   /** Whether anything lies at or after the next unit. */
@@ -91,6 +96,7 @@ class JitterBuffer {
   static constexpr uint8_t loss_most_frames = 5;
 
   void count_loss(int64_t arrival_us);
+  void move_on(size_t count);
   /** The slack that is asked for. */
   int64_t kept_us(int64_t now_us) const { return losing(now_us) ? target_us_ + frame_us : target_us_; }
   void start(uint32_t timestamp, int64_t arrival_us);
@@ -120,7 +126,7 @@ class JitterBuffer {
   int64_t late_since_us_ = 0;
   int late_in_row_ = 0;
   uint8_t losses_ = 0;  // up to `losses_least`
-  uint8_t missed_ = 0;  // frames that were not there when they were due, since the last packet that was in time
+  uint8_t missed_ = 0;  // frames of which a part was not there when it was due, since the last packet in time
   uint32_t late_ = 0;
   float weight_ = 1;  // of the newest packet
   float seen_ = 0;    // of all packets together

@@ -54,44 +54,39 @@ size_t Playout::pitch_lag(const int16_t* end) const {
   return best;
 }
 
-/** One frame of real sound, whose octets began at unit `first`. False when it cannot be decoded after all. */
-bool Playout::decode(uint32_t first, const uint8_t* octets, int16_t* out) {
-  if (!packets_) decoder_.decode(codec_, octets, out, frame_units);
-  else if (!packets_->decode(first, octets, out)) return false;
+/** Real sound, whose octets began at unit `first`. False when it cannot be decoded after all. */
+bool Playout::decode(uint32_t first, const uint8_t* octets, int16_t* out, size_t units) {
+  if (!packets_) decoder_.decode(codec_, octets, out, units);
+  else if (!packets_->decode(first, octets, out, units)) return false;
   voiced_ = true;
   if (lost_frames_ > 0) {
-    if (!conceals_itself() && !met_) lead_back(out);
+    if (!conceals_itself() && !met_) lead_back(out, units * scale());
     lost_frames_ = 0;
   }
-  remember(out, samples());
+  remember(out, units * scale());
   return true;
 }
 
-void Playout::append_decoded(uint32_t first, const uint8_t* octets) {
-  if (decode(first, octets, queue() + queued_)) queued_ += samples();
-  else append_lost();
+void Playout::append_decoded(uint32_t first, const uint8_t* octets, size_t units) {
+  if (decode(first, octets, queue() + queued_, units)) queued_ += units * scale();
+  else append_lost(units);
 }
 
 /** Whether what is invented has become silence. */
 bool Playout::faded() const { return conceals_itself() ? lost_frames_ > opus_faded_frames : concealment_->faded(); }
 
-void Playout::append_concealed() {
-  if (conceals_itself()) {
-    lost_frames_++;
-    concealed_++;
-    if (faded()) std::memset(queue() + queued_, 0, samples() * sizeof(int16_t));
-    else packets_->conceal(nullptr, queue() + queued_);
-    queued_ += samples();
-    return;
-  }
-  if (lost_frames_ == 0) {
+/** Invents sound that goes on where the real sound ended. */
+void Playout::append_made_up(size_t units) {
+  const size_t count = units * scale();
+  if (lost_frames_ == 0 && !conceals_itself()) {
     if (!concealment_) concealment_ = std::make_unique<Concealment>();
     concealment_->begin(history(), codec_rate_hz(codec_));
   }
   lost_frames_++;
-  concealed_++;
-  concealment_->make(queue() + queued_, samples());
-  queued_ += samples();
+  if (!conceals_itself()) concealment_->make(queue() + queued_, count);
+  else if (faded()) std::fill_n(queue() + queued_, count, int16_t{0});
+  else packets_->conceal(units, queue() + queued_);
+  queued_ += count;
   met_ = false;
 }
 
@@ -99,34 +94,52 @@ void Playout::append_concealed() {
 bool Playout::decode_next(int16_t* out) {
   uint8_t octets[frame_units];
   if (!jitter_.peek(octets, frame_units)) return false;
-  if (packets_) return packets_->decode(jitter_.next(), octets, out);
+  if (packets_) return packets_->decode(jitter_.next(), octets, out, frame_units);
   Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
   decoder.decode(codec_, octets, out, frame_units);
   return true;
 }
 
-/** Invents sound for a frame that is lost, from both sides where what follows lies in the jitter buffer already. */
-void Playout::append_lost() {
-  uint8_t octets[frame_units];
-  // The Opus packet that follows has a copy of what is lost (in-band FEC).
-  if (conceals_itself() && voiced_ && jitter_.peek(octets, frame_units)) {
+/** Invents sound for what is lost before the next unit, from both sides where what follows lies in the jitter buffer
+ * already. */
+void Playout::append_lost(size_t units) {
+  const size_t count = units * scale();
+  if (conceals_itself() && voiced_ && packets_->recover(jitter_, units, queue() + queued_)) {
     lost_frames_++;
-    concealed_++;
-    packets_->conceal(octets, queue() + queued_);
-    queued_ += samples();
+    queued_ += count;
     return;
   }
-  append_concealed();
+  append_made_up(units);
   int16_t after[Concealment::frame_max];
   if (conceals_itself() || concealment_->faded() || !decode_next(after)) return;
-  Concealment::meet(queue() + queued_ - samples(), after, samples(), codec_rate_hz(codec_));
+  Concealment::meet(queue() + queued_ - count, count, after, samples(), codec_rate_hz(codec_));
   met_ = true;
 }
 
+/** Takes the next frame, of which not all is there: packets may be shorter or longer, and lie across frames. */
+void Playout::append_parts() {
+  concealed_++;
+  for (size_t at = 0; at < frame_units;) {
+    const size_t lost = jitter_.run(frame_units - at, false);
+    if (lost > 0) {
+      jitter_.skip(lost);
+      append_lost(lost);
+      at += lost;
+      continue;
+    }
+    uint8_t octets[frame_units];
+    const size_t units = jitter_.run(frame_units - at, true);
+    const uint32_t first = jitter_.next();
+    (void)jitter_.take(octets, units);
+    append_decoded(first, octets, units);
+    at += units;
+  }
+}
+
 /** Leads from the invented sound back to the real one. */
-void Playout::lead_back(int16_t* pcm) {
+void Playout::lead_back(int16_t* pcm, size_t count) {
   int16_t invented[Concealment::lead_back_ms * Concealment::rate_max_khz];
-  const size_t length = Concealment::lead_back_ms * codec_rate_hz(codec_) / 1000;
+  const size_t length = std::min<size_t>(Concealment::lead_back_ms * codec_rate_hz(codec_) / 1000, count);
   concealment_->make(invented, length);
   for (size_t i = 0; i < length; i++) pcm[i] = blend(invented[i], pcm[i], i, length);
 }
@@ -180,37 +193,42 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   delay_us_ = jitter_.slack_us(now_us) + static_cast<int64_t>(queued_ / k) * JitterBuffer::unit_us;
   if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
     const uint32_t first = jitter_.next();
-    if (jitter_.take(octets, frame_units) && decode(first, octets, out)) {
+    if (!jitter_.take(octets, frame_units)) {
+      append_parts();
+    } else if (decode(first, octets, out, frame_units)) {
       heard = true;
       return count;
+    } else {
+      concealed_++;
+      append_lost(frame_units);
     }
-    append_lost();
   } else if (queued_ < count && plan == JitterBuffer::Plan::wait) {
     if (!voiced_) {  // nothing heard yet
       heard = false;
       std::memset(out, 0, count * sizeof(int16_t));
       return count;
     }
-    append_concealed();
+    concealed_++;
+    append_made_up(frame_units);
   } else if (plan == JitterBuffer::Plan::accelerate && jitter_.has(frame_units * (queued_ < count ? 2 : 1)) &&
              queued_ + 2 * count <= queue_room()) {
     const size_t spare = jitter_.spare_units(now_us) * k + queued_;
     while (queued_ < 2 * count) {
       const uint32_t first = jitter_.next();
       (void)jitter_.take(octets, frame_units);
-      append_decoded(first, octets);
+      append_decoded(first, octets, frame_units);
     }
     shorten(spare, true);
   } else if (queued_ < count) {
     const uint32_t first = jitter_.next();
     if (jitter_.take(octets, frame_units)) {
-      append_decoded(first, octets);
+      append_decoded(first, octets, frame_units);
       if (plan == JitterBuffer::Plan::expand) stretch();
       else
         shorten(queued_ - count,
                 frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
     } else {
-      append_lost();
+      append_parts();
     }
   }
   heard = lost_frames_ == 0 || !faded();

@@ -61,13 +61,14 @@ class Playout {
   const int16_t* store() const { return wide_ ? wide_.get() + queue_room() : history_; }
   size_t queue_room() const { return queue_max * scale(); }
   size_t store_room() const { return history_max * scale(); }
-  bool decode(uint32_t first, const uint8_t* octets, int16_t* out);
+  bool decode(uint32_t first, const uint8_t* octets, int16_t* out, size_t units);
   bool decode_next(int16_t* out);
   bool faded() const;
-  void append_decoded(uint32_t first, const uint8_t* octets);
-  void append_concealed();
-  void append_lost();
-  void lead_back(int16_t* pcm);
+  void append_decoded(uint32_t first, const uint8_t* octets, size_t units);
+  void append_made_up(size_t units);
+  void append_lost(size_t units);
+  void append_parts();
+  void lead_back(int16_t* pcm, size_t count);
   void remember(const int16_t* pcm, size_t count);
   /** One past the last real sound. */
   const int16_t* history() const { return store() + history_end_; }

@@ -89,7 +89,7 @@ TEST("a lost frame whose next is known comes nearer to what it would have been, 
       }
       const std::vector<int16_t> forward = concealed(pcm, lost_at, rate_hz, count);
       std::vector<int16_t> both = forward;
-      Concealment::meet(both.data(), &pcm[lost_at + count], count, rate_hz);
+      Concealment::meet(both.data(), count, &pcm[lost_at + count], count, rate_hz);
       const auto error = [&](const std::vector<int16_t>& out, size_t from) {
         double sum = 0;
         for (size_t i = from; i < count; i++) sum += std::pow(out[i] - pcm[lost_at + i], 2);
@@ -109,7 +109,7 @@ TEST("the meeting of two sounds never wraps around, whatever they are") {
       const int16_t level = round % 2 == 0 ? 32767 : static_cast<int16_t>(random());
       std::vector<int16_t> pcm(count, level);
       std::vector<int16_t> after(count, level);
-      Concealment::meet(pcm.data(), after.data(), count, rate_hz);
+      Concealment::meet(pcm.data(), count, after.data(), count, rate_hz);
       for (const int16_t sample : pcm) CHECK(level < 0 ? sample <= 0 : sample >= 0);
     }
   }
