@@ -18,6 +18,7 @@ import {
   iceCredentials,
 } from './ice.ts';
 import type { AudioAgreement, Refused } from './negotiation.ts';
+import { PTIME_MS, packetTime } from './packet-time.ts';
 
 interface Section {
   readonly type: string;
@@ -193,7 +194,7 @@ function readStream(
     codec,
     payloadType: format.payloadType,
     events: eventsOf(formats, codec),
-    ptimeMs: 20,
+    ptimeMs: packetTime(media),
     maxBitrate: format.maxBitrate,
     ice,
     fingerprint,
@@ -264,7 +265,7 @@ function audioSection(offer: BrowserOffer, own: BrowserAnswer): string {
     `m=audio ${first?.port ?? 9} ${section?.protocol ?? 'UDP/TLS/RTP/SAVPF'} ${payloadTypes(formats, events)}\r\n` +
     `${connectionLine(own.candidates)}${mid(section?.mid ?? '')}${transportLines(own)}` +
     `a=rtcp-mux\r\na=${answerTo(offer.direction)}\r\na=msid:sidetone audio\r\n` +
-    `${formatLines(formats, events)}a=ptime:${offer.ptimeMs}\r\na=ssrc:${own.ssrc} cname:sidetone\r\n${candidateLines(own.candidates)}a=end-of-candidates\r\n`
+    `${formatLines(formats, events)}a=ptime:${PTIME_MS}\r\na=ssrc:${own.ssrc} cname:sidetone\r\n${candidateLines(own.candidates)}a=end-of-candidates\r\n`
   );
 }
 

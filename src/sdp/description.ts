@@ -4,6 +4,7 @@
  */
 import { type ParsedConnection, type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
+import { packetTime } from './packet-time.ts';
 import { type CryptoLine, cryptoLines } from './sdes.ts';
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -31,9 +32,8 @@ export interface Media {
   /** The name in `c=` in place of an address, which is to be resolved. `""` when there is none. */
   readonly hostName: string;
   readonly direction: Direction;
-  readonly ptimeMs: number | undefined;
-  /** The longest packets that are taken, in milliseconds. */
-  readonly maxPtimeMs: number | undefined;
+  /** The packet time that it is sent. */
+  readonly ptimeMs: number;
   readonly rtcpPort: number | undefined;
   /** The keys that may encrypt it, in order of preference. */
   readonly crypto: readonly CryptoLine[];
@@ -101,9 +101,6 @@ function readDescription(body: Uint8Array, addresses: Addresses): Description | 
   return { media };
 }
 
-const positive = (value: number | string | undefined): number | undefined =>
-  typeof value === 'number' && value > 0 ? value : undefined;
-
 /** A session description as sdp-transform reads it. Undefined where it throws. */
 export function readParsed(text: string) {
   try {
@@ -134,8 +131,7 @@ function checkMedia(
     host: hostOf(parsed.connection ?? session, addresses),
     hostName: nameOf(parsed.connection ?? session),
     direction: directionOf(parsed.direction) ?? fallback,
-    ptimeMs: positive(parsed.ptime),
-    maxPtimeMs: positive(parsed.maxptime),
+    ptimeMs: packetTime(parsed),
     rtcpPort:
       typeof parsed.rtcp?.port === 'number' && parsed.rtcp.port > 0 && parsed.rtcp.port < 65_536 ? parsed.rtcp.port : undefined,
   };

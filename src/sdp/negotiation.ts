@@ -19,11 +19,11 @@ import {
   payloadTypes,
 } from './codec.ts';
 import { type Addresses, type Description, type Direction, type Media, parseDescription } from './description.ts';
+import { PTIME_MS } from './packet-time.ts';
 import { KeyExchange, type SrtpKeys, type SrtpTerms } from './sdes.ts';
 
 export type { AudioCodec };
 
-const PTIME_MS = 20;
 /** The part of a refused stream's format list that we repeat. Any one format would do (RFC 3264 §6). */
 const REFUSED_FORMATS_MAX_CHARS = 64;
 
@@ -230,7 +230,7 @@ export class Negotiation {
         telephoneEventPayloadType: events?.payloadType,
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
         ...(role === 'answer' ? ownNumbers(offered, { payloadType: format.payloadType, codec }, events) : {}),
-        ptimeMs: ptime(media),
+        ptimeMs: media.ptimeMs,
         ...(format.maxBitrate === undefined ? {} : { maxBitrate: format.maxBitrate }),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
@@ -314,14 +314,4 @@ function answerTo(direction: Direction, holding: boolean): Direction {
   const open: Direction = direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
   if (!holding) return open;
   return open === 'sendrecv' ? 'sendonly' : open === 'recvonly' ? 'inactive' : open;
-}
-
-/**
- * The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms,
- * else 20; no longer than the longest that they take (`a=maxptime`, RFC 8866 §6.4), if that is one frame at least.
- */
-function ptime({ ptimeMs, maxPtimeMs }: Media): number {
-  const asked = ptimeMs !== undefined && ptimeMs >= 10 && ptimeMs <= 60 && ptimeMs % 10 === 0 ? ptimeMs : PTIME_MS;
-  const most = maxPtimeMs === undefined ? asked : Math.max(10, Math.floor(maxPtimeMs / 10) * 10);
-  return Math.min(asked, most);
 }

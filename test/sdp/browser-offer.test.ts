@@ -120,6 +120,12 @@ describe('the offer of a browser', () => {
     });
   });
 
+  test('a browser is sent no longer packets than it takes, and asked for those of 20 ms', () => {
+    const offer = good(`${plain}a=maxptime:10\r\n`);
+    expect(browserAgreement(offer).ptimeMs).toBe(10);
+    expect(browserAnswer(offer, own)).toContain('a=ptime:20\r\n');
+  });
+
   test('an offer that is at a limit is read, and one that is past it is refused with the reason', () => {
     const filled = (size: number) => `${plain}${'a=x-fill:'.padEnd(size - plain.length - 2, 'x')}\r\n`;
     const refusal = (text: string) => {

@@ -84,16 +84,9 @@ test('Ports, packet times and RTCP ports are numbers that can be, or count as ab
   expect([port('0'), port('65535'), port('65536'), port('4000/2')]).toEqual([0, 65_535, undefined, 4000]);
   const rtcp = (text: string) => media(`m=audio 4000 RTP/AVP 0\r\na=rtcp:${text}`)?.rtcpPort;
   expect([rtcp('1'), rtcp('65535 IN IP4 203.0.113.9'), rtcp('0'), rtcp('65536')]).toEqual([1, 65_535, undefined, undefined]);
-  const times = (lines: string) => {
-    const found = media(`m=audio 4000 RTP/AVP 0\r\n${lines}`);
-    return [found?.ptimeMs, found?.maxPtimeMs];
-  };
-  expect([times('a=ptime:1\r\na=maxptime:2'), times('a=ptime:0\r\na=maxptime:-1'), times('a=ptime:x')]).toEqual([
-    ...[
-      [1, 2],
-      [undefined, undefined],
-      [undefined, undefined],
-    ],
+  const time = (lines: string) => media(`m=audio 4000 RTP/AVP 0\r\n${lines}`)?.ptimeMs;
+  expect([time('a=ptime:30.0'), time('a=ptime:0\r\na=maxptime:-1'), time('a=ptime:x'), time('a=maxptime:10.0')]).toEqual([
+    30, 20, 20, 10,
   ]);
 });
 

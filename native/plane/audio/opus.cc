@@ -61,12 +61,12 @@ void OpusVoiceEncoder::limit(uint32_t most) {
   (void)::opus_encoder_ctl(library_->encoder, OPUS_SET_BITRATE(static_cast<opus_int32>(bits)));
 }
 
-size_t OpusVoiceEncoder::encode(const int16_t* pcm, uint8_t* out, size_t room) {
+size_t OpusVoiceEncoder::encode(const int16_t* pcm, uint8_t* out, size_t room, size_t samples) {
   static constexpr int16_t silence[opus_frame_samples] = {};
   // The library takes a steady tone for noise, which it would not send: only true silence is left out.
   (void)::opus_encoder_ctl(library_->encoder, OPUS_SET_DTX(pcm == nullptr ? 1 : 0));
-  const opus_int32 count = ::opus_encode(library_->encoder, pcm == nullptr ? silence : pcm, opus_frame_samples, out,
-                                         static_cast<opus_int32>(room));
+  const opus_int32 count = ::opus_encode(library_->encoder, pcm == nullptr ? silence : pcm, static_cast<int>(samples),
+                                         out, static_cast<opus_int32>(room));
   return count <= 2 ? 0 : static_cast<size_t>(count);  // one or two bytes need not be sent
 }
 
@@ -112,7 +112,7 @@ bool opus_supported() { return false; }
 size_t opus_samples(const uint8_t*, size_t) { return 0; }
 size_t opus_copied_samples(const uint8_t*, size_t) { return 0; }
 std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() { return nullptr; }
-size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t) { return 0; }
+size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t, size_t) { return 0; }
 void OpusVoiceEncoder::limit(uint32_t) {}
 void OpusVoiceEncoder::reset() {}
 std::unique_ptr<OpusVoiceDecoder> OpusVoiceDecoder::create() { return nullptr; }

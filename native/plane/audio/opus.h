@@ -30,10 +30,10 @@ class OpusVoiceEncoder {
   OpusVoiceEncoder& operator=(const OpusVoiceEncoder&) = delete;
 
   /**
-   * Encodes 20 ms, with the copy of the frame before in it (in-band FEC). `pcm` is nullptr for silence. Returns the
-   * bytes of the packet, or 0 when it need not be sent (DTX).
+   * Encodes 20 ms, or another length that a frame may have, with the copy of the frame before in it (in-band FEC).
+   * `pcm` is nullptr for silence. Returns the bytes of the packet, or 0 when it need not be sent (DTX).
    */
-  size_t encode(const int16_t* pcm, uint8_t* out, size_t room);
+  size_t encode(const int16_t* pcm, uint8_t* out, size_t room, size_t samples = opus_frame_samples);
   /** Spends no more than `most` bits a second on average, which the far end may ask for (RFC 7587 §7.1). 0: as it
    * likes. */
   void limit(uint32_t most);

@@ -183,7 +183,7 @@ class Leg final : public Participant, public RtpEndpoint {
   void resume_own_frames(int16_t* pcm, const Now& now);
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
-  size_t encode_packet(const int16_t* pcm, uint8_t* out);
+  size_t encode_packet(const int16_t* pcm, size_t units, uint8_t* out);
   void send_coded(const int16_t* pcm);
   /** Units of 125 us on the RTP clock of the codec. */
   uint32_t clock(size_t units) const { return static_cast<uint32_t>(units) * codec_clock_scale(agreed_.codec); }

@@ -133,30 +133,37 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   speaking_ = voiced;
 }
 
-/** Encodes one frame of 20 ms of a codec that has packets, `pending_max` octets at most. nullptr: silence. Returns 0
- * where nothing need be sent (DTX). */
-size_t Leg::encode_packet(const int16_t* pcm, uint8_t* out) {
-  if (agreed_.codec == Codec::opus) return opus_ ? opus_->encode(pcm, out, pending_max) : 0;
-  const size_t samples = codec_samples(agreed_.codec, frame_units);
+/** Encodes so many units of a codec that has packets, `pending_max` octets at most. nullptr: silence. Returns 0 where
+ * nothing need be sent (DTX). */
+size_t Leg::encode_packet(const int16_t* pcm, size_t units, uint8_t* out) {
+  const size_t samples = codec_samples(agreed_.codec, units);
+  if (agreed_.codec == Codec::opus) return opus_ ? opus_->encode(pcm, out, pending_max, samples) : 0;
   if (pcm == nullptr) std::memset(out, 0, samples * l16_sample_bytes);
   else l16_encode(pcm, out, samples);
   return samples * l16_sample_bytes;
 }
 
-/** Sends one frame of 20 ms as a packet, or nothing where nothing need be sent. nullptr: silence. */
+/** Sends one frame of 20 ms as a packet, or as two where the far end takes no more than 10 ms; nothing where nothing
+ * need be sent. nullptr: silence. */
 void Leg::send_coded(const int16_t* pcm) {
   take_back();
-  const size_t count = encode_packet(pcm, packet_ + rtp_header_bytes);
-  if (count > 0) {
-    rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
-    if (!remote().unspecified() && hand_over(rtp_header_bytes + count)) {
-      sent_++;
-      sent_octets_ += static_cast<uint32_t>(count);
+  const size_t each = agreed_.ptime_ms < 20 ? frame_units / 2 : frame_units;
+  for (size_t at = 0; at < frame_units; at += each) {
+    const int16_t* part = pcm == nullptr ? nullptr : pcm + codec_samples(agreed_.codec, at);
+    const size_t count = encode_packet(part, each, packet_ + rtp_header_bytes);
+    if (count > 0) {
+      rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
+      const bool stays = at + each == frame_units;  // else the next packet is built in the same place
+      const size_t bytes = rtp_header_bytes + count;
+      if (!remote().unspecified() && (stays ? hand_over(bytes) : send_now(packet_, bytes))) {
+        sent_++;
+        sent_octets_ += static_cast<uint32_t>(count);
+      }
+      sequence_++;
     }
-    sequence_++;
+    marker_ = count == 0;  // the next one begins a talkspurt
+    timestamp_ += clock(each);
   }
-  marker_ = count == 0;  // the next one begins a talkspurt
-  timestamp_ += clock(frame_units);
 }
 
 /** Sends the packet of a tick in which a key is sounded (RFC 4733 §2.5.1); the last one of a key goes three times. */

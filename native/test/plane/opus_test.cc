@@ -129,6 +129,42 @@ TEST("a far end that takes fewer bits of Opus in a second is sent no more, until
   }
 }
 
+TEST("a far end that takes no more than 10 ms in a packet is sent no more of Opus, and the same sound") {
+  if (!opus_supported()) return;
+  Bench bench;
+  FarEnd* far = bench.open(Codec::opus);
+  CHECK(far != nullptr && bench.plane->play(1, 1, 48000, 100));
+  Negotiated agreed;
+  agreed.rtp = far->here();
+  agreed.rtcp = test::nowhere();
+  agreed.codec = Codec::opus;
+  agreed.payload_type = 111;
+  agreed.ptime_ms = 10;
+  CHECK(bench.plane->negotiate(1, agreed, bench.now));
+  std::unique_ptr<OpusVoiceDecoder> decoder = OpusVoiceDecoder::create();
+  std::vector<int16_t> heard;
+  uint32_t next = 0;
+  for (size_t tick = 0, at = 0; tick < 100; tick++) {
+    int16_t pcm[opus_frame_samples];
+    for (int16_t& sample : pcm)
+      sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * 500 * static_cast<double>(at++) / 48000)));
+    (void)bench.plane->feed(1, 1, pcm, opus_frame_samples);
+    bench.tick();
+    for (const auto& bytes : far->packets()) {
+      RtpPacket rtp;
+      CHECK(rtp_parse(bytes.data(), bytes.size(), rtp));
+      CHECK(opus_samples(rtp.payload, rtp.payload_bytes) == opus_frame_samples / 2);
+      CHECK(heard.empty() || rtp.timestamp == next);
+      next = rtp.timestamp + opus_frame_samples / 2;
+      int16_t said[opus_packet_samples_max];
+      const size_t count = decoder->decode(rtp.payload, rtp.payload_bytes, said);
+      heard.insert(heard.end(), said, said + count);
+    }
+  }
+  CHECK(heard.size() > 80 * opus_frame_samples);
+  CHECK(purity(heard.data() + heard.size() - 24000, 24000, 500, 48000) > 0.97);
+}
+
 TEST("a packet of several frames of Opus is heard, however much of a datagram it takes") {
   if (!opus_supported()) return;
   for (const size_t bytes : {size_t{400}, size_t{1275}, size_t{1276}, size_t{1450}}) {
