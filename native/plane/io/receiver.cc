@@ -110,7 +110,7 @@ Receiver::~Receiver() {
 void Receiver::give_back(uint16_t number) {
   io_uring_buf& entry = provided_[provided_tail_ & (buffers - 1)];
   entry.addr = reinterpret_cast<uintptr_t>(buffer(number));
-  entry.len = buffer_bytes;
+  entry.len = head_bytes + Datagram::bytes_max;  // and no more, so that the system tells of what is larger
   entry.bid = number;
   provided_tail_++;
   __atomic_store_n(&provided_[0].resv, provided_tail_,
