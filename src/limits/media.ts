@@ -35,6 +35,8 @@ export const PLAYLIST_MAX_BYTES = 1024 * 1024;
 /** Lines of such a text: an HLS stream has fewer than ten for each of its segments. */
 export const PLAYLIST_LINES_MAX = 20_000;
 export const PLAYLIST_ENTRIES_MAX = 1_000;
+/** A longer name in such a text is left out. Signed URLs have 2,000. */
+export const PLAYLIST_NAME_MAX_CHARS = 4_096;
 export const PLAYLIST_DEPTH_MAX = 3;
 /** Segments of an HLS stream with an end: seven hours of 6 s, which are read in 6 ms. */
 export const HLS_SEGMENTS_MAX = 4_000;
