@@ -6,6 +6,8 @@ import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsBody } from '../../../src/media/source/hls.ts';
+import { Refusal } from '../../../src/media/source/opening.ts';
+import { recognise } from '../../../src/media/source/recognise.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import type { GetResponse } from '../../../src/outbound/http-get.ts';
 import { tone } from '../sound.ts';
@@ -20,6 +22,21 @@ test('A WAV may have a thousand parts before its sound, and no millions', () => 
   const having = (parts: number) => joined(plain.subarray(0, 12), latin1('junk\0\0\0\0'.repeat(parts)), plain.subarray(12));
   expect(sniff(having(1_000), false)).toEqual({ found: 'wav', from: 0 });
   expect(sniff(having(20_000).subarray(0, 150_000), false)).toEqual({ found: 'unsupported' });
+});
+
+test('Half a megabyte of tags, or of what may be a frame, is looked through in many turns of the event loop', async () => {
+  for (const text of ['ID3\x03\0\0\0\0\0\0', '\xff']) {
+    const chunks = [latin1(text.repeat(512 * 1024)).subarray(0, 512 * 1024)];
+    let turns = 0;
+    let timer = setImmediate(function turn() {
+      turns++;
+      timer = setImmediate(turn);
+    });
+    const found = recognise(async () => chunks.shift(), new HeldBytes());
+    expect(await found.catch((error: unknown) => error)).toBeInstanceOf(Refusal);
+    clearImmediate(timer);
+    expect(turns).toBeGreaterThanOrEqual(3); // The tags took 60 ms in one turn, as often as such a chunk came.
+  }
 });
 
 /** The packets that a reader finds in all of these bytes, given in steps. */
