@@ -132,6 +132,9 @@ export const DECODERS_MAX = 4_000;
 export const LIBRARY_DECODERS_MAX = 1_000;
 /** Times one decoder is begun anew behind damage; then the rest of its source is given up. */
 export const DECODER_RESTARTS_MAX = 100;
+/** A logical stream of Ogg with less sound than this is short; and how many of them may follow each other. */
+export const DECODER_SHORT_MS = 250;
+export const DECODER_SHORT_STREAMS_MAX = 8;
 /**
  * Samples that one step of a decoder may make: 2,000 s at 8 kHz. Packed silence makes 400 s of 4 KiB; more is an
  * attack.

@@ -79,6 +79,7 @@ export class OpusDecoder extends LibraryDecoder {
     this.#headers = 1;
     this.#decoded = 0;
     this.#origin = undefined;
+    this.countStream();
     await this.#renew();
   }
 
