@@ -103,6 +103,21 @@ test('A packet that lies on 16,000 pages is put together in its length', () => {
   expect(found.map((each) => Buffer.compare(each, packet))).toEqual([0]);
 });
 
+test('Packets of Opus without a byte, of which 15,000 lie in 16 kB, are no sound', async () => {
+  const file = new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture/tone-opus.ogg')).arrayBuffer());
+  const writer = new OggWriter();
+  const [head = new Uint8Array(0), tags = new Uint8Array(0)] = new OggReader(() => true)
+    .push(file)
+    .flatMap(({ packets }) => packets);
+  const page = (first: boolean, packets: readonly Uint8Array[]) => writer.write({ first, last: false, granule: 0n, packets });
+  const empty = new Array<Uint8Array>(15_000).fill(new Uint8Array(0));
+  const decoder = new OpusDecoder(8_000, 0, () => {});
+  await decoder.push(joined(page(true, [head]), page(false, [tags]), page(false, empty)));
+  await decoder.end();
+  decoder.close();
+  expect([decoder.samples, decoder.heard]).toEqual([0, false]); // They were half an hour of it, 28 MB in a second.
+});
+
 test.each(['opus', 'vorbis'])(
   'Streams of %s that follow each other are heard, and given up where they have no sound',
   async (name) => {
