@@ -1,10 +1,20 @@
-/** How deep a JSON text is nested, found before it is read: what validates or prints a value goes as deep. */
+/** How much a JSON text holds, found before it is read: what validates or prints a value goes as deep. */
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-/** Whether objects and arrays lie in each other more than `most` deep. Linear in the text, which need not be JSON. */
-export function isNestedDeeper(text: string, most: number): boolean {
+interface Extent {
+  /** Objects and arrays in each other, at most. */
+  readonly depth: number;
+  /** Fields and items, of all objects and arrays together, less one of each. */
+  readonly members: number;
+}
+
+/** Measures a text, which need not be JSON, in its length. */
+export function extentOf(text: string): Extent {
   let depth = 0;
+  let deepest = 0;
+  let members = 0;
   let inString = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -12,12 +22,12 @@ export function isNestedDeeper(text: string, most: number): boolean {
       if (code === BACKSLASH) at++;
       else if (code === QUOTE) inString = false;
     } else if (code === QUOTE) inString = true;
+    else if (code === COMMA) members++;
     // `[` and `{`, then `]` and `}`: they differ by one bit.
-    else if ((code | 0x20) === 0x7b) {
-      if (++depth > most) return true;
-    } else if ((code | 0x20) === 0x7d) depth--;
+    else if ((code | 0x20) === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if ((code | 0x20) === 0x7d) depth--;
   }
-  return false;
+  return { depth: deepest, members };
 }
 
 /**

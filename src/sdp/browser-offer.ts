@@ -97,9 +97,10 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
   }));
   if (!sections.every(isWellFormed)) return refused(400, 'an SDP offer with well-formed media sections');
   const fingerprints = fingerprintsOf(text);
+  const taggedOf = taggedSections(parsed);
   let why = 'an offer with an audio stream';
   for (const [at, media] of parsed.media.entries()) {
-    const tagged = taggedOf(media, parsed);
+    const tagged = media.mid === undefined ? undefined : taggedOf.get(String(media.mid));
     // RFC 9143 §6: port 0 with a=bundle-only is no refusal.
     const isOpen = media.port !== 0 || (media.bundleOnly !== undefined && tagged !== undefined);
     if (media.type !== 'audio' || !isOpen) continue;
@@ -137,12 +138,21 @@ function fingerprintsOf(text: string): (Fingerprint | undefined)[][] {
   return parts;
 }
 
-/** The section with the transport of the BUNDLE group that a section is in: the first one that is open. */
-function taggedOf({ mid }: ParsedMedia, { groups, media }: ReturnType<typeof parse>): ParsedMedia | undefined {
-  const bundles = (groups ?? []).flatMap(({ type, mids }) => (type === 'BUNDLE' ? [String(mids).split(' ')] : []));
-  const names = bundles.find((each) => mid !== undefined && each.includes(String(mid))) ?? [];
-  const sections = names.flatMap((name) => media.find((each) => String(each.mid ?? '') === name) ?? []);
-  return sections.find(({ port }) => port !== 0);
+/**
+ * The section with the transport of each BUNDLE group, the first one that is open, by the names of those that are in
+ * the group. Each name is looked at once: an offer may repeat thousands of them.
+ */
+function taggedSections({ groups, media }: ReturnType<typeof parse>): ReadonlyMap<string, ParsedMedia | undefined> {
+  const byName = new Map(media.toReversed().map((each) => [String(each.mid ?? ''), each]));
+  const tagged = new Map<string, ParsedMedia | undefined>();
+  for (const { type, mids } of groups ?? []) {
+    if (type !== 'BUNDLE') continue;
+    const names = String(mids).split(' ');
+    const sections = names.flatMap((name) => byName.get(name) ?? []);
+    const open = sections.find(({ port }) => port !== 0);
+    for (const name of names) if (!tagged.has(name)) tagged.set(name, open);
+  }
+  return tagged;
 }
 
 function carrierOf(tagged: ParsedMedia, { media }: ReturnType<typeof parse>): Carrier {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, spyOn } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
-import { IcyStripper } from '../../src/media/format/icy.ts';
+import { IcyStripper, icyInterval } from '../../src/media/format/icy.ts';
 import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { HeldBytes } from '../../src/media/source/held-bytes.ts';
@@ -238,6 +238,13 @@ describe('stripping metadata', () => {
         },
       ),
     );
+  });
+
+  test('is done at intervals that a server may mean: one byte at a time costs as much as two thousand do', () => {
+    const named = (interval: string) => icyInterval(new Headers({ 'icy-metaint': interval }));
+    expect(['64', '8192', '1048576'].map(named)).toEqual([64, 8_192, 1_048_576]);
+    expect(['1', '63', '1048577', '100.5', '0', '-8192', 'x'].map(named)).toEqual(new Array(7).fill(undefined));
+    expect(icyInterval(new Headers())).toBeUndefined();
   });
 });
 

@@ -1,5 +1,6 @@
 /** Twilio's Media Streams messages by themselves, as a bot that was written for Twilio reads and writes them. */
 import { expect, test } from 'bun:test';
+import { JSON_MEMBERS_MAX } from '../../src/limits.ts';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
 import { TwilioMedia } from '../../src/websocket/twilio.ts';
 import { boundBot } from './dialect-options.ts';
@@ -20,6 +21,14 @@ function connected(more: Partial<DialectOptions> = {}) {
   });
   return { bot, said };
 }
+
+test('a message of more fields than any has is not read, since a megabyte of them takes 50 ms', () => {
+  let cleared = 0;
+  const { bot } = connected({ clear: () => void cleared++ });
+  const having = (fields: number) => `{"event":"clear"${',"a":0'.repeat(fields)}}`;
+  expect([bot.text(having(JSON_MEMBERS_MAX)), cleared]).toEqual([true, 1]);
+  expect([bot.text(having(JSON_MEMBERS_MAX + 1)), cleared]).toEqual([true, 1]);
+});
 
 test('a call is told as Twilio tells one: connected, start, media, dtmf, mark and stop, numbered from 1', () => {
   const { bot, said } = connected();

@@ -79,6 +79,7 @@ export class OpusDecoder extends LibraryDecoder {
     this.#headers = 1;
     this.#decoded = 0;
     this.#origin = undefined;
+    this.countStream();
     await this.#renew();
   }
 
@@ -95,6 +96,7 @@ export class OpusDecoder extends LibraryDecoder {
   async #decode(packet: Uint8Array): Promise<Float32Array[]> {
     const libopus = this.#libopus;
     if (libopus === undefined || packet.length > packetMaxBytes(this.#head?.channels ?? 1)) return [];
+    if (packet.length === 0) return []; // It is malformed (RFC 6716 §3.4), and libopus would make up 120 ms for it.
     try {
       const { channelData } = withBoundedErrors(() => libopus.decodeFrame(packet));
       if ((channelData[0]?.length ?? 0) > 0) this.isHeard = true;

@@ -31,7 +31,10 @@ export class VorbisDecoder extends LibraryDecoder {
       }
       const heads = page.packets.filter(isHead);
       this.#head.push(...heads.map((packet) => packet.slice()));
-      if (heads.length > 0 && this.#complete) await this.#begin();
+      if (heads.length > 0 && this.#complete) {
+        this.countStream();
+        await this.#begin();
+      }
       if (!this.#complete) continue;
       const packets = page.packets.filter((packet) => !isHead(packet) && packet.length > 0 && packet.length <= PACKET_MAX_BYTES);
       if (packets.length > 0) parts.push(await this.#decode({ ...page, first: false, packets }));

@@ -13,10 +13,10 @@ const RATE_INDEX_MAX = 12;
 
 /** The length of the frame whose header is at `at`, header included; undefined where there is none. */
 function frameBytes(bytes: Uint8Array, at: number): number | undefined {
-  if (at + HEADER_BYTES > bytes.length) return undefined;
-  const [first = 0, second = 0, third = 0, fourth = 0, fifth = 0, sixth = 0] = bytes.subarray(at, at + HEADER_BYTES);
-  if (first !== 0xff || (second & 0xf6) !== 0xf0 || ((third >> 2) & 0x0f) > RATE_INDEX_MAX) return undefined;
-  const length = ((fourth & 3) << 11) | (fifth << 3) | (sixth >> 5);
+  const byte = (offset: number): number => bytes[at + offset] ?? 0;
+  if (at + HEADER_BYTES > bytes.length || byte(0) !== 0xff || (byte(1) & 0xf6) !== 0xf0) return undefined;
+  if (((byte(2) >> 2) & 0x0f) > RATE_INDEX_MAX) return undefined;
+  const length = ((byte(3) & 3) << 11) | (byte(4) << 3) | (byte(5) >> 5);
   return length > HEADER_BYTES ? length : undefined;
 }
 

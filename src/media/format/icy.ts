@@ -2,7 +2,7 @@
  * Metadata inside the audio of a streaming server ("ICY"): after each `interval` bytes of audio one byte that tells how
  * many blocks of 16 bytes of text follow. They are taken out. Pure.
  */
-import { ICY_INTERVAL_MAX_BYTES } from '../../limits.ts';
+import { ICY_INTERVAL_MAX_BYTES, ICY_INTERVAL_MIN_BYTES } from '../../limits.ts';
 
 export class IcyStripper {
   readonly #interval: number;
@@ -42,5 +42,6 @@ export class IcyStripper {
 /** The interval a response names: undefined where there is none, or one that makes no sense. */
 export function icyInterval(headers: Headers): number | undefined {
   const interval = Number(headers.get('icy-metaint') ?? 0);
-  return Number.isInteger(interval) && interval > 0 && interval <= ICY_INTERVAL_MAX_BYTES ? interval : undefined;
+  const makesSense = interval >= ICY_INTERVAL_MIN_BYTES && interval <= ICY_INTERVAL_MAX_BYTES;
+  return Number.isInteger(interval) && makesSense ? interval : undefined;
 }

@@ -3,9 +3,6 @@
 const ID3_HEADER_BYTES = 10;
 const APE_HEADER_BYTES = 32;
 
-const ascii = (bytes: Uint8Array, at: number, text: string): boolean =>
-  [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
-
 /**
  * Bytes of the ID3v2 tag at `at` (its footer included), 0 where there is none; undefined where more bytes are needed to
  * tell.
@@ -13,9 +10,10 @@ const ascii = (bytes: Uint8Array, at: number, text: string): boolean =>
 function id3Bytes(bytes: Uint8Array, at: number): number | undefined {
   if (!startsLike(bytes, at, 'ID3')) return 0;
   if (bytes.length - at < ID3_HEADER_BYTES) return undefined;
-  const [flags = 0, a = 0, b = 0, c = 0, d = 0] = bytes.subarray(at + 5, at + ID3_HEADER_BYTES);
-  const footer = (flags & 0x10) !== 0 ? ID3_HEADER_BYTES : 0;
-  return ID3_HEADER_BYTES + footer + ((a & 0x7f) << 21) + ((b & 0x7f) << 14) + ((c & 0x7f) << 7) + (d & 0x7f);
+  const footer = ((bytes[at + 5] ?? 0) & 0x10) !== 0 ? ID3_HEADER_BYTES : 0;
+  let size = 0;
+  for (let i = at + 6; i < at + ID3_HEADER_BYTES; i++) size = (size << 7) | ((bytes[i] ?? 0) & 0x7f);
+  return ID3_HEADER_BYTES + footer + size;
 }
 
 /**
@@ -29,8 +27,11 @@ function apeBytes(bytes: Uint8Array, at: number): number | undefined {
 }
 
 /** Whether the bytes there are from `at` on may be the beginning of `text`, or of what begins with it. */
-const startsLike = (bytes: Uint8Array, at: number, text: string): boolean =>
-  at < bytes.length && ascii(bytes, at, text.slice(0, bytes.length - at));
+function startsLike(bytes: Uint8Array, at: number, text: string): boolean {
+  const end = Math.min(text.length, bytes.length - at);
+  for (let i = 0; i < end; i++) if (bytes[at + i] !== text.charCodeAt(i)) return false;
+  return end > 0;
+}
 
 /**
  * Finds the place where the sound may begin, after all tags and zeros. It may lie beyond the bytes that are there.

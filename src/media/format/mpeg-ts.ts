@@ -90,10 +90,12 @@ export class TransportDemux {
   }
 }
 
+const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+
 /** The section in a packet that begins one: after the pointer field, without its checksum. */
 function section(payload: Uint8Array): Uint8Array {
   const from = 1 + (payload[0] ?? 0);
-  const length = (((payload[from + 1] ?? 0) & 0x0f) << 8) | (payload[from + 2] ?? 0);
+  const length = word(payload, from + 1) & 0x0fff;
   return payload.subarray(from, Math.max(from, Math.min(payload.length, from + 3 + length - 4)));
 }
 
@@ -101,8 +103,7 @@ function section(payload: Uint8Array): Uint8Array {
 function programmeMap(payload: Uint8Array): number | undefined {
   const table = section(payload);
   for (let at = 8; at + 4 <= table.length; at += 4) {
-    const [high = 0, low = 0, a = 0, b = 0] = table.subarray(at, at + 4);
-    if ((high | low) !== 0) return ((a & 0x1f) << 8) | b;
+    if (word(table, at) !== 0) return word(table, at + 2) & 0x1fff;
   }
   return undefined;
 }
@@ -113,9 +114,9 @@ function streamTypes(payload: Uint8Array): (readonly [number, number])[] {
   const found: (readonly [number, number])[] = [];
   let at = 12 + (((table[10] ?? 0) & 0x0f) << 8) + (table[11] ?? 0);
   while (at + 5 <= table.length) {
-    const [type = 0, a = 0, b = 0, c = 0, d = 0] = table.subarray(at, at + 5);
-    found.push([type, ((a & 0x1f) << 8) | b]);
-    at += 5 + (((c & 0x0f) << 8) | d);
+    const [type, pid, more] = [table[at] ?? 0, word(table, at + 1) & 0x1fff, word(table, at + 3) & 0x0fff];
+    found.push([type, pid]);
+    at += 5 + more;
   }
   return found;
 }

@@ -99,13 +99,13 @@ export class OggReader {
         this.#partBytes = 0;
       }
       if (this.#part === undefined) continue; // Its beginning was lost.
-      this.#part.push(bytes);
+      this.#part.push(ends ? bytes : bytes.slice());
       this.#partBytes += bytes.length;
       if (this.#partBytes > OGG_PACKET_MAX_BYTES) this.#part = undefined;
       else if (ends) {
         whole.push(this.#part.length === 1 ? bytes : new Uint8Array(Buffer.concat(this.#part)));
         this.#part = undefined;
-      } else this.#part = this.#part.map((part) => part.slice());
+      }
     }
     return whole;
   }

@@ -1,5 +1,5 @@
 /** Texts that name sources: M3U (RFC 8216 where it is HLS) and PLS. Pure. */
-import { HLS_SEGMENTS_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX } from '../../limits.ts';
+import { HLS_SEGMENTS_MAX, PLAYLIST_ENTRIES_MAX, PLAYLIST_LINES_MAX, PLAYLIST_NAME_MAX_CHARS } from '../../limits.ts';
 
 /** One segment of HLS: a resource, or a part of one. */
 interface HlsSegment {
@@ -144,9 +144,12 @@ function partOf(range: string, name: string, before: NamedSegment | undefined): 
   return bytes === undefined || from === undefined ? undefined : { from, bytes: Number(bytes) };
 }
 
-/** The http(s) URL that `name` stands for; undefined where it is a file path or of another scheme. */
+/**
+ * The http(s) URL that `name` stands for; undefined where it is a file path, of another scheme, or too long: a host of
+ * 300,000 labels takes 3 s to be read.
+ */
 function httpUrl(name: string, base: string): string | undefined {
-  if (name.includes('\\')) return undefined;
+  if (name.length > PLAYLIST_NAME_MAX_CHARS || name.includes('\\')) return undefined;
   const url = URL.parse(name, base);
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url.href : undefined;
 }

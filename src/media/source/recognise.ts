@@ -118,6 +118,8 @@ async function found(head: Head, next: () => Promise<Uint8Array | undefined>, st
     if (head.bytes.length > SOURCE_HEAD_MAX_BYTES || head.lead > SOURCE_TAGS_MAX_BYTES)
       throw new Refusal('unsupported', false, status);
     lookAt = head.bytes.length * 1.25; // A head that comes in crumbs is not looked through for each of them.
+    // Half a megabyte of tags that came at once is looked through in many turns of the event loop.
+    if (rest.length > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

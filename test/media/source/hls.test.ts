@@ -88,7 +88,10 @@ class Server {
         settled = error;
       },
     );
-    for (let step = 0; settled === undefined && step < 600; step++) await this.clock.advance(250);
+    for (let step = 0; settled === undefined && step < 600; step++) {
+      await this.clock.advance(250);
+      await new Promise((resolve) => setImmediate(resolve)); // what has come is looked through in turns
+    }
     if (settled === undefined) throw new Error('nothing came of it in 150 s');
     return settled;
   }

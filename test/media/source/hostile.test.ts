@@ -1,11 +1,17 @@
 /** Sources that are made to cost much: each is given up, and what is only damaged is not. */
 import { expect, test } from 'bun:test';
-import { HLS_TINY_PAUSE_MS } from '../../../src/limits.ts';
+import { join } from 'node:path';
+import { DECODER_SHORT_STREAMS_MAX, HLS_TINY_PAUSE_MS } from '../../../src/limits.ts';
+import { OpusDecoder } from '../../../src/media/decode/opus-decoder.ts';
+import { VorbisDecoder } from '../../../src/media/decode/vorbis-decoder.ts';
+import { oggCrc } from '../../../src/media/format/crc.ts';
 import { OggReader, OggWriter } from '../../../src/media/format/ogg.ts';
 import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsBody } from '../../../src/media/source/hls.ts';
+import { Refusal } from '../../../src/media/source/opening.ts';
+import { recognise } from '../../../src/media/source/recognise.ts';
 import { Source } from '../../../src/media/source/source.ts';
 import type { GetResponse } from '../../../src/outbound/http-get.ts';
 import { tone } from '../sound.ts';
@@ -21,6 +27,48 @@ test('A WAV may have a thousand parts before its sound, and no millions', () => 
   expect(sniff(having(1_000), false)).toEqual({ found: 'wav', from: 0 });
   expect(sniff(having(20_000).subarray(0, 150_000), false)).toEqual({ found: 'unsupported' });
 });
+
+test('Half a megabyte of tags, or of what may be a frame, is looked through in many turns of the event loop', async () => {
+  for (const text of ['ID3\x03\0\0\0\0\0\0', '\xff']) {
+    const chunks = [latin1(text.repeat(512 * 1024)).subarray(0, 512 * 1024)];
+    let turns = 0;
+    let timer = setImmediate(function turn() {
+      turns++;
+      timer = setImmediate(turn);
+    });
+    const found = recognise(async () => chunks.shift(), new HeldBytes());
+    expect(await found.catch((error: unknown) => error)).toBeInstanceOf(Refusal);
+    clearImmediate(timer);
+    expect(turns).toBeGreaterThanOrEqual(3); // The tags took 60 ms in one turn, as often as such a chunk came.
+  }
+});
+
+/** The places at which the pages of a file begin, and its end. */
+function pageStarts(file: Uint8Array): number[] {
+  const starts: number[] = [];
+  for (let at = 0; at !== -1; at = Buffer.from(file.buffer).indexOf('OggS', at + 1)) starts.push(at);
+  return [...starts, file.length];
+}
+
+/** The pages of a file before its sound: those that end before anything is heard. */
+const headOf = (file: Uint8Array): Uint8Array => file.subarray(0, pageStarts(file)[2]);
+
+/** A stream of one packet, of which each page has 255 bytes. */
+function pagesOf(packet: Uint8Array): Uint8Array[] {
+  const pages: Uint8Array[] = [];
+  for (let at = 0; at < packet.length; at += 255) {
+    const part = packet.subarray(at, at + 255);
+    const page = joined(new Uint8Array(27), Uint8Array.of(part.length), part);
+    const view = new DataView(page.buffer);
+    page.set(latin1('OggS'));
+    view.setUint8(5, at === 0 ? 2 : 1);
+    view.setUint32(18, pages.length, true);
+    view.setUint8(26, 1);
+    view.setUint32(22, oggCrc(page), true);
+    pages.push(page);
+  }
+  return pages;
+}
 
 /** The packets that a reader finds in all of these bytes, given in steps. */
 function packetsOf(bytes: Uint8Array): number {
@@ -42,6 +90,52 @@ test('An Ogg of damaged pages is read on behind them, and one that claims a page
   const claims = latin1('OggS\0'.repeat(200_000));
   expect(packetsOf(joined(begin, claims, end))).toBe(1);
 });
+
+test('A packet that lies on 16,000 pages is put together in its length', () => {
+  const packet = Uint8Array.from({ length: 16_000 * 255 - 1 }, (_, i) => i);
+  const pages = joined(...pagesOf(packet));
+  const reader = new OggReader(() => true);
+  const found: Uint8Array[] = [];
+  const began = performance.now();
+  for (let at = 0; at < pages.length; at += 16_384)
+    for (const { packets } of reader.push(pages.subarray(at, at + 16_384))) found.push(...packets);
+  expect(performance.now() - began).toBeLessThan(2_000); // What had come of it was copied for each page: 9 s.
+  expect(found.map((each) => Buffer.compare(each, packet))).toEqual([0]);
+});
+
+test('Packets of Opus without a byte, of which 15,000 lie in 16 kB, are no sound', async () => {
+  const file = new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture/tone-opus.ogg')).arrayBuffer());
+  const writer = new OggWriter();
+  const [head = new Uint8Array(0), tags = new Uint8Array(0)] = new OggReader(() => true)
+    .push(file)
+    .flatMap(({ packets }) => packets);
+  const page = (first: boolean, packets: readonly Uint8Array[]) => writer.write({ first, last: false, granule: 0n, packets });
+  const empty = new Array<Uint8Array>(15_000).fill(new Uint8Array(0));
+  const decoder = new OpusDecoder(8_000, 0, () => {});
+  await decoder.push(joined(page(true, [head]), page(false, [tags]), page(false, empty)));
+  await decoder.end();
+  decoder.close();
+  expect([decoder.samples, decoder.heard]).toEqual([0, false]); // They were half an hour of it, 28 MB in a second.
+});
+
+test.each(['opus', 'vorbis'])(
+  'Streams of %s that follow each other are heard, and given up where they have no sound',
+  async (name) => {
+    const file = new Uint8Array(await Bun.file(join(import.meta.dir, `../fixture/tone-${name}.ogg`)).arrayBuffer());
+    const Decoder = name === 'opus' ? OpusDecoder : VorbisDecoder;
+    const samplesOf = async (bytes: Uint8Array) => {
+      const decoder = new Decoder(8_000, 0, () => {});
+      for (let at = 0; at < bytes.length; at += 4_096) await decoder.push(bytes.subarray(at, at + 4_096));
+      await decoder.end();
+      decoder.close();
+      return decoder.samples;
+    };
+    const chained = (one: Uint8Array) => joined(...new Array<Uint8Array>(DECODER_SHORT_STREAMS_MAX + 4).fill(one));
+    expect(await samplesOf(chained(file))).toBeGreaterThan(DECODER_SHORT_STREAMS_MAX * (await samplesOf(file)));
+    // Each begins the library anew: for as many as lie in 16 kB that took up to 1.8 s.
+    await expect(samplesOf(chained(headOf(file)))).rejects.toThrow('next to no sound');
+  },
+);
 
 test('A source that comes byte by byte is held like any other', async () => {
   const file = wavFile(tone(500, 6, 8_000), {});

@@ -400,6 +400,15 @@ test('a name after 50,000 blanks is read at once, also where a separator of line
   expect(performance.now() - began).toBeLessThan(500); // A name that began anew at each blank took 4 s.
 });
 
+test('a name of a megabyte is left out at once, and one of 4,096 characters is taken', () => {
+  const began = performance.now();
+  expect(parsePlaylist(`#EXTM3U\nhttp://${'é.'.repeat(500_000)}`, 'https://radio.test/')).toEqual({ type: 'entries', urls: [] });
+  expect(performance.now() - began).toBeLessThan(1_000); // The labels of its host took 6 s.
+  const name = 'a'.repeat(4_096);
+  expect(parsePlaylist(`#EXTM3U\n${name}`, 'https://radio.test/')).toMatchObject({ urls: [`https://radio.test/${name}`] });
+  expect(parsePlaylist(`#EXTM3U\n${name}a`, 'https://radio.test/')).toMatchObject({ urls: [] });
+});
+
 test('a text of any kind is read without an error, and names nothing but http(s)', () => {
   const line = fc.oneof(
     fc.string(),
