@@ -299,6 +299,27 @@ test('A dial whose seat was never answered keeps no place in a Room that comes t
   expect(pair.second.find(roomId)?.places).toEqual([]);
 });
 
+test('A seat stays the one that was asked for where its home tells again where the Room is before it answers.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.madeByMember();
+  const answer = Promise.withResolvers<SeatReply>();
+  let asked: SeatRequest | undefined;
+  pair.replies = (request) => {
+    asked = request;
+    return answer.promise;
+  };
+  const seat = pair.second.reserve({ roomId, sessionUuid: 'dialled', appUuid: 'app', muted: false, isBot: false });
+  await settle();
+  pair.tell('second', { roomId, nodeId: 'first', epoch: 1 });
+  answer.resolve({ type: 'taken', voiceActivityEvents: false, epoch: 1 });
+  expect(await seat).toMatchObject({ roomId });
+  if (asked?.type !== 'take') throw new Error('no seat was asked for');
+  // A seat that its node does not know is given away.
+  const { sessionUuid, link } = asked;
+  const seats = [{ roomId, sessionUuid, link }];
+  expect(await pair.ask('second', { type: 'check', seats })).toEqual({ type: 'absent', links: [] });
+});
+
 test('A member that comes to the node of its Room keeps its place there, and is asked for at its old node no more.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

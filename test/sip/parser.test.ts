@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES, SIP_HEADER_MAX_FIELDS } from '../../src/limits.ts';
 import { StreamFraming } from '../../src/sip/message/framing.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
+import { makeResponse } from '../../src/sip/message/response.ts';
 import { serialize } from '../../src/sip/message/serializer.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia, stampVia } from '../../src/sip/message/via.ts';
@@ -220,6 +221,18 @@ describe('parsing', () => {
   test('a control character in a folded line is refused like any other', () => {
     const folded = text(INVITE).replace('From: ', 'From:\r\n \0');
     expect(parseMessage(bytes(folded)).ok).toBe(false);
+  });
+
+  test('a control character in what an answer copies is none in the answer', () => {
+    for (const field of ['Via: ', 'To: ', 'From: ', 'Call-ID: ', 'CSeq: ', 'Timestamp: 1'])
+      for (const control of ['\r', '\n', '\0']) {
+        const asked = text(INVITE).replace('Content-Length', 'Timestamp: 1\r\nContent-Length');
+        const parsed = parseMessage(bytes(asked.replace(new RegExp(`(${field}.*)\r`), `$1;${control}X: y\r`)));
+        const refused = parsed.ok ? undefined : parsed.refuse?.request;
+        if (refused === undefined) throw new Error('not refused');
+        const answer = text(serialize(makeResponse(refused, 400, 'tag')));
+        expect([field, answer.replaceAll('\r\n', '')]).toEqual([field, expect.not.stringMatching(/[\r\n\0]/)]);
+      }
   });
 
   test('long runs of separators take no longer than their length', () => {

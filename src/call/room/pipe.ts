@@ -55,6 +55,8 @@ export class Pipe {
   #link: SeatLink;
   /** The epoch of the Room at its home. */
   epoch = 0;
+  /** The epoch is what a home has told. Before, its answer to the first question for the seat is awaited. */
+  isEpochKnown = false;
   /** The home has given it the seat. */
   isPromised = false;
   #audio: LegAudio | undefined;
@@ -111,6 +113,7 @@ export class Pipe {
     if (reply?.type !== 'taken') return reply;
     if (link === this.#link) {
       this.epoch = reply.epoch;
+      this.isEpochKnown = true;
       this.isPromised = true;
     }
     link.known();
@@ -133,6 +136,7 @@ export class Pipe {
     this.#link = this.#linkTo(nodeId);
     this.#attempt++;
     this.epoch = epoch;
+    this.isEpochKnown = true;
     this.isPromised = false;
     this.#isJoined = isMember;
     this.#isMove = true;

@@ -324,8 +324,8 @@ export class RoomSpan implements SeatsAway {
   /** The pipes of a Room lead to another home from now on. */
   #retarget({ roomId, nodeId, epoch }: NewHome): void {
     for (const pipe of this.#pipesOf(roomId)) {
-      // It was told before, by the home itself.
-      if (pipe.home === nodeId && pipe.epoch === epoch) continue;
+      // It was told before, by the home itself, or is about to be: that home is being asked for the seat.
+      if (pipe.home === nodeId && (pipe.epoch === epoch || !pipe.isEpochKnown)) continue;
       const session = this.#options.session(pipe.sessionUuid);
       pipe.retarget(nodeId, epoch, session?.state.membership?.phase === 'joined');
       this.#claim(pipe, session);

@@ -67,9 +67,13 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
   while (at < head.length) {
     let stop = head.indexOf('\r\n', at);
     if (stop < 0) stop = head.length;
-    const line = head.slice(at, stop);
+    let line = head.slice(at, stop);
     at = stop + 2;
-    if (/[\r\n]/.test(line) || (line.includes('\0') && hasBareNul(line))) problem ??= 'control character in a header field';
+    if (/[\r\n]/.test(line) || (line.includes('\0') && hasBareNul(line))) {
+      problem ??= 'control character in a header field';
+      // The refusal copies some fields, and is well-formed itself.
+      line = line.replaceAll(/[\r\n\0]/g, ' ');
+    }
     const first = line.charCodeAt(0);
     if (first === 0x20 || first === 0x09) {
       // Folding (§7.3.1): one space in place of the break.
