@@ -6,7 +6,7 @@
 
 namespace sidetone {
 
-/** The numbers are shared with src/media/notice.ts. */
+/** The numbers are shared with src/media/worker/notice.ts. */
 enum class NoticeKind : uint32_t {
   media_started = 1,
   media_timeout = 2,

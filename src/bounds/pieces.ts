@@ -1,9 +1,9 @@
 import { BODY_PIECES_MAX } from '../limits.ts';
 
 /**
- * Counts the pieces of a body, which its sender cuts as it likes where it is chunked (RFC 9112 §7.1). Each takes 2 µs
- * and 130 bytes, and all that have come are given out in one turn of the event loop: a megabyte in a million of them
- * would hold up everybody else for seconds.
+ * Counts the pieces of a body, which its sender cuts as it likes where it is chunked (RFC 9112 §7.1). Each takes 1 to 2
+ * µs and some 100 bytes, and all that have come are given out in one turn of the event loop: a megabyte in a million of
+ * them would hold up everybody else for seconds.
  */
 export class Pieces {
   readonly #leastBytes: number;

@@ -77,7 +77,7 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   else await joinCluster({ nodes, about, before, clock, log });
   leaveNodeId(dataDir, nodes.nodeId);
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
-  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
+  if (freed > 0) log.warn({ keys: freed }, 'gave back the idempotency keys that an earlier process left in flight');
   if (natsUrls === undefined) return undefined;
   const shared = sharedSettings(settings);
   return new Cluster({ settings, shared, open: natsTransport(natsUrls), name, pipeHost, nodes, clock, log });

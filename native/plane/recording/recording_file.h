@@ -27,7 +27,7 @@ namespace sidetone {
 class RecordingFile {
  public:
   enum class State : uint32_t { open, started, ended, failed };
-  /** The numbers are shared with src/media/notice.ts. */
+  /** The numbers are shared with src/media/worker/notice.ts. */
   enum class Fault : uint32_t { none = 0, cannot_open = 1, cannot_write = 2, too_slow = 3, too_long = 4 };
 
   static constexpr size_t header_bytes = 44;

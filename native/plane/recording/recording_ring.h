@@ -1,6 +1,6 @@
 // The ring of a recording is a small file in memory (tmpfs). What a tick has put into it outlives the process, because
 // `kill -9` takes the anonymous memory of a process, not its files. The next start appends to the WAV what it does not
-// have yet (src/media/recording-ring.ts).
+// have yet (src/media/recording/recording-ring.ts).
 //
 //   0       8        12     16          20          24     28     64   128    192    4096
 //   magic   version  rate   ring bytes  name bytes  check  0 …    put  taken  name   ring

@@ -4,7 +4,7 @@
  * commit. Requests that wait together share a round trip. Where several processes share the database a mark is a row,
  * else it is in memory (`key-marks.ts`).
  */
-import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../../limits.ts';
+import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC, NODE_SLOW_COMMAND_TIMEOUT_MS, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
@@ -37,8 +37,8 @@ export interface IdempotencyStore {
   /** The work is over, and nobody knows what came of it: the request may be tried again once its lease is over. */
   left(request: KeyedRequest): void;
   /**
-   * Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under
-   * them. Returns how many.
+   * Gives back the keys that a process which is gone left in flight: the same request may be tried again once no other
+   * node can be at work on it, LEFT_WORKED_MS after its mark. Returns how many there are.
    */
   releaseLeft(nodeId: string): Promise<number>;
 }
@@ -70,7 +70,10 @@ LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`
 
 const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
   WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $6`;
-const RELEASE_LEFT = 'DELETE FROM idempotency WHERE node_id = $1 AND status IS NULL RETURNING 1 AS released';
+/** A node to which a request was passed on may store its effect for so long, also where the one that did so is gone. */
+const LEFT_WORKED_MS = NODE_SLOW_COMMAND_TIMEOUT_MS + STATEMENT_MAX_MS;
+const RELEASE_LEFT = `UPDATE idempotency SET lease_until = least(lease_until, created_at + ${LEFT_WORKED_MS}), node_id = ''
+  WHERE node_id = $1 AND status IS NULL RETURNING 1 AS released`;
 const RELEASE =
   'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $4';
 

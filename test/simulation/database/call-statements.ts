@@ -282,10 +282,12 @@ const keyStatements: readonly Statement[] = [
     if (mark !== undefined) execution.tables.idempotency.delete(keyOf(mark));
     return NONE;
   }),
-  write(/^DELETE FROM idempotency WHERE node_id = \$1/, (execution) => () => {
+  write(/^UPDATE idempotency SET lease_until = least/, (execution) => () => {
     const { idempotency } = execution.tables;
+    const workedMs = Number(/created_at \+ (\d+)/.exec(execution.text)?.[1]);
     const left = [...idempotency.values()].filter((each) => each.node_id === textAt(execution, 1) && each.status === null);
-    for (const each of left) idempotency.delete(keyOf(each));
+    for (const each of left)
+      idempotency.set(keyOf(each), { ...each, lease_until: Math.min(each.lease_until, each.created_at + workedMs), node_id: '' });
     return left.map(() => ({ released: 1 }));
   }),
 ];
