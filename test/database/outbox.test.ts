@@ -166,7 +166,7 @@ describe('the outbox', () => {
       attempt: { ...attempt, status: 500, error: 'http_status', response: 'Internal Server Error', retry_at: 9 },
     };
     expect(await outbox.settle('a', [failed])).toBe(true);
-    // Of an attempt the next one needs its times, and nothing of what the receiver has answered.
+    // The next attempt needs the times of those before it, and nothing of what the receiver has answered.
     const times = [{ at: failed.attempt.at, retry_at: failed.attempt.retry_at }];
     expect((await outbox.read(start, 1)).events[0]?.attempts).toEqual(times);
     // Its answer may be lost, and it comes again.

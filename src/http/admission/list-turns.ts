@@ -63,7 +63,6 @@ async function partsOf(answer: Answer['body']): Promise<readonly Uint8Array<Arra
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let text = '{';
   for (const [name, value] of Object.entries(answer)) {
-    if (value === undefined) continue;
     if (text.length > 1 || parts.length > 0) text += ',';
     text += `${JSON.stringify(name)}:`;
     if (!Array.isArray(value)) {
