@@ -2,17 +2,11 @@
  * The documentation, as it stands in `docs/`: each page for reading at `/docs/NAME`, as Markdown at `/docs/NAME.md`,
  * each program at `/docs/examples/NAME` as text, and the list of them for programs at `/llms.txt` (llmstxt.org).
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { Marked, Renderer } from 'marked';
-import { sha256 } from '../../hash.ts';
-import { installed } from '../../installation.ts';
+import { styleSource } from '../style-source.ts';
+import { exampleFile, pageFile } from './documentation-files.ts';
 
-const FOLDER = installed('docs');
-/** Folders whose pages are served too. */
-const PARTS = ['how-to', 'operations', 'decisions'] as const;
-/** The folder of the programs. */
-const EXAMPLES = 'examples';
 /** What a newcomer reads comes before the rest, which is in order of name. */
 const FIRST = ['getting-started', 'first-call'];
 const turn = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
@@ -24,23 +18,6 @@ interface Page {
   readonly markdown: string;
 }
 
-/** Every page, read once. None where the pages are not installed. */
-export function documentationPages(): readonly Page[] {
-  if (!existsSync(FOLDER)) return [];
-  const names = ['', ...PARTS].flatMap((part) =>
-    readdirSync(join(FOLDER, part), { withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
-      .map((entry) => (part === '' ? entry.name.slice(0, -3) : `${part}/${entry.name.slice(0, -3)}`)),
-  );
-  return names
-    .sort()
-    .sort((one, other) => turn(one) - turn(other))
-    .map((name) => {
-      const markdown = readFileSync(join(FOLDER, `${name}.md`), 'utf8');
-      return { name, markdown, title: /^# (.+)$/m.exec(markdown)?.[1] ?? name };
-    });
-}
-
 interface Example {
   /** `ivr.mjs`. */
   readonly name: string;
@@ -49,23 +26,70 @@ interface Example {
   readonly text: string;
 }
 
-/** Every program of `docs/examples`, read once. None where the pages are not installed. */
-export function documentationExamples(): readonly Example[] {
-  const folder = join(FOLDER, EXAMPLES);
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => /^[a-z0-9-]+\.(mjs|html)$/.test(name))
-    .sort()
-    .map((name) => {
-      const text = readFileSync(join(folder, name), 'utf8');
-      const head = /^(?:\/\/ .*\n)+/.exec(text)?.[0].replaceAll(/^\/\/ /gm, '') ?? '';
-      const title = /<title>(.+)<\/title>/.exec(text)?.[1] ?? '';
-      return { name, text, about: head.replaceAll('\n', ' ').split(/(?<=\.) /)[0] || title };
-    });
+/**
+ * All pages and programs, read at once. Each page is rendered once: the longest takes 20 ms, in which nothing else is
+ * done, and anybody may ask for it.
+ */
+export class Documentation {
+  readonly #pages: ReadonlyMap<string, Page>;
+  readonly #examples: ReadonlyMap<string, Example>;
+  readonly #rendered = new Map<string, string>();
+
+  /** Throws where a file of these is gone. */
+  constructor(pages: readonly string[], examples: readonly string[]) {
+    const inTurn = [...pages].sort((one, other) => turn(one) - turn(other));
+    this.#pages = new Map(inTurn.map((name) => [name, readPage(name)]));
+    this.#examples = new Map(examples.map((name) => [name, readExample(name)]));
+  }
+
+  /** The list of the pages for reading. */
+  index(): string {
+    return this.#once('', () => documentationIndex([...this.#pages.values()], [...this.#examples.values()]));
+  }
+
+  /** The list of the pages and of the programs, for programs that read documentation. */
+  list(): string {
+    return llmsText([...this.#pages.values()], [...this.#examples.values()]);
+  }
+
+  /** A page for reading, by its name. */
+  html(name: string): string {
+    return this.#once(name, () => documentationHtml(this.#page(name)));
+  }
+
+  markdown(name: string): string {
+    return this.#page(name).markdown;
+  }
+
+  /** The text of a program, by its name. */
+  example(name: string): string {
+    return this.#examples.get(name)?.text ?? '';
+  }
+
+  #page(name: string): Page {
+    return this.#pages.get(name) ?? { name, title: name, markdown: '' };
+  }
+
+  #once(name: string, render: () => string): string {
+    const text = this.#rendered.get(name) ?? render();
+    this.#rendered.set(name, text);
+    return text;
+  }
 }
 
-/** The list of the pages and of the programs, for programs that read documentation. */
-export const llmsText = (pages: readonly Page[], examples: readonly Example[]): string => `# Sidetone
+function readPage(name: string): Page {
+  const markdown = readFileSync(pageFile(name), 'utf8');
+  return { name, markdown, title: /^# (.+)$/m.exec(markdown)?.[1] ?? name };
+}
+
+function readExample(name: string): Example {
+  const text = readFileSync(exampleFile(name), 'utf8');
+  const head = /^(?:\/\/ .*\n)+/.exec(text)?.[0].replaceAll(/^\/\/ /gm, '') ?? '';
+  const title = /<title>(.+)<\/title>/.exec(text)?.[1] ?? '';
+  return { name, text, about: head.replaceAll('\n', ' ').split(/(?<=\.) /)[0] || title };
+}
+
+const llmsText = (pages: readonly Page[], examples: readonly Example[]): string => `# Sidetone
 
 > A programmable voice platform that a team runs by itself: calls, rooms, recordings, bots and messages through an
 > HTTP/JSON API, and signed, ordered webhooks.
@@ -89,14 +113,11 @@ pre,code{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto;padding:.8rem;bo
 table{border-collapse:collapse}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
 nav a{margin-right:1rem}`;
 
-/** The source of a page's own `<style>` in its policy (CSP 3 §6.7.3.3), so that no other is taken. */
-export const styleSource = (style: string): string => `'sha256-${Buffer.from(sha256(style)).toString('base64')}'`;
-
 /** What a page of the documentation may load: its style, and pictures. */
 export const DOCUMENTATION_POLICY = `default-src 'none'; style-src ${styleSource(STYLE)}; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** The page for reading. Links to other pages lead to their pages for reading, and each heading can be linked to. */
-export function documentationHtml({ title, markdown, name }: Page): string {
+function documentationHtml({ title, markdown, name }: Page): string {
   const folder = name.includes('/') ? `${name.split('/')[0]}/` : '';
   const anchors = new Map<string, number>();
   const marked = new Marked({
@@ -154,8 +175,7 @@ const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(/\s/g, '-');
 
-/** The list of the pages for reading. */
-export function documentationIndex(pages: readonly Page[], examples: readonly Example[]): string {
+function documentationIndex(pages: readonly Page[], examples: readonly Example[]): string {
   const listed = (part: string, isListed: (name: string) => boolean = () => true) =>
     pages
       .filter(({ name }) => (part === '' ? !name.includes('/') : name.startsWith(part)) && isListed(name))

@@ -4,15 +4,9 @@ import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { typesLoaded } from '../shape/type.ts';
-import {
-  DOCUMENTATION_POLICY,
-  documentationExamples,
-  documentationHtml,
-  documentationIndex,
-  documentationPages,
-  llmsText,
-  styleSource,
-} from './documentation.ts';
+import { styleSource } from '../style-source.ts';
+import type { Documentation } from './documentation.ts';
+import { exampleNames, pageNames } from './documentation-files.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
@@ -115,38 +109,39 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
   ]);
 }
 
-/** Makes a text when it is first asked for, and keeps it. */
-function once(make: () => string): () => string {
-  let made: string | undefined;
-  return () => (made ??= make());
-}
-
 /**
- * The pages of `docs/`, for reading and as they are. They have no script. Each is rendered once: the longest takes 20
- * ms, in which nothing else is done, and anybody may ask for it.
+ * The pages of `docs/`, for reading and as they are. They have no script. What they say and what renders them is
+ * loaded with the first that is asked for: an idle process does without these 1.6 MB.
  */
 function documentation(): readonly (readonly [string, PublicHandler])[] {
-  const pages = documentationPages();
-  const examples = documentationExamples();
-  const html = (text: string) =>
-    answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': DOCUMENTATION_POLICY });
-  const markdown = 'text/markdown; charset=utf-8';
-  const index = once(() => documentationIndex(pages, examples));
+  const pages = pageNames();
+  const examples = exampleNames();
+  let loaded: { readonly texts: Documentation; readonly policy: string } | undefined;
+  const load = async () => {
+    if (loaded !== undefined) return loaded;
+    const { Documentation, DOCUMENTATION_POLICY } = await import('./documentation.ts');
+    loaded ??= { texts: new Documentation(pages, examples), policy: DOCUMENTATION_POLICY };
+    return loaded;
+  };
+  const html =
+    (text: (texts: Documentation) => string): PublicHandler =>
+    async () => {
+      const { texts, policy } = await load();
+      return answer(text(texts), 'text/html; charset=utf-8', 200, { 'content-security-policy': policy });
+    };
+  const plain =
+    (type: 'plain' | 'markdown', text: (texts: Documentation) => string): PublicHandler =>
+    async () =>
+      answer(text((await load()).texts), `text/${type}; charset=utf-8`);
   return [
-    ...['/docs', '/docs/'].map((path): [string, PublicHandler] => [path, async () => html(index())]),
-    ['/llms.txt', async () => answer(llmsText(pages, examples), 'text/plain; charset=utf-8')],
+    ...['/docs', '/docs/'].map((path) => [path, html((texts) => texts.index())] as const),
+    ['/llms.txt', plain('plain', (texts) => texts.list())],
     // A program is read here and not run, a page for browsers too.
-    ...examples.map(({ name, text }): [string, PublicHandler] => [
-      `/docs/examples/${name}`,
-      async () => answer(text, 'text/plain; charset=utf-8'),
+    ...examples.map((name) => [`/docs/examples/${name}`, plain('plain', (texts) => texts.example(name))] as const),
+    ...pages.flatMap((name) => [
+      ...addresses(name).map((path) => [path, html((texts) => texts.html(name))] as const),
+      [`/docs/${name}.md`, plain('markdown', (texts) => texts.markdown(name))] as const,
     ]),
-    ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => {
-      const page = once(() => documentationHtml(each));
-      return [
-        ...addresses(each.name).map((path): [string, PublicHandler] => [path, async () => html(page())]),
-        [`/docs/${each.name}.md`, async () => answer(each.markdown, markdown)],
-      ];
-    }),
   ];
 }
 
