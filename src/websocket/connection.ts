@@ -5,11 +5,12 @@
  *
  *   opening ─101→ open ─close frame, keepalive, error→ closed        (each connection ends in exactly one `onFailed` or `onClosed`)
  */
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
 import {
+  HTTP_INTERIM_RESPONSES_MAX,
   WEBSOCKET_CLOSE_WAIT_MS,
   WEBSOCKET_FRAGMENTS_MAX,
   WEBSOCKET_MESSAGE_MAX_BYTES,
@@ -115,6 +116,7 @@ export class WebSocketConnection {
     const options: ClientOptions & { readonly closeTimeout: number } = {
       headers: { ...headers },
       createConnection: () => socket,
+      finishRequest: (request) => this.#ask(request),
       perMessageDeflate: false,
       followRedirects: false,
       // A pong is bounded below. One event a turn of the event loop: a flood of tiny frames holds up nobody else.
@@ -136,6 +138,15 @@ export class WebSocketConnection {
     webSocket.on('ping', (payload) => this.#pinged(payload));
     webSocket.on('error', (error) => this.#failed(error));
     webSocket.on('close', (code) => this.#ended(code));
+  }
+
+  /** Sends the request, and gives it up where interim responses (1xx) come without an end. */
+  #ask(request: ClientRequest): void {
+    let interim = 0;
+    request.on('information', () => {
+      if (++interim > HTTP_INTERIM_RESPONSES_MAX) this.#fail('handshake_rejected', 'internal');
+    });
+    request.end();
   }
 
   /**

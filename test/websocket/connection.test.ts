@@ -53,6 +53,7 @@ describe('a connection to a WebSocket server', () => {
       [serve({ message() {} }, () => Response.redirect('http://127.0.0.1/')), 'failed handshake_rejected policy'],
       [await raw((socket) => socket.end('SSH-2.0\r\n\r\n')), 'failed handshake_rejected internal'],
       [await raw((socket) => socket.destroy()), 'failed handshake_rejected network'],
+      [await raw((socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(17))), 'failed handshake_rejected internal'],
       [await raw(() => {}), 'failed connect_timeout timeout', { connectTimeoutMs: 100 }],
       [(await raw(() => {})).replace('ws:', 'wss:'), 'failed connect_timeout timeout', { connectTimeoutMs: 100 }],
       [(await raw((socket) => socket.end('plain'))).replace('ws:', 'wss:'), 'failed tls_failed tls'],
