@@ -54,10 +54,8 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
     const found = resolveScreened(url.hostname, allow, resolver);
     const [pinned, init] = pinnedTo(typeof found === 'string' ? found : await unlessAborted(found, signal), url, {
       method: request.method,
-      // No content coding: a decompressed body would have no bound of its own.
-      headers: { 'accept-encoding': 'identity', ...request.headers },
+      headers: request.headers,
       redirect: 'manual',
-      decompress: false,
       // The header alone closes the connection afterwards, and an idle one of another request may still be taken.
       keepalive: request.headers.connection !== 'close',
       signal,

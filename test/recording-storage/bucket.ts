@@ -41,7 +41,13 @@ export interface Seen {
  * is lost.
  */
 export type Mischief =
-  | { readonly status: number; readonly body?: string; readonly location?: string; readonly range?: string }
+  | {
+      readonly status: number;
+      readonly body?: string | Buffer;
+      readonly location?: string;
+      readonly range?: string;
+      readonly coding?: string;
+    }
   | 'reset'
   | 'lose'
   | 'hang'
@@ -157,11 +163,12 @@ export class Bucket {
     const mischief = (await this.misbehave(seen)) ?? refusal(incoming, body);
     if (mischief === 'reset') incoming.socket.destroy();
     else if (typeof mischief === 'object') {
-      const { status, body: text = '', location, range } = mischief;
+      const { status, body: text = '', location, range, coding } = mischief;
       const headers = {
         ...{ 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) },
         ...(location === undefined ? {} : { location }),
         ...(range === undefined ? {} : { 'content-range': range }),
+        ...(coding === undefined ? {} : { 'content-encoding': coding }),
       };
       outgoing.writeHead(status, headers).end(text);
     } else if (mischief === undefined || mischief === 'lose') {

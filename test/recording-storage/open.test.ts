@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
 import { ObjectTurns } from '../../src/recording-storage/s3/object-turns.ts';
 import type { StoredFile } from '../../src/recording-storage/storage.ts';
 import fc from '../support/fast-check.ts';
@@ -110,6 +111,14 @@ describe('a recording that is opened', () => {
     await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('other range');
     answer('bytes 0-999/600000');
     expect((await bytesOf(file, 0, 1_000)).length).toBe(1_000);
+  });
+
+  test('breaks off where the store packs what it sends, and unpacks nothing of it', async () => {
+    const { file } = await stored(600_000);
+    const packed = gzipSync(Buffer.alloc(100_000_000));
+    bucket.misbehave = ({ what }) => (what === 'get' ? { status: 206, body: packed, coding: 'gzip' } : undefined);
+    await expect(bytesOf(file, 0, packed.length)).rejects.toThrow('other coding');
+    expect(bucket.asked(/get/)).toHaveLength(1);
   });
 
   test('that nobody has is none; with the bucket gone nobody can tell', async () => {

@@ -110,6 +110,8 @@ export class ObjectStore {
         throw new ObjectError('rejected', 'other length', response.status);
       if (response.headers.get('content-range')?.startsWith(`bytes ${start}-${end - 1}/`) === false)
         throw new ObjectError('rejected', 'other range', response.status);
+      if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity')
+        throw new ObjectError('rejected', 'other coding', response.status);
       const bytes = new Uint8Array(await response.arrayBuffer()); // no longer than its Content-Length
       if (bytes.byteLength !== end - start) throw new ObjectError('away', 'cut off', response.status);
       return bytes;
@@ -228,8 +230,6 @@ export class ObjectStore {
       cache: this.#keys,
     });
     const { headers } = await signer.sign();
-    // After signing, because gateways rewrite it.
-    headers.set('accept-encoding', 'identity');
     const request = { method: call.method, body: call.body?.bytes ?? null, redirect: 'manual', signal } as const;
     return [new URL(url), { ...request, headers: Object.fromEntries(headers) }];
   }
