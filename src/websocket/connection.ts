@@ -77,6 +77,8 @@ export class WebSocketConnection {
   #isAnswering = false;
   /** The newest ping that is to be answered when the answer before is gone. */
   #ping: Uint8Array | undefined;
+  /** Bytes of messages that came after our close frame. */
+  #late = 0;
   #missed = 0;
   #bytesRead = 0;
   /** The code of the rule that the far end broke. */
@@ -176,6 +178,7 @@ export class WebSocketConnection {
   }
 
   #received(data: Buffer, isBinary: boolean): void {
+    if (this.#phase !== 'open') this.#tooLate(data.length);
     if (this.#phase !== 'open' || (!isBinary && !this.#options.readsText())) return;
     if (!isBinary && data.length > WEBSOCKET_TEXT_MAX_BYTES) {
       this.#broken = TOO_BIG;
@@ -190,6 +193,12 @@ export class WebSocketConnection {
       for (let at = 0; at < data.length; at += WEBSOCKET_SLICE_BYTES)
         this.#held.push(data.subarray(at, at + WEBSOCKET_SLICE_BYTES));
     this.#deliver();
+  }
+
+  /** What was on its way before our close frame is read for the sake of its answer, but no more than that can be. */
+  #tooLate(bytes: number): void {
+    this.#late += bytes;
+    if (this.#late > WEBSOCKET_MESSAGE_MAX_BYTES) this.#webSocket?.terminate();
   }
 
   #deliver(): void {
