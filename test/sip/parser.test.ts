@@ -330,6 +330,13 @@ describe('framing a stream', () => {
     expect(kinds(`${text(INVITE)}\r\n\r\n${text(INVITE)}\r\n`)).toEqual(['message', 'ping', 'message']);
   });
 
+  test('closes on line ends of which there are more in a row than a head may have bytes', () => {
+    const kinds = (lineEnds: number) => frames([bytes('\r\n'.repeat(lineEnds)), INVITE]).map(({ type }) => type);
+    expect(kinds(SIP_HEAD_MAX_BYTES / 2)).toEqual(['ping', 'message']);
+    expect(kinds(SIP_HEAD_MAX_BYTES / 2 + 2)).toEqual(['broken']);
+    expect(kinds(1_000_000)).toEqual(['broken']);
+  });
+
   test('takes a head and a body up to their limits, in one piece or in many', () => {
     const sized = (length: number) =>
       bytes(`${text(INVITE).replace('Content-Length: 0', `Content-Length: ${length}`)}${'x'.repeat(length)}`);

@@ -10,8 +10,8 @@ type Frame =
   | { readonly type: 'message'; readonly bytes: Uint8Array }
   | { readonly type: 'ping' }
   /**
-   * The stream cannot be followed any more, because a message is too large or its length is no number. Close the
-   * connection.
+   * The stream cannot be followed any more, because a message is too large, its length is no number, or line ends come
+   * instead of one. Close the connection.
    */
   | { readonly type: 'broken'; readonly why: string };
 
@@ -65,9 +65,12 @@ export class StreamFraming {
    */
   next(): Frame | undefined {
     if (this.#broken) return undefined;
-    if (this.#skipKeepalives()) return { type: 'ping' };
+    const start = this.#at;
+    const pinged = this.#skipKeepalives();
     const held = this.#held;
     const from = this.#at;
+    if (from - start > SIP_HEAD_MAX_BYTES) return this.#break('too many line ends');
+    if (pinged) return { type: 'ping' };
     const end = headEnd(held, Math.max(from, this.#searched));
     const headBytes = (end < 0 ? held.length : end) - from;
     if (headBytes > SIP_HEAD_MAX_BYTES) return this.#break('head too large');
@@ -84,12 +87,16 @@ export class StreamFraming {
     return { type: 'message', bytes: held.slice(from, this.#at) };
   }
 
-  /** Skips line ends between messages. True when there was a keepalive among them, which asks for an answer. */
+  /**
+   * Skips line ends between messages, and stops where there are more than any message has bytes in its head. True when
+   * there was a keepalive among them, which asks for an answer.
+   */
   #skipKeepalives(): boolean {
     const held = this.#held;
     let at = this.#at;
     let pinged = false;
-    while (held[at] === 0x0d && held[at + 1] === 0x0a) {
+    const most = at + SIP_HEAD_MAX_BYTES;
+    while (at <= most && held[at] === 0x0d && held[at + 1] === 0x0a) {
       if (held[at + 2] === 0x0d && held[at + 3] === 0x0a) {
         pinged = true;
         at += 4;
