@@ -178,8 +178,9 @@ export class WebSocketConnection {
   }
 
   #received(data: Buffer, isBinary: boolean): void {
-    if (this.#phase !== 'open') this.#tooLate(data.length);
-    if (this.#phase !== 'open' || (!isBinary && !this.#options.readsText())) return;
+    const isLate = this.#phase !== 'open' || this.#broken !== undefined;
+    if (isLate) this.#tooLate(data.length);
+    if (isLate || (!isBinary && !this.#options.readsText())) return;
     if (!isBinary && data.length > WEBSOCKET_TEXT_MAX_BYTES) {
       this.#broken = TOO_BIG;
       this.#webSocket?.close(TOO_BIG);
