@@ -96,7 +96,10 @@ class Listener {
     this.#socket.on('message', (packet, { port }) => {
       if (this.counting) this.#hear(packet, port);
     });
-    await new Promise<void>((resolve) => this.#socket.bind(PEER_PORT, '127.0.0.1', resolve));
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.once('error', reject);
+      this.#socket.bind(PEER_PORT, '127.0.0.1', resolve);
+    });
   }
 
   close(): void {

@@ -22,13 +22,16 @@ void count_one(std::atomic<uint32_t>& counter) { counter.fetch_add(1, std::memor
 
 }  // namespace
 
-size_t WebrtcPort::AddressHash::operator()(const Address& address) const {
-  uint64_t hash = address.port();
+/** The hash of an address's host, begun with `seed` (FNV-1a, its halves folded). */
+static size_t host_hash(const Address& address, uint64_t seed) {
+  uint64_t hash = seed;
   const bool six = address.any.sa_family == AF_INET6;
   const uint8_t* host = six ? address.v6.sin6_addr.s6_addr : reinterpret_cast<const uint8_t*>(&address.v4.sin_addr);
   for (size_t i = 0; i < (six ? 16u : 4u); i++) hash = (hash ^ host[i]) * 0x100000001b3;
   return static_cast<size_t>(hash ^ hash >> 32);
 }
+
+size_t WebrtcPort::AddressHash::operator()(const Address& address) const { return host_hash(address, address.port()); }
 
 std::shared_ptr<WebrtcPort> WebrtcPort::open(const Address& address, int& error, int64_t consent_us) {
   std::shared_ptr<WebrtcPort> port(new WebrtcPort());
@@ -144,10 +147,12 @@ bool WebrtcPort::sort(const Datagram& datagram) {
     return false;
   }
   const std::lock_guard<std::mutex> lock(control_mutex_);
-  if (control_.entries.size() >= control_max) {
+  uint8_t& share = shares_[host_hash(datagram.source, 0) % shares_.size()];
+  if (control_.entries.size() >= control_max || share >= control_share) {
     count_one(overflown_);
     return true;
   }
+  share++;
   control_.bytes.insert(control_.bytes.end(), datagram.bytes, datagram.bytes + datagram.count);
   control_.entries.push_back({datagram.source, datagram.arrival_us, datagram.count});
   return true;
@@ -189,6 +194,7 @@ void WebrtcPort::wait() {
   }
   const std::lock_guard<std::mutex> lock(control_mutex_);
   std::swap(taken_, control_);
+  shares_.fill(0);
 }
 
 void WebrtcPort::obey() {

@@ -9,6 +9,7 @@
 // handshake. What no link expects is counted and dropped; nothing is ever answered that was not authenticated by a
 // password of ours.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,8 @@ class WebrtcPort {
   static constexpr size_t links_max = 20'000;
   /** Datagrams of STUN and DTLS that wait for the thread, at most. */
   static constexpr size_t control_max = 512;
+  /** As many of them may be of one host, so that a flood leaves room for the others. */
+  static constexpr uint8_t control_share = 128;
   /** Rounds of `Batch::size` datagrams in one visit to the socket. */
   static constexpr int rounds_max = 64;
 
@@ -84,6 +87,8 @@ class WebrtcPort {
   struct AddressHash {
     size_t operator()(const Address& address) const;
   };
+  /** By a part of the hash of a host. */
+  using Shares = std::array<uint8_t, 256>;
   using Links = std::unordered_map<std::string, std::shared_ptr<WebrtcLink>>;
 
   WebrtcPort() = default;
@@ -134,6 +139,7 @@ class WebrtcPort {
 
   std::mutex control_mutex_;
   LinkPackets control_;
+  Shares shares_{};  // what each host has in `control_`
   std::vector<Order> orders_;
 
   // The thread's own.

@@ -162,6 +162,22 @@ TEST("a port answers a check under the right password, and nothing else; media c
   stage.port->close_link(link);
 }
 
+TEST("a host that floods the port has a share of what waits for its thread, and no more") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  // Without a leg nobody but `pump` empties the socket, which holds these.
+  test::UdpSocket flood;
+  for (int i = 0; i < 200; i++) flood.send(stage.at, check("unknown", "a password of nobody", true));
+  const uint32_t over = 200 - WebrtcPort::control_share;
+  CHECK(stage.until([&] {
+    const WebrtcCounters now = stage.port->counters();
+    return now.unknown_checks + now.overflown_packets == 200;
+  }));
+  CHECK(stage.port->counters().overflown_packets == over);
+  flood.send(stage.at, check("unknown", "a password of nobody", true));
+  CHECK(stage.until([&] { return stage.port->counters().unknown_checks == WebrtcPort::control_share + 1u; }));
+}
+
 TEST("an ICE restart moves the far end by its new name; the name before goes on being answered and moves nothing") {
   if (!webrtc_supported()) return;
   Stage stage;
