@@ -73,7 +73,7 @@ class WebrtcPort {
   static constexpr size_t links_max = 20'000;
   /** Datagrams of STUN and DTLS that wait for the thread, at most. */
   static constexpr size_t control_max = 512;
-  /** As many of them may be of one host, so that a flood leaves room for the others. */
+  /** The most that one host may have of them, so that a flood leaves room for the others. */
   static constexpr uint8_t control_share = 128;
   /** Rounds of `Batch::size` datagrams in one visit to the socket. */
   static constexpr int rounds_max = 64;
@@ -87,7 +87,7 @@ class WebrtcPort {
   struct AddressHash {
     size_t operator()(const Address& address) const;
   };
-  /** By a part of the hash of a host. */
+  /** What each host has, by a part of its hash. */
   using Shares = std::array<uint8_t, 256>;
   using Links = std::unordered_map<std::string, std::shared_ptr<WebrtcLink>>;
 
@@ -139,7 +139,7 @@ class WebrtcPort {
 
   std::mutex control_mutex_;
   LinkPackets control_;
-  Shares shares_{};  // what each host has in `control_`
+  Shares shares_{};  // of `control_`
   std::vector<Order> orders_;
 
   // The thread's own.
