@@ -56,6 +56,12 @@ describe('ranges', () => {
       expect([header, rangeOf(header, 10)]).toEqual([header, { start: 2, end: 4 }]);
   });
 
+  test('begin before the end, where nothing is left', () => {
+    for (const header of ['bytes=10-', 'bytes=10-12', 'bytes=-0'])
+      expect([header, rangeOf(header, 10)]).toEqual([header, 'unsatisfiable']);
+    expect(rangeOf('bytes=9-', 10)).toEqual({ start: 9, end: 10 });
+  });
+
   test('are asked under If-Match of the same strong tag, of any, or without it', () => {
     for (const header of [null, '*', ' * ', '"a"', '"b", "a"']) expect([header, ifMatch(header, 'a')]).toEqual([header, true]);
     for (const header of ['"b"', 'W/"a"', 'a', '', '"b", W/"a"']) expect([header, ifMatch(header, 'a')]).toEqual([header, false]);
