@@ -21,9 +21,9 @@ import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
 interface ObjectStoreSettings {
   readonly bucket: string;
-  /** The prefix of every key, with or without a `/` at its ends. */
+  /** The prefix of every key, with or without a `/` at its ends; without `.` and `..` in it. */
   readonly prefix: string;
-  /** Origin of the store, and a path where it has one. */
+  /** Origin of the store, and a path where it has one; no user, query or fragment. */
   readonly endpoint: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -66,16 +66,11 @@ export class ObjectStore {
   /** Signing keys of the day. */
   readonly #keys = new Map<string, ArrayBuffer>();
 
-  /** Throws an `Error` that names the setting, where a prefix or an endpoint cannot be addressed. */
   constructor(settings: ObjectStoreSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
     const endpoint = new URL(settings.endpoint);
-    if (endpoint.username !== '' || endpoint.password !== '' || endpoint.search !== '' || endpoint.hash !== '')
-      throw new Error('S3_ENDPOINT: expected a URL without user, query or fragment');
     const segments = settings.prefix.split('/').filter((segment) => segment !== '');
-    if (segments.some((segment) => segment === '.' || segment === '..'))
-      throw new Error('RECORDINGS: expected a prefix without . and .. in it');
     this.#bucketUrl = `${endpoint.origin}${endpoint.pathname.replace(/\/+$/, '')}/${encoded(settings.bucket)}`;
     this.#path = segments.map((segment) => `${encoded(segment)}/`).join('');
   }
