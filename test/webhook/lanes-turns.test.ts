@@ -1,4 +1,5 @@
 /** Which job of the lanes is next: never one twice, never one before its time, and applications in turn. */
+import { heapStats } from 'bun:jsc';
 import { describe, expect, spyOn, test } from 'bun:test';
 import { APP_RESERVED_JOBS, APP_WINDOW_LEAST_JOBS, APP_WINDOW_MAX_JOBS } from '../../src/limits.ts';
 import { DueHeap } from '../../src/webhook/due-heap.ts';
@@ -70,6 +71,25 @@ describe('a job in the lanes', () => {
     } finally {
       sorted.mockRestore();
     }
+  });
+
+  test('leaves nothing behind once it is done', () => {
+    const heldBytes = (): number => {
+      Bun.gc(true);
+      return heapStats().heapSize;
+    };
+    const lanes = new Lanes<LaneJob>();
+    const pass = (jobs: number) => {
+      for (let id = 0; id < jobs; id += 1) {
+        lanes.add(alone('a', id), 0);
+        for (const job of drain(lanes, 0)) lanes.done(job, true);
+      }
+    };
+    pass(1_000);
+    const before = heldBytes();
+    pass(100_000);
+    expect(heldBytes() - before).toBeLessThan(500_000);
+    expect(lanes.size).toBe(0);
   });
 
   test('goes on when another one of its application, whose window is full, fails', () => {
