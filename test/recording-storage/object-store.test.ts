@@ -101,6 +101,16 @@ describe('a request', () => {
     }
   });
 
+  test('for an object that is not there asks for its bucket, and believes in it where that is forbidden', async () => {
+    const of = (status: number) => {
+      bucket.misbehave = ({ what }) => ({ status: what === 'bucket' ? status : 404 });
+      return store.head('a');
+    };
+    for (const status of [200, 403]) expect(await of(status)).toBeUndefined();
+    await expect(of(404)).rejects.toMatchObject({ fault: 'refused', code: 'NoSuchBucket' });
+    await expect(of(503)).rejects.toMatchObject({ fault: 'away' });
+  });
+
   test('an upload’s id and tags travel as the store gave them', async () => {
     let joined = '';
     const uploadId = 'a&b"c <d>/+=%';
