@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock } from '../../src/clock.ts';
 import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX } from '../../src/limits.ts';
@@ -99,6 +99,16 @@ describe('a request', () => {
     } finally {
       silent.close();
     }
+  });
+
+  test('leaves no timer behind when it is over, and nothing at the signal of its caller', async () => {
+    const clock = new VirtualClock();
+    const { signal } = new AbortController();
+    const asked = new ObjectStore(bucket.settings('x'), clock);
+    await asked.put('a', body, { signal });
+    bucket.misbehave = () => 'reset';
+    await expect(asked.put('a', body, { signal })).rejects.toThrow('away');
+    expect([clock.armed, getEventListeners(signal, 'abort').length]).toEqual([0, 0]);
   });
 
   test('for an object that is not there asks for its bucket, and believes in it where that is forbidden', async () => {
