@@ -84,8 +84,12 @@ describe('a request', () => {
     await expect(store.put('a', body, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'stopped' });
   });
 
-  test('whose answer does not say what was asked for is one of a store that is away', async () => {
-    const silent = createServer((_, answer) => void answer.writeHead(200, { 'transfer-encoding': 'chunked' }).end());
+  test('asks for bytes as they are, and an answer that says nothing is one of a store that is away', async () => {
+    const encodings: unknown[] = [];
+    const silent = createServer(({ headers }, answer) => {
+      encodings.push(headers['accept-encoding']);
+      answer.writeHead(200, { 'transfer-encoding': 'chunked' }).end();
+    });
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = silent.address();
@@ -96,6 +100,7 @@ describe('a request', () => {
       await expect(asked.head('a')).rejects.toMatchObject(away('no Content-Length'));
       await expect(asked.createUpload('a')).rejects.toMatchObject(away('no UploadId'));
       await expect(asked.uploadPart('a', 'b', 1, body)).rejects.toMatchObject(away('no ETag'));
+      expect(encodings).toEqual(new Array(3).fill('identity'));
     } finally {
       silent.close();
     }
