@@ -59,9 +59,10 @@ describe('Notes about a member', () => {
 
 describe('The home of a Room', () => {
   const after = (reaches: readonly (readonly [ms: number, reach: Reach])[]) => {
-    let watch: HomeWatch = newHomeWatch(0);
+    const begun = 1_000_000;
+    let watch: HomeWatch = newHomeWatch(begun);
     const verdicts = reaches.map(([ms, reach]) => {
-      const judged = judgeHome(watch, reach, ms);
+      const judged = judgeHome(watch, reach, begun + ms);
       watch = judged.watch;
       return judged.verdict;
     });
@@ -93,6 +94,15 @@ describe('The home of a Room', () => {
       ] as const;
       expect(after(watched)).toEqual(['look_again', 'look_again', 'look_again', 'replace_home']);
     }
+  });
+
+  test('has its pipe made anew where it answers and is not heard for long enough, and not before', () => {
+    expect(
+      after([
+        [HOME_PIPE_MS - 1, 'answers'],
+        [HOME_PIPE_MS, 'answers'],
+      ]),
+    ).toEqual(['look_again', 'remake_pipe']);
   });
 
   test('is replaced where nobody has its name or it is silent for long, counted from its last answer, and never else', () => {
