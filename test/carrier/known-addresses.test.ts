@@ -1,7 +1,7 @@
 /** The addresses of devices: they are known for as long as a contact of the device is bound there. */
 import { expect, test } from 'bun:test';
 import { KnownAddresses } from '../../src/carrier/device/known-addresses.ts';
-import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
+import { DEVICE_ADDRESSES_MAX, DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../src/limits.ts';
 
 const at = (host: string, key: string, expiresAt = 1_000) => ({ transport: 'udp', key, host, port: 5060, expiresAt }) as const;
 
@@ -27,4 +27,22 @@ test('A user is known at the addresses of as many contacts as it may have', () =
   const known = new KnownAddresses();
   for (let i = 0; i <= DEVICE_CONTACTS_MAX; i++) known.learn('alice', at(`h${i}`, `sip:${i}`));
   expect([known.has('h0', 0), known.has('h1', 0), known.has(`h${DEVICE_CONTACTS_MAX}`, 0)]).toEqual([false, true, true]);
+});
+
+test('Contacts, users and addresses beyond what is remembered are those that registered longest ago', () => {
+  const contacts = new KnownAddresses();
+  for (let i = 0; i < DEVICE_CONTACTS_MAX; i++) contacts.learn('alice', at(`h${i}`, `sip:${i}`));
+  for (const host of ['h0', 'new']) contacts.learn('alice', at(host, host === 'h0' ? 'sip:0' : 'sip:new'));
+  expect(['h0', 'h1', 'h2', 'new'].map((host) => contacts.has(host, 0))).toEqual([true, false, true, true]);
+
+  const users = new KnownAddresses();
+  for (let i = 0; i < DEVICES_MAX; i++) users.learn(`u${i}`, at('a', 'sip:one'));
+  for (const user of ['u0', 'new']) users.learn(user, at('a', 'sip:one'));
+  expect(['u0', 'u1', 'u2', 'new'].map((user) => users.hasUser('a', user, 0))).toEqual([true, false, true, true]);
+
+  const addresses = new KnownAddresses();
+  const learn = (i: number) => addresses.learn(`u${Math.floor(i / DEVICE_CONTACTS_MAX)}`, at(`h${i}`, `sip:${i}`));
+  for (let i = 0; i < DEVICE_ADDRESSES_MAX; i++) learn(i);
+  for (const i of [0, DEVICE_ADDRESSES_MAX]) learn(i);
+  expect([0, 1, 2, DEVICE_ADDRESSES_MAX].map((i) => addresses.has(`h${i}`, 0))).toEqual([true, false, true, true]);
 });
