@@ -42,6 +42,22 @@ test('A device over UDP is pinged every 25 s at its place until its contact expi
     [KEY, 5060],
     [KEY, 5060],
   ]);
+  // Nothing is kept of it, nor is there a round to come.
+  expect(clock.armed).toBe(0);
+});
+
+test('A device that registers over TCP after UDP is pinged no more, nor silent for a ping that it did not answer', async () => {
+  const { clock, pings, asked, bound, last } = opened();
+  pings.keep('alice', bound());
+  for (const status of [200, 0]) {
+    await clock.advance(DEVICE_PING_MS);
+    pings.onProbed(last(), status);
+  }
+  expect(pings.isSilent('alice', KEY)).toBe(true);
+  pings.keep('alice', bound({ transport: 'tcp' }));
+  expect(pings.isSilent('alice', KEY)).toBe(false);
+  await clock.advance(2 * DEVICE_PING_MS);
+  expect(asked).toHaveLength(2);
 });
 
 test('A device that answered and does not any more is silent until it answers or registers again', async () => {

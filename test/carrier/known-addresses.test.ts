@@ -1,6 +1,6 @@
 /** The addresses of devices: they are known for as long as a contact of the device is bound there. */
 import { expect, test } from 'bun:test';
-import { KnownAddresses } from '../../src/carrier/device/known-addresses.ts';
+import { isFrom, KnownAddresses } from '../../src/carrier/device/known-addresses.ts';
 import { DEVICE_ADDRESSES_MAX, DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../src/limits.ts';
 
 const at = (host: string, key: string, expiresAt = 1_000) => ({ transport: 'udp', key, host, port: 5060, expiresAt }) as const;
@@ -45,4 +45,16 @@ test('Contacts, users and addresses beyond what is remembered are those that reg
   for (let i = 0; i < DEVICE_ADDRESSES_MAX; i++) learn(i);
   for (const i of [0, DEVICE_ADDRESSES_MAX]) learn(i);
   expect([0, 1, 2, DEVICE_ADDRESSES_MAX].map((i) => addresses.has(`h${i}`, 0))).toEqual([true, false, true, true]);
+});
+
+test('A user is at a place by its transport, address and port together: others are behind the same NAT', () => {
+  const place = { transport: 'tcp', host: 'a', port: 5060 } as const;
+  const others = [{ transport: 'udp' }, { host: 'b' }, { port: 5061 }] as const;
+  const known = new KnownAddresses();
+  known.learn('alice', { ...at('a', 'sip:one'), ...place });
+  for (const [i, other] of others.entries()) {
+    known.learn(`other ${i}`, { ...at('a', 'sip:one'), ...place, ...other });
+    expect([other, isFrom({ ...place, ...other }, place)]).toEqual([other, false]);
+  }
+  expect([isFrom({ ...place }, place), known.usersAt(place)]).toEqual([true, ['alice']]);
 });
