@@ -1,6 +1,7 @@
 /** The last place of each contact: when calls follow a device, and when it has perhaps restarted. */
 import { expect, test } from 'bun:test';
 import { LastPlaces } from '../../src/carrier/device/last-places.ts';
+import { DEVICE_ADDRESSES_MAX } from '../../src/limits.ts';
 import type { Binding } from '../../src/sip/registrar.ts';
 
 const URI = 'sip:alice@192.168.1.10:5060';
@@ -55,4 +56,13 @@ test('A device that was behind a proxy, or is, shares that place with others', (
     places.learn('alice', one);
     expect(places.learn('alice', { ...two, port: 41_000 })).toMatchObject({ moved: { port: FIRST.port }, isShared: true });
   }
+});
+
+test('Places beyond what is remembered are those of the contacts that were bound longest ago', () => {
+  const places = new LastPlaces();
+  for (let i = 0; i < DEVICE_ADDRESSES_MAX; i++) places.learn(`${i}`, FIRST);
+  for (const user of ['0', 'new']) places.learn(user, FIRST);
+  const moved = (user: string) => places.learn(user, { ...FIRST, port: 41_000 }).moved?.port;
+  // One that is asked for is bound anew, and takes the place of the next: those that are kept come first.
+  expect(['new', '0', '2', '1'].map(moved)).toEqual([FIRST.port, FIRST.port, FIRST.port, undefined]);
 });
