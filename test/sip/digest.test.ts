@@ -139,6 +139,7 @@ describe('digest', () => {
     });
     for (const bad of [
       'Digest',
+      'Bearer realm="r", nonce="n"',
       'Digestrealm="r", nonce="n"',
       'Digest nonce="n"',
       'Digest realm="r"',
