@@ -178,6 +178,20 @@ export class Lanes<J extends LaneJob> {
     this.#weight -= job.weight;
     this.#list(job.appUuid, app);
     this.#forget(job.appUuid, app);
+    this.#passIdle();
+  }
+
+  /** Takes the turn in the reserve from those that have nothing ready, up to the first that has. */
+  #passIdle(): void {
+    for (;;) {
+      const appUuid = this.#reserve.first;
+      if (appUuid === undefined) return;
+      const app = this.#app(appUuid);
+      if (app.ready.length > 0) return;
+      this.#reserve.shift();
+      app.inReserve = false;
+      this.#forget(appUuid, app);
+    }
   }
 
   /** Drops the state of an application without jobs, once it has no turn: its next job would give it a second one. */

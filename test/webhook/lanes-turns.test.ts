@@ -79,15 +79,16 @@ describe('a job in the lanes', () => {
       return heapStats().heapSize;
     };
     const lanes = new Lanes<LaneJob>();
-    const pass = (jobs: number) => {
+    const pass = (jobs: number, app: (id: number) => string) => {
       for (let id = 0; id < jobs; id += 1) {
-        lanes.add(alone('a', id), 0);
+        lanes.add(alone(app(id), id), 0);
         for (const job of drain(lanes, 0)) lanes.done(job, true);
       }
     };
-    pass(1_000);
+    pass(1_000, () => 'a');
     const before = heldBytes();
-    pass(100_000);
+    pass(100_000, () => 'a');
+    pass(10_000, (id) => `application ${id}`);
     expect(heldBytes() - before).toBeLessThan(500_000);
     expect(lanes.size).toBe(0);
   });
