@@ -1,9 +1,9 @@
 /** The shapes of playback, its rate buckets, and the ingest of a push, through the real app. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import type { OpenIngest } from '../../src/call/session/ingests.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
-import { HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
+import { BODY_PIECES_MAX, HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
@@ -195,6 +195,26 @@ describe('the ingest of a push', () => {
       idle.length = 0;
       expect((await send(name, body)).status).toBe(status);
       expect(idle).toEqual(['lifted', HTTP_IDLE_TIMEOUT_SEC]);
+      push.release();
+    }
+  });
+
+  test('has failed, and is refused, where its body comes in more small pieces than it has samples to tell', async () => {
+    const inPieces = (count: number) => {
+      let left = count;
+      const pull = (controller: ReadableStreamDefaultController<Uint8Array>) =>
+        left-- > 0 ? controller.enqueue(new Uint8Array(1)) : controller.close();
+      return new ReadableStream({ pull }, { highWaterMark: 0 });
+    };
+    for (const [count, told, failures] of [
+      [BODY_PIECES_MAX * 2, [400, { code: 'invalid_request', message: 'body: must not come in so many small chunks' }], 1],
+      [BODY_PIECES_MAX, [200, { operation_uuid: 'op', bytes_received: BODY_PIECES_MAX }], 0],
+    ] as const) {
+      const { name, push } = open();
+      const fail = spyOn(push, 'fail');
+      const answer = await send(name, inPieces(count));
+      expect([answer.status, answer.body]).toEqual([...told]);
+      expect(fail).toHaveBeenCalledTimes(failures);
       push.release();
     }
   });

@@ -4,8 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { connect } from 'node:net';
-import { BODY_PIECES_MAX } from '../../src/limits.ts';
-import { RawHttp } from '../http/raw-http.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -199,22 +197,6 @@ describe.skipIf(!sippInstalled)('playback on a call', () => {
     expect(failed.body).toMatchObject({ operation_uuid: torn.body.operation_uuid, reason: 'source_disconnected' });
     await call.end();
   }, 40_000);
-
-  test('a push in more small chunks than it has samples to tell is refused, and has failed', async () => {
-    const call = await answered();
-    const play = await call.post('/playback/play', { type: 'push', media_format: { encoding: 'mulaw', sample_rate: 8_000 } });
-    const { pathname } = new URL(String((play.body.ingest as Record<string, string>).url));
-    const http = new RawHttp(Number(new URL(platform.url).port));
-    http.send('POST', pathname, { authorization: `Bearer ${app.appUuid}:${app.apiKey}`, 'transfer-encoding': 'chunked' });
-    http.socket.write(`${'1\r\nx\r\n'.repeat(BODY_PIECES_MAX * 2)}0\r\n\r\n`);
-    const told = await http.response();
-    http.socket.destroy();
-    expect(told?.status).toBe(400);
-    expect(Buffer.from(told?.body ?? []).toString()).toContain('body: must not come in so many small chunks');
-    const failed = await receiver.event('playback.failed', call.session);
-    expect(failed.body).toMatchObject({ operation_uuid: play.body.operation_uuid, reason: 'source_disconnected' });
-    await call.end();
-  }, 30_000);
 
   test('a source that cannot be had is a 502 that says why, no event, and the call lives', async () => {
     const call = await answered();
