@@ -140,18 +140,23 @@ class Call implements BrowserCall {
     request(location, 'DELETE', undefined, {}, undefined, true).catch(() => {});
   };
 
-  /** A call that ends before the handshake has nothing to say goodbye with, so its location is asked. */
+  /**
+   * A call that ends before the handshake has nothing to say goodbye with, so its location is asked. It is asked at once
+   * as well: a browser that has asked another origin once what it takes (CORS) sends `#leave` without that question, after
+   * which Chromium may drop a request whose page is gone.
+   */
   async #watchBeginning(): Promise<void> {
     const { location, request } = this.#parts;
     const headers = { 'content-type': FRAGMENT, 'if-match': '*' };
-    for (;;) {
-      await this.#connected(BEGINNING_MS);
-      const { connectionState } = this.connection;
-      if (this.#over || (connectionState !== 'new' && connectionState !== 'connecting')) return;
+    let isBeginning = true;
+    while (isBeginning) {
       // A fragment without names restarts nothing.
       const fragment = `m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:${this.connection.getTransceivers()[0]?.mid ?? ''}\r\n`;
       const response = await request(location, 'PATCH', fragment, headers, ANSWER_MAX_MS).catch(() => undefined);
       if (response?.status === 404) this.#close();
+      await this.#connected(BEGINNING_MS);
+      const { connectionState } = this.connection;
+      isBeginning = !this.#over && (connectionState === 'new' || connectionState === 'connecting');
     }
   }
 
