@@ -305,7 +305,7 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     const tab = await browser.newPage();
     await tab.goto(`http://127.0.0.1:${site.port}/`);
     await tab.waitForFunction('window.ready === true');
-    // Chromium drops a DELETE that has to ask what the platform takes (CORS) when its page is gone: so it was asked before.
+    // Chromium drops a DELETE that has to ask what is taken (CORS) when its page is gone. It has been asked before.
     const isAsked = (page: Page) => page.waitForResponse((response) => response.request().method() === 'PATCH');
     const tabAsked = isAsked(tab);
     const uuid = String(await tab.evaluate(`start(${JSON.stringify(url)}, ${JSON.stringify(token)}, 700)`));
