@@ -31,6 +31,8 @@ interface Example {
  * done, and anybody may ask for it.
  */
 export class Documentation {
+  /** What its pages for reading may load. */
+  readonly policy = DOCUMENTATION_POLICY;
   readonly #pages: ReadonlyMap<string, Page>;
   readonly #examples: ReadonlyMap<string, Example>;
   readonly #rendered = new Map<string, string>();
@@ -52,22 +54,18 @@ export class Documentation {
     return llmsText([...this.#pages.values()], [...this.#examples.values()]);
   }
 
-  /** A page for reading, by its name. */
+  /** A page for reading, by its name. Throws where there is none, as all that follow do. */
   html(name: string): string {
-    return this.#once(name, () => documentationHtml(this.#page(name)));
+    return this.#once(name, () => documentationHtml(named(this.#pages, name)));
   }
 
   markdown(name: string): string {
-    return this.#page(name).markdown;
+    return named(this.#pages, name).markdown;
   }
 
   /** The text of a program, by its name. */
   example(name: string): string {
-    return this.#examples.get(name)?.text ?? '';
-  }
-
-  #page(name: string): Page {
-    return this.#pages.get(name) ?? { name, title: name, markdown: '' };
+    return named(this.#examples, name).text;
   }
 
   #once(name: string, render: () => string): string {
@@ -75,6 +73,12 @@ export class Documentation {
     this.#rendered.set(name, text);
     return text;
   }
+}
+
+function named<T>(all: ReadonlyMap<string, T>, name: string): T {
+  const found = all.get(name);
+  if (found === undefined) throw new Error(`the documentation has no ${name}`);
+  return found;
 }
 
 function readPage(name: string): Page {
@@ -114,7 +118,7 @@ table{border-collapse:collapse}td,th{border:1px solid color-mix(in srgb,currentC
 nav a{margin-right:1rem}`;
 
 /** What a page of the documentation may load: its style, and pictures. */
-export const DOCUMENTATION_POLICY = `default-src 'none'; style-src ${styleSource(STYLE)}; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const DOCUMENTATION_POLICY = `default-src 'none'; style-src ${styleSource(STYLE)}; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** The page for reading. Links to other pages lead to their pages for reading, and each heading can be linked to. */
 function documentationHtml({ title, markdown, name }: Page): string {

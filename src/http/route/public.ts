@@ -116,23 +116,23 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
 function documentation(): readonly (readonly [string, PublicHandler])[] {
   const pages = pageNames();
   const examples = exampleNames();
-  let loaded: { readonly texts: Documentation; readonly policy: string } | undefined;
-  const load = async () => {
+  let loaded: Documentation | undefined;
+  const load = async (): Promise<Documentation> => {
     if (loaded !== undefined) return loaded;
-    const { Documentation, DOCUMENTATION_POLICY } = await import('./documentation.ts');
-    loaded ??= { texts: new Documentation(pages, examples), policy: DOCUMENTATION_POLICY };
+    const { Documentation } = await import('./documentation.ts');
+    loaded ??= new Documentation(pages, examples);
     return loaded;
   };
   const html =
     (text: (texts: Documentation) => string): PublicHandler =>
     async () => {
-      const { texts, policy } = await load();
-      return answer(text(texts), 'text/html; charset=utf-8', 200, { 'content-security-policy': policy });
+      const texts = await load();
+      return answer(text(texts), 'text/html; charset=utf-8', 200, { 'content-security-policy': texts.policy });
     };
   const plain =
     (type: 'plain' | 'markdown', text: (texts: Documentation) => string): PublicHandler =>
     async () =>
-      answer(text((await load()).texts), `text/${type}; charset=utf-8`);
+      answer(text(await load()), `text/${type}; charset=utf-8`);
   return [
     ...['/docs', '/docs/'].map((path) => [path, html((texts) => texts.index())] as const),
     ['/llms.txt', plain('plain', (texts) => texts.list())],
