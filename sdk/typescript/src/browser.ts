@@ -142,8 +142,8 @@ class Call implements BrowserCall {
 
   /**
    * A call that ends before the handshake has nothing to say goodbye with, so its location is asked. It is asked at once
-   * as well: a browser that has asked another origin once what it takes (CORS) sends `#leave` without that question, after
-   * which Chromium may drop a request whose page is gone.
+   * as well, so that the browser knows what another origin takes (CORS) before the page is closed: Chromium may drop a
+   * `DELETE` that has to ask first, as its page is gone by then.
    */
   async #watchBeginning(): Promise<void> {
     const { location, request } = this.#parts;
