@@ -5,6 +5,8 @@ export * from './limits/message.ts';
 export * from './limits/sip.ts';
 export * from './limits/store.ts';
 
+/** A SIGINT this long after the one that began the draining ends the process at once. */
+export const SECOND_INTERRUPT_MS = 1_000;
 // Interface, Limits.
 export const BODY_MAX_BYTES = 1024 * 1024;
 /**

@@ -5,6 +5,7 @@ import { beginOpening, type Opening } from './compose/opening.ts';
 import { shutDown } from './compose/shutdown.ts';
 import type { Config } from './config.ts';
 import { messageOf } from './error-facts.ts';
+import { SECOND_INTERRUPT_MS } from './limits.ts';
 import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { lookUpWithoutThreads } from './outbound/system-names.ts';
@@ -26,18 +27,18 @@ process.on('unhandledRejection', (error) => log.error({ reason: String(error) },
 await run(config).catch((error: unknown) => exit(messageOf(error)));
 
 async function run(settings: Config): Promise<void> {
-  let draining = false;
+  let drainingSince: number | undefined;
   // A terminal that is closed is none any more when its SIGHUP comes.
   const hasTerminal = process.stdin.isTTY;
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
   const started = stoppableStart(opening, hasTerminal);
   const { compose } = await import('./compose/compose.ts');
-  const platform = await compose(settings, log, listener, opening, () => draining).catch(started.failed);
+  const platform = await compose(settings, log, listener, opening, () => drainingSince !== undefined).catch(started.failed);
   started.over();
   const stop = async (signal: string): Promise<void> => {
-    if (draining) return;
-    draining = true;
+    if (drainingSince !== undefined) return;
+    drainingSince = performance.now();
     log.info({ signal, sessions: platform.sessions.size, grace_sec: settings.shutdownGraceSec }, 'draining');
     await shutDown(platform, listener);
     log.info({}, 'stopped');
@@ -45,7 +46,9 @@ async function run(settings: Config): Promise<void> {
   };
   for (const signal of STOPS)
     process.on(signal, () => {
-      if (draining && signal === 'SIGINT') process.exit(130);
+      // npm passes on to its program what the terminal has sent to both: one press of Ctrl-C comes twice.
+      if (drainingSince !== undefined && signal === 'SIGINT' && performance.now() - drainingSince > SECOND_INTERRUPT_MS)
+        process.exit(130);
       stop(signal).catch((error: unknown) => exit(String(error)));
     });
   process.on('SIGHUP', () => {

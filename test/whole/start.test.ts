@@ -32,6 +32,20 @@ test('who asks before all is up waits for it; URLs name the port that was bound,
   expect(await servers(platform.url)).toEqual([{ url: platform.url }]);
 }, 60_000);
 
+test('Ctrl-C under npm, of which the program is told twice, stops it with its database', async () => {
+  const platform = await Platform.start();
+  try {
+    const ended = platform.ended();
+    platform.signal('SIGINT');
+    while (!platform.output.includes('"draining"')) await new Promise((resolve) => setImmediate(resolve));
+    platform.signal('SIGINT');
+    expect(await ended).toBe(0);
+    expect(existsSync(join(platform.dataDir, 'postgres/postmaster.pid'))).toBe(false);
+  } finally {
+    await platform.stop();
+  }
+}, 60_000);
+
 test('a proxy that the environment names gets no webhook, and SIGHUP without a certificate ends nothing', async () => {
   const receiver = new Receiver();
   const diverted: string[] = [];
