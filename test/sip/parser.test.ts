@@ -6,6 +6,7 @@ import { makeResponse } from '../../src/sip/message/response.ts';
 import { serialize } from '../../src/sip/message/serializer.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia, stampVia } from '../../src/sip/message/via.ts';
+import { cpuMs } from '../support/cpu-time.ts';
 import fc from '../support/fast-check.ts';
 import { bytes, text } from './pair.ts';
 
@@ -244,11 +245,11 @@ describe('parsing', () => {
       ' '.repeat(30_000),
       '%41'.repeat(9_000),
     ]) {
-      const started = performance.now();
+      const started = cpuMs();
       parseMessage(altered('Bob <sip:bob@biloxi.example>', noise));
       parseNameAddress(noise);
       parseUri(`sip:${noise}`);
-      expect(performance.now() - started).toBeLessThan(500);
+      expect(cpuMs() - started).toBeLessThan(500);
     }
   });
 });

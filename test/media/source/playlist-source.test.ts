@@ -10,6 +10,7 @@ import { FilesSource } from '../../../src/media/playback/files-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { HlsSource } from '../../../src/media/source/hls-source.ts';
 import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 import fc from '../../support/fast-check.ts';
 import { type Call, Harness } from '../harness.ts';
 import { tone, wav } from '../sound.ts';
@@ -385,25 +386,25 @@ test('of several languages the one that its author made the default is told firs
 
 test('a playlist of nothing but variants, or of a million lines, is read at once', () => {
   const variants = (count: number) => parsePlaylist(`#EXTM3U\n${'#EXT-X-STREAM-INF:\n'.repeat(count)}`, 'https://radio.test/');
-  const began = performance.now();
+  const began = cpuMs();
   expect(variants(PLAYLIST_LINES_MAX - 2)).toEqual({ type: 'variants', urls: [] });
   expect(variants(55_000)).toEqual({ type: 'too many entries' });
   expect(parsePlaylist('\r'.repeat(1_000_000), 'https://radio.test/')).toEqual({ type: 'too many entries' });
-  expect(performance.now() - began).toBeLessThan(1_000); // A search from each variant took 3 s for the first alone.
+  expect(cpuMs() - began).toBeLessThan(1_000); // A search from each variant took 3 s for the first alone.
 });
 
 test('a name after 50,000 blanks is read at once, also where a separator of lines is within', () => {
   const named = (name: string) => parsePlaylist(`[playlist]\nFile1=${' '.repeat(50_000)}${name}`, 'https://radio.test/');
-  const began = performance.now();
+  const began = cpuMs();
   expect(named('a.mp3')).toEqual({ type: 'entries', urls: ['https://radio.test/a.mp3'] });
   expect(named('a\u2028b')).toEqual({ type: 'entries', urls: [] });
-  expect(performance.now() - began).toBeLessThan(500); // A name that began anew at each blank took 4 s.
+  expect(cpuMs() - began).toBeLessThan(500); // A name that began anew at each blank took 4 s.
 });
 
 test('a name of a megabyte is left out at once, and one of 4,096 characters is taken', () => {
-  const began = performance.now();
+  const began = cpuMs();
   expect(parsePlaylist(`#EXTM3U\nhttp://${'é.'.repeat(500_000)}`, 'https://radio.test/')).toEqual({ type: 'entries', urls: [] });
-  expect(performance.now() - began).toBeLessThan(1_000); // The labels of its host took 6 s.
+  expect(cpuMs() - began).toBeLessThan(1_000); // The labels of its host took 6 s.
   const name = 'a'.repeat(4_096);
   expect(parsePlaylist(`#EXTM3U\n${name}`, 'https://radio.test/')).toMatchObject({ urls: [`https://radio.test/${name}`] });
   expect(parsePlaylist(`#EXTM3U\n${name}a`, 'https://radio.test/')).toMatchObject({ urls: [] });
