@@ -326,7 +326,7 @@ export function clusterReadings(cluster: Cluster | undefined, rooms: Pick<RoomRe
   if (cluster === undefined) return [];
   const now = () => cluster.readings();
   return [
-    gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),
+    gauge('node_load', 'How full this node is, 1 is full: the worst of legs, ports, ticks and event loop', () => cluster.load),
     gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
     gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
     gauge('nodes_unreached', 'Other nodes that live and do not answer over NATS', () => now().unreached),

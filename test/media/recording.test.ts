@@ -20,6 +20,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** A new file at each call: a try before this one may still write its own. */
+let made = 0;
+const fileOf = (name: string): string => join(folder, `${++made}-${name}.wav`);
+
 /** The samples of a finished recording, whose header is checked. */
 async function samplesOf(path: string): Promise<number[]> {
   const bytes = await readFile(path);
@@ -47,7 +51,7 @@ describe('recordings of a call', () => {
     harness.files.set('/high.wav', wav(tone(1000, 20, 8000, 0.2), 8000));
     leg.play({ operationUuid: 'p', playlist: await harness.admitted('/high.wav'), loop: 1, volume: 100 });
     await notices.until(() => notices.of('playback.started').length === 1);
-    const paths = ['whole', 'silenced', 'shorter'].map((name) => join(folder, `${name}.wav`));
+    const paths = ['whole', 'silenced', 'shorter'].map(fileOf);
     const [whole, silenced, shorter] = paths.map((path, i) =>
       leg.record({ recordingUuid: `rec${i}`, path, includeGaps: i === 1 }),
     );
@@ -92,7 +96,7 @@ describe('recordings of a call', () => {
   test('grow on disk while they last, and are playable after a crash', async () => {
     const talker = await talking(440);
     const { leg, notices } = talker.call;
-    const path = join(folder, 'growing.wav');
+    const path = fileOf('growing');
     leg.record({ recordingUuid: 'rec', path, includeGaps: true });
     await notices.until(() => notices.of('recording.started').length === 1);
     const before = (await readFile(path)).length;
@@ -100,12 +104,12 @@ describe('recordings of a call', () => {
     const bytes = await readFile(path);
     expect(bytes.length - before).toBeGreaterThan(25 * 320 - 16 * 320); // all but what the last 80 ms and a busy machine hold
     expect([bytes.readUInt32LE(4), bytes.readUInt32LE(40)]).toEqual([0xffff_ffff, 0xffff_ffff]);
-    const crashed = join(folder, 'crashed.wav');
+    const crashed = fileOf('crashed');
     await writeFile(crashed, bytes.subarray(0, 44 + 1_601));
     expect(await mendWav(crashed)).toEqual({ mended: true, bytes: 44 + 1_600, durationMs: 100 });
     expect(await mendWav(crashed)).toEqual({ mended: false, bytes: 44 + 1_600, durationMs: 100 });
     expect(await samplesOf(crashed)).toHaveLength(800);
-    const other = join(folder, 'other.wav');
+    const other = fileOf('other');
     await writeFile(other, 'no WAV');
     expect(await mendWav(other)).toBeUndefined();
     await talker.end();
@@ -116,7 +120,7 @@ describe('recordings of a call', () => {
   test('leave hold and interruptions out, and tell speech with the silence before it', async () => {
     const talker = await talking(440);
     const { leg, peer, notices } = talker.call;
-    const path = join(folder, 'held.wav');
+    const path = fileOf('held');
     const recording = leg.record({
       recordingUuid: 'rec',
       path,
@@ -185,14 +189,14 @@ describe('a recording of a room', () => {
     if (room === undefined) throw new Error('no room');
     const talkers = await Promise.all([talking(440), talking(660)]);
     const [one, two] = talkers;
-    const path = join(folder, 'leg.wav');
+    const path = fileOf('leg');
     one?.call.leg.record({ recordingUuid: 'leg', path, includeGaps: true });
     await one?.call.notices.until(() => one.call.notices.of('recording.started').length === 1);
     for (const { call } of talkers) {
       call.leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
       await call.notices.until(() => call.notices.of('room.joined').length === 1);
     }
-    const mixed = join(folder, 'room.wav');
+    const mixed = fileOf('room');
     room.record({ recordingUuid: 'room', path: mixed, includeGaps: false });
     await two?.hears(30);
     await room.close();
@@ -220,7 +224,7 @@ describe('a recording of a room', () => {
 test('a dozen recordings of one leg are made durable together, and are the same', async () => {
   const talker = await talking(440);
   const { leg, notices } = talker.call;
-  const paths = Array.from({ length: 12 }, (_, i) => join(folder, `dozen${i}.wav`));
+  const paths = Array.from({ length: 12 }, () => fileOf('dozen'));
   const recordings = paths.map((path) => leg.record({ recordingUuid: path, path, includeGaps: true }));
   await notices.until(() => notices.of('recording.started').length === 12);
   await talker.hears(10);
@@ -239,7 +243,7 @@ test('an engine that is closed finishes the files of its recordings first', asyn
   call.leg.negotiate(call.peer.parameters());
   await call.leg.counters();
   talker.start();
-  const path = join(folder, 'closed.wav');
+  const path = fileOf('closed');
   call.leg.record({ recordingUuid: 'rec', path, includeGaps: true });
   await talker.hears(20);
   await own.close();
