@@ -126,6 +126,21 @@ test('every link between the pages of the documentation leads to a page, and to 
   expect(anchors).toBeGreaterThan(5);
 });
 
+test('each page of the documentation is once on the first page, and in the list beside every page, where that one is marked', async () => {
+  const paths = publicRoutes(OPTIONS);
+  const names = [...paths.keys()].flatMap((path) => /^\/docs\/(.+)\.md$/.exec(path)?.[1] ?? []);
+  expect(names.length).toBeGreaterThan(40);
+  const read = async (path: string) => (await (await paths.get(path)?.())?.text()) ?? '';
+  const linked = (text: string) => [...text.matchAll(/<li><a href="\/docs\/([^".]+)"/g)].map(([, name]) => name).sort();
+  const index = linked(await read('/docs'));
+  expect(index).toEqual([...names].sort());
+  for (const name of names) {
+    const [, list = ''] = (await read(`/docs/${name}`)).split('<nav id="pages"');
+    const marked = [...list.matchAll(/<a href="\/docs\/([^"]+)" aria-current="page">/g)].map(([, each]) => each);
+    expect([name, marked, linked(list)]).toEqual([name, [name], index]);
+  }
+});
+
 test('the programs of the documentation are read where the pages are, with what each does', async () => {
   const paths = publicRoutes(OPTIONS);
   const read = async (path: string) => (await (await paths.get(path)?.())?.text()) ?? '';

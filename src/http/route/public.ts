@@ -2,11 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import type { Documentation } from '../documentation/documentation.ts';
+import { exampleNames, pageNames } from '../documentation/files.ts';
+import { headOf, SITE_STYLE, siteBar } from '../documentation/site.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { typesLoaded } from '../shape/type.ts';
 import { styleSource } from '../style-source.ts';
-import type { Documentation } from './documentation.ts';
-import { exampleNames, pageNames } from './documentation-files.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
@@ -42,26 +43,21 @@ html:not(.dark-mode) .swagger-ui .opblock.opblock-head .opblock-summary-method{c
 .swagger-ui .info .title small{background:#5b6270}
 .swagger-ui .info .title small.version-stamp{background:#4b6a00}
 :focus-visible{outline:2px solid !important;outline-offset:2px}`;
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sidetone API reference</title>
-<link rel="icon" href="data:,">
+const PAGE = `${headOf('API reference · Sidetone')}
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<style>${SITE_STYLE}</style>
 <style>${LEGIBLE}</style>
 <script src="/docs/swagger-ui-bundle.js" defer></script>
 <script src="/docs/start.js" defer></script>
 </head>
 <body>
-<nav class="swagger-ui"><div class="wrapper"><a class="link" href="/docs">Documentation</a></div></nav>
+${siteBar('/docs/reference')}
 <div id="reference"></div>
 </body>
 </html>
 `;
 // The reference needs its own script and document, and nothing from anywhere else.
-const POLICY = `default-src 'none'; script-src 'self'; style-src 'self' ${styleSource(LEGIBLE)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const POLICY = `default-src 'none'; script-src 'self'; style-src 'self' ${styleSource(SITE_STYLE)} ${styleSource(LEGIBLE)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 export type PublicHandler = () => Promise<Response>;
 
@@ -119,7 +115,7 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
   let loaded: Documentation | undefined;
   const load = async (): Promise<Documentation> => {
     if (loaded !== undefined) return loaded;
-    const { Documentation } = await import('./documentation.ts');
+    const { Documentation } = await import('../documentation/documentation.ts');
     loaded ??= new Documentation(pages, examples);
     return loaded;
   };
