@@ -25,7 +25,7 @@ const FILES = {
   '/audio.js': ['audio.js', 'text/javascript'],
 };
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; media-src *; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; media-src *; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /**
  * Starts the demo. `platform` is the origin of the API; `credentials` are `{appUuid, apiKey, webhookSecret}`; `number`
@@ -115,6 +115,11 @@ class Demo {
 
   get number() {
     return this.#number;
+  }
+
+  /** The origin of the API, where the console and the documentation are too. */
+  get platform() {
+    return this.#platform;
   }
 
   async #answer(request, response) {
@@ -237,7 +242,7 @@ class Page {
       if (isBinary) pass(data, this.#session);
       else void this.#take(String(data)).catch((error) => this.tell({ type: 'error', message: error.message }));
     });
-    this.tell({ type: 'ready', number: demo.number });
+    this.tell({ type: 'ready', number: demo.number, platform: demo.platform });
   }
 
   tell(message) {

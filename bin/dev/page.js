@@ -84,18 +84,26 @@ for (const key of '123456789*0#') {
 
 function show(event) {
   const { aud: _aud, event: name, timestamp, session_uuid: uuid = '', ...fields } = event;
-  const line = document.createElement('li');
   const more = Object.entries(fields).map(
     ([field, value]) => `${field}=${typeof value === 'object' ? JSON.stringify(value) : value}`,
   );
-  line.textContent = `${timestamp.slice(11, 23)}  ${name}  ${uuid.slice(0, 8)}  ${more.join(' ')}`;
+  const part = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+  const line = document.createElement('li');
+  line.append(
+    part('time', timestamp.slice(11, 23)),
+    part('b', name),
+    part('span', uuid.slice(0, 8)),
+    part('small', more.join(' ')),
+  );
   list.prepend(line);
   while (list.children.length > EVENTS_MAX) list.lastChild.remove();
 }
 
 const TELLS = {
-  ready: ({ number }) => {
+  ready: ({ number, platform }) => {
     element('number').textContent = number;
+    for (const place of ['console', 'docs'])
+      Object.assign(element(place), { href: `${platform}/${place}`, hidden: platform === undefined });
     button.disabled = false;
     say('Ready');
   },
