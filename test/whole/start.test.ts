@@ -46,6 +46,30 @@ test('Ctrl-C under npm, of which the program is told twice, stops it with its da
   }
 }, 60_000);
 
+test('Ctrl-C again, later than npm passes it on, ends it at once, and its database by itself', async () => {
+  const receiver = new Receiver();
+  platform = await Platform.start({ SHUTDOWN_GRACE_SEC: '60' });
+  try {
+    const app = await platform.application(receiver.url, '+15550003');
+    await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+    platform.answerEveryCall(app, receiver);
+    const call = { from: '+15550003', to: '+15550003', trunk: 'loop' };
+    await platform.operator('POST', `/apps/${app.appUuid}/dial`, call);
+    await receiver.until(() => receiver.count('session.answered') === 2, 'a call that a drain waits for');
+    const lock = join(platform.dataDir, 'postgres/postmaster.pid');
+    let code: number | null | undefined;
+    void platform.ended().then((ended) => {
+      code = ended;
+    });
+    for (; code === undefined; await Bun.sleep(50)) platform.signal('SIGINT');
+    expect(code).toBe(130);
+    for (const until = performance.now() + 10_000; existsSync(lock) && performance.now() < until; ) await Bun.sleep(20);
+    expect(existsSync(lock)).toBe(false);
+  } finally {
+    await receiver.stop();
+  }
+}, 60_000);
+
 test('a proxy that the environment names gets no webhook, and SIGHUP without a certificate ends nothing', async () => {
   const receiver = new Receiver();
   const diverted: string[] = [];

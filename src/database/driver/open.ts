@@ -46,6 +46,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     if (lock !== undefined) await lockDatabase(connection, lock);
     if (lock === 'one') await untilConnected(() => endOthers(connection));
     await untilConnected(() => migrate(connection, log));
+    embedded?.own();
   } catch (error) {
     // The server that was already running is another process's.
     if (error instanceof DatabaseInUse) await connection.close();
