@@ -151,10 +151,11 @@ function Frame(props: { readonly session: Session; readonly isOver: boolean; onL
 const show = (link: EventTarget | null) =>
   link instanceof Element && link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
-/** What stands at the right of the pages: whether they are live, the zone of times, the role, and the way out. */
+/** What stands at the right: the way to the documentation, whether pages are live, the zone of times, the way out. */
 function Aside(props: { readonly role: Session['role']; readonly zone: Zone; onZone(zone: Zone): void; onLeave(): void }) {
   return (
     <div class="aside">
+      <a href="/docs">Docs</a>
       <LiveBadge />
       <label>
         <span class="hidden-text">Times in</span>
