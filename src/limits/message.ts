@@ -50,6 +50,8 @@ export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as c
 export const SMPP_TURN_MAX_PDUS = 32;
 /** Bytes waiting to be written to an SMSC; past it the connection is given up. */
 export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
+/** What an SMSC brings to nobody is told once in this time. */
+export const MESSAGES_SAID_EVERY_MS = 60_000;
 
 // Payments (contract §6).
 export const PAYMENT_ATTEMPTS_MAX = 5;

@@ -1,9 +1,10 @@
 /**
  * Short messages from telephones, to the applications that have their numbers, stored in the order in which they come.
  */
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import type { Clock } from '../../clock.ts';
 import type { ReceivedStore } from '../../database/received-messages.ts';
-import { RECEIVED_PENDING_MAX, RECEIVED_WAIT_MS } from '../../limits.ts';
+import { MESSAGES_SAID_EVERY_MS, RECEIVED_PENDING_MAX, RECEIVED_WAIT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { CarrierLink } from '../../machine/message/gateway.ts';
 import type { IncomingPart } from '../../machine/message/incoming.ts';
@@ -18,11 +19,13 @@ export interface IncomingMessagesOptions {
 
 export class IncomingMessages {
   readonly #options: IncomingMessagesOptions;
+  readonly #log: ThrottledLog;
   #pending = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: IncomingMessagesOptions) {
     this.#options = options;
+    this.#log = new ThrottledLog(options.log, options.clock, MESSAGES_SAID_EVERY_MS);
   }
 
   /**
@@ -38,10 +41,10 @@ export class IncomingMessages {
   }
 
   async #store(part: IncomingPart, link: CarrierLink): Promise<boolean> {
-    const { store, clock, log, owner } = this.#options;
+    const { store, clock, owner } = this.#options;
     const appUuid = await owner(part.to);
     if (appUuid === undefined) {
-      log.warn({}, 'a short message came to a number that is assigned to no application');
+      this.#log.say('warn', 'nobody', {}, 'a short message came to a number that is assigned to no application');
       return false;
     }
     await store.take(part, link, appUuid, clock.now());

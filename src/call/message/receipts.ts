@@ -4,12 +4,14 @@
  *
  *   receipt ─► its part is stored: told · is being stored: the gateway brings it again · is being submitted: kept
  */
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageStore, PartFound } from '../../database/messages.ts';
 import {
   EARLY_RECEIPT_WAIT_MS,
   EARLY_RECEIPTS_MAX,
+  MESSAGES_SAID_EVERY_MS,
   RECEIPT_LOOKUP_WAIT_MS,
   RECEIPT_LOOKUPS_MAX,
   RECEIPTS_PENDING_MAX,
@@ -35,6 +37,7 @@ interface EarlyReceipt {
 
 export class Receipts {
   readonly #options: ReceiptsOptions;
+  readonly #log: ThrottledLog;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();
   /** Receipts of no known part, by their ids, the oldest first: their messages may still be being submitted. */
@@ -43,6 +46,7 @@ export class Receipts {
 
   constructor(options: ReceiptsOptions) {
     this.#options = options;
+    this.#log = new ThrottledLog(options.log, options.clock, MESSAGES_SAID_EVERY_MS);
   }
 
   /**
@@ -69,7 +73,7 @@ export class Receipts {
       if (isSubmitting) this.#keep(receipt, candidates);
       // Its message may have been stored since the last look.
       if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
-      else if (!isSubmitting) this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
+      else if (!isSubmitting) this.#unknown(receipt.state);
     } finally {
       this.#pending--;
     }
@@ -109,12 +113,16 @@ export class Receipts {
   /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
   #keep(receipt: Receipt, candidates: readonly string[]): void {
     const now = this.#options.clock.now();
-    for (const [name, { until }] of this.#early) {
+    for (const [name, { until, receipt: early }] of this.#early) {
       if (until > now && this.#early.size < EARLY_RECEIPTS_MAX) break;
       this.#early.delete(name);
-      this.#options.log.warn({}, 'a receipt for no message of ours');
+      this.#unknown(early.state);
     }
     this.#early.set(normalId(receipt.smscId), { receipt, candidates, until: now + EARLY_RECEIPT_WAIT_MS });
+  }
+
+  #unknown(state: Receipt['state']): void {
+    this.#log.say('warn', 'nobody', { state }, 'a receipt for no message of ours');
   }
 
   /** Stores the receipt with the part that it is for. Resolves with false where there is no such part. */
