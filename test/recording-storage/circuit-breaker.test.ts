@@ -64,11 +64,12 @@ describe('a store in trouble', () => {
     }
   });
 
-  test('that does not answer a part is asked again, with more patience', async () => {
-    const storage = await place.storage(bucket.settings('slow'), await place.folder(), { partMinMs: 30, partMaxMs: 100 });
+  test('that is slow to answer a part is asked again, with more patience each time', async () => {
+    const storage = await place.storage(bucket.settings('slow'), await place.folder(), { partMinMs: 30 });
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 1_000);
-    bucket.misbehave = ({ what }) => (what === 'put' && bucket.asked(/put/).length <= 3 ? 'hang' : undefined);
+    bucket.misbehave = ({ what }) =>
+      what === 'put' ? new Promise((resolve) => setTimeout(() => resolve(undefined), 150)) : undefined;
     storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(await bucket.object(`slow/${uuid}.wav`)).toEqual(whole);
@@ -86,6 +87,10 @@ describe('a store in trouble', () => {
     await until(() => place.lines.length > 0);
     expect(place.lines[0]).toMatchObject({ level: 'warn', message: 'recordings wait: the object store is away' });
     expect(await exists(storage.path(uuid))).toBe(true);
+    // One that has no file asks nothing of the store, and says nothing about it.
+    storage.finished(nextUuid(), 'other');
+    await until(() => storage.load().waiting === 1);
+    expect(place.lines.map(({ message }) => message)).not.toContain('recordings are uploaded again');
   });
 
   test('that has lost the bucket is complained of in one line, and gets everything when it is back', async () => {

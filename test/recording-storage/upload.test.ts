@@ -308,14 +308,14 @@ describe('after a crash', () => {
     expect(bucket.asked(/abort/)).toEqual(['abort']);
   });
 
-  test('an upload whose file is gone is given up', async () => {
+  test('an upload whose file is gone is given up, also one of which the store has no part yet', async () => {
     const dataDir = await place.folder();
     const first = await place.storage(bucket.settings('q'), dataDir);
     const uuid = nextUuid();
     await writeFile(first.path(uuid), samples(4 * PART));
-    bucket.misbehave = ({ what }) => (what === 'part 3' ? 'hang' : undefined);
+    bucket.misbehave = ({ what }) => (what === 'part 2' ? 'hang' : undefined);
     first.finished(uuid, 'app');
-    await bucket.until(() => bucket.asked(/part 3/).length === 1);
+    await bucket.until(() => bucket.asked(/part 2/).length === 1);
     await first.close();
     await rm(first.path(uuid));
     const before = bucket.uploads;
