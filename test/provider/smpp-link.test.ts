@@ -8,7 +8,7 @@ import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
-import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
+import { type Pdu, refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { refusalOf } from '../../src/provider/smpp-status.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
@@ -99,6 +99,19 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
   expect(await asked()).toBe('answered');
   connection.close('done');
   expect(await asked()).toBe(false);
+});
+
+test('A connection that is not up after ten seconds is given up', async () => {
+  const closed: string[] = [];
+  const onClose = (reason: string) => void closed.push(reason);
+  const options = { host: '127.0.0.1', port: smsc.port, clock, onRequest: () => {}, onLeaving: () => {}, onClose };
+  // No turn of the event loop passes until the ten seconds are over, so that the network cannot tell that it is up.
+  const connection = new SmppConnection(options, () => closed.push('open'));
+  await clock.advance(9_999);
+  expect(closed).toEqual([]);
+  await clock.advance(1);
+  expect(closed).toEqual(['connect timeout']);
+  connection.close('done');
 });
 
 test('A response that comes byte by byte, or together with the next, is heard whole', async () => {
@@ -438,6 +451,29 @@ describe('an SMSC that floods', () => {
     connection.close('done');
     await new Promise((resolve) => server.close(resolve));
     expect(most).toBeLessThanOrEqual(2 * SMPP_TURN_MAX_PDUS);
+  });
+
+  test('and reads nothing is left once more than a megabyte of answers waits for it', async () => {
+    const { promise: reason, resolve: onClose } = Promise.withResolvers<string>();
+    const { promise: judged, resolve: leave } = Promise.withResolvers<void>();
+    const server = createServer((socket) => {
+      socket.pause().on('error', () => {});
+      void judged.then(() => socket.destroy());
+      socket.write(new smpp.PDU('data_sm', { source_addr: '15550002', sequence_number: 1 }).toBuffer());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    // The buffers of the two sockets take some megabytes before any waits.
+    const onRequest = (pdu: Pdu) => {
+      for (let time = 0; time < 500; time++) connection.answer(pdu, { message_id: 'x'.repeat(64 * 1024) });
+      connection.close('never left');
+    };
+    const options = { host: '127.0.0.1', port, clock, onRequest, onLeaving: () => {}, onClose };
+    const connection = new SmppConnection(options, () => {});
+    expect(await reason).toBe('the far end does not read');
+    leave();
+    await new Promise((resolve) => server.close(resolve));
   });
 });
 
