@@ -21,8 +21,8 @@ afterEach(async () => {
 afterAll(() => bucket.stop());
 
 describe('a finished recording', () => {
-  test('that is small goes in one piece, byte for byte, and its file goes once the store has it', async () => {
-    const storage = await place.storage(bucket.settings('a'), await place.folder());
+  test('that is small goes at once in one piece, byte for byte, and its file goes once the store has it', async () => {
+    const storage = await place.storage(bucket.settings('a'), await place.folder(), { sweepMs: 60_000 });
     const uuid = nextUuid();
     storage.begun(uuid, 'app');
     const whole = await writeWav(storage.path(uuid), 20_000);
