@@ -60,7 +60,7 @@ test('A number is international and E.164, and its receipt is asked for', async 
   expect(smsc.submissions).toMatchObject([{ from: '15550001', to: '15550002', plans: [1, 1, 1, 1], registeredDelivery: 1 }]);
 });
 
-test('What comes is told with its link: each has an id of its own, and the time at which the one before it was lost', async () => {
+test('What comes is told with its link: each has an id of its own, and the time at which the one before it was lost or let go', async () => {
   const links: { readonly id: string; readonly since: number }[] = [];
   listener.onMessage = async (_part, link) => links.push(link) > 0;
   const text = { source_addr: '15550100', destination_addr: '15550001', short_message: Buffer.from('Hello') };
@@ -76,13 +76,19 @@ test('What comes is told with its link: each has an id of its own, and the time 
   await clock.advance(pauseMs);
   await smsc.until(() => smsc.binds === 2, 'another bind');
   await smsc.deliver(text);
-  const [first, second, third] = links;
+  const letGoAt = clock.now();
+  await gateway.rest();
+  await clock.advance(10_000);
+  gateway.start(listener);
+  await smsc.until(() => smsc.binds === 3, 'a bind after the rest');
+  await smsc.deliver(text);
+  const [first, second, third, fourth] = links;
   expect([first, second?.id === first?.id, third?.id === first?.id]).toEqual([
     { id: expect.any(String), since: began },
     true,
     false,
   ]);
-  expect(third?.since).toBe(lostAt);
+  expect([third?.since, fourth?.since]).toEqual([lostAt, letGoAt]);
 }, 20_000);
 
 test('What is asked of a connection that is not up, or no longer, was certainly not sent', async () => {
@@ -167,6 +173,19 @@ test('A response that is none to its request is no success, and ends the connect
   }
 });
 
+test('A PDU of a length that cannot be ends the connection', async () => {
+  for (const length of [0, 15, 16 * 1024 + 1]) {
+    await ready();
+    const { binds } = smsc;
+    const lost = nextLoss();
+    const header = Buffer.alloc(16);
+    header.writeUInt32BE(length, 0);
+    smsc.write(header);
+    await clock.advance(await lost);
+    await smsc.until(() => smsc.binds > binds, 'another bind');
+  }
+});
+
 test('A request that cannot be read is refused by its own command and number, a response by nothing', () => {
   const header = (commandId: number) => {
     const frame = Buffer.alloc(20, 0xff);
@@ -227,19 +246,19 @@ describe('the link to an SMSC', () => {
     expect(await submit()).toMatchObject({ outcome: 'accepted' });
   });
 
-  test('that refuses the bind is asked again, with growing pauses', async () => {
+  test('that refuses the bind is asked again, with growing pauses of half a minute at most', async () => {
     await ready();
     smsc.bindStatus = 0x0d;
     let lost = nextLoss();
     smsc.drop();
     const pauses: number[] = [];
-    for (let time = 0; time < 5; time++) {
+    for (let time = 0; time < 7; time++) {
       const pause = await lost;
       pauses.push(pause);
       lost = nextLoss();
       await clock.advance(pause);
     }
-    expect(pauses).toEqual([500, 1_000, 2_000, 5_000, 10_000]);
+    expect(pauses).toEqual([500, 1_000, 2_000, 5_000, 10_000, 30_000, 30_000]);
     await lost;
     expect(gateway.ready()).toBe(false);
     expect(await submit()).toEqual({ outcome: 'later' });
@@ -316,6 +335,23 @@ describe('an SMSC that throttles', () => {
     expect((await long).map(({ outcome }) => outcome.outcome)).toEqual(['accepted', 'accepted']);
     expect(smsc.attempts).toBe(3);
   });
+
+  test('is sent nothing in that time either of what waits for its turn', async () => {
+    await gateway.close();
+    const settings = { host: '127.0.0.1', port: smsc.port, systemId: 'user', password: 'secret', systemType: '', window: 4 };
+    gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh', ratePerSec: 4 }, clock, silentLog);
+    gateway.start(listener);
+    await ready();
+    smsc.misbehave = (attempt) => (attempt === 1 ? { status: 0x58 } : undefined);
+    const [first, second] = [submit(), submit()];
+    expect(await first).toEqual({ outcome: 'later' });
+    await clock.advance(499);
+    // What the gateway wrote before its answer to this has been read.
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    expect(smsc.attempts).toBe(1);
+    await clock.advance(1);
+    expect(await second).toMatchObject({ outcome: 'accepted' });
+  });
 });
 
 describe('a link that is let go', () => {
@@ -377,6 +413,14 @@ describe('a link that is let go', () => {
     await clock.advance(await lost);
     await ready();
     expect([smsc.binds, smsc.attempts]).toEqual([2, 1]);
+  });
+
+  test('that unbinds us while nothing is under way is answered at once', async () => {
+    await ready();
+    const lost = nextLoss();
+    smsc.unbind();
+    await smsc.until(() => smsc.unbindAnswers === 1, 'the answer to the unbind');
+    await lost;
   });
 
   test('that unbinds us and answers no more is left after five seconds; what it was given is unknown', async () => {
