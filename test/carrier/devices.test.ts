@@ -428,7 +428,9 @@ describe('a dial to a device', () => {
     two.respond(second, '180 Ringing', { tag: 'two' });
     await call.signals.until('leg.ringing');
     one.respond(first, '603 Decline', { tag: 'one' });
-    two.respond(await two.until(/^CANCEL/), '200 OK');
+    const cancel = await two.until(/^CANCEL/);
+    expect(field(cancel, 'Reason')).toBe('SIP;cause=603');
+    two.respond(cancel, '200 OK');
     two.respond(second, '487 Request Terminated', { tag: 'two' });
     expect(await endOf(call.signals)).toMatchObject({ cause: 'rejected' });
     await carrier.idle();
