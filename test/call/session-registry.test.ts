@@ -6,6 +6,7 @@ import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
+import { ENDED_SESSION_KEPT_SEC } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { beginRecording } from '../../src/machine/recording/recording.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
@@ -271,7 +272,7 @@ describe('a live Session', () => {
   });
 
   test('that has ended answers DELETE with already_ended, cancel with 409 once answered, and anything else as unknown', async () => {
-    const { registry, journal, leg, context, incoming } = world();
+    const { registry, journal, clock, leg, context, incoming } = world();
     const sessionUuid = await incoming();
     leg.listener({ type: 'leg.answered' });
     leg.listener(bye);
@@ -290,6 +291,25 @@ describe('a live Session', () => {
     expect(await registry.owns('app_1', sessionUuid, 'hangup')).toBe(true);
     expect(await registry.owns('app_2', sessionUuid, 'hangup')).toBe(false);
     expect(await registry.get('app_1', sessionUuid)).toBeUndefined();
+    // It is told of for a day.
+    await clock.advance(ENDED_SESSION_KEPT_SEC * 1000 - 1);
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject(over);
+    await clock.advance(1);
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject({ status: 404 });
+    expect(await registry.owns('app_1', sessionUuid, 'hangup')).toBe(false);
+  });
+
+  test('of a node that was declared dead is hung up on, and nothing more is written or told of it', async () => {
+    const { registry, journal, leg, incoming } = world();
+    await incoming();
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    const before = journal.changes.length;
+    registry.abandon();
+    leg.listener(bye);
+    await settle();
+    expect(leg.orders.at(-1)).toBe('hangup');
+    expect(journal.changes).toHaveLength(before);
   });
 
   test('that is just coming from another node, or has just gone there, is to be commanded again, and is not unknown', async () => {

@@ -2,9 +2,10 @@
 
 import { expect, test } from 'bun:test';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
-import { type CallsElsewhere, type TransferParty, Transfers } from '../../src/call/session/transfers.ts';
+import { type CallsElsewhere, type Replacement, type TransferParty, Transfers } from '../../src/call/session/transfers.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
+import { problems } from '../../src/problem.ts';
 
 const context: CommandContext = { appUuid: 'app', operationUuid: 'op', idempotencyKey: undefined, traceparent: '' };
 
@@ -55,6 +56,37 @@ test('A call is transferred to numbers that the application may reach, and to na
     expect(await order(target)).toMatchObject({ status: 202 });
   for (const target of [{ number: '+4420' }, { uri: 'sip:+4420@x' }, { uri: 'sip:0044@x' }])
     expect(await order(target)).toMatchObject({ status: 403 });
+});
+
+test('A call is not transferred to itself, to a host that is not permitted, nor where its state does not let it', async () => {
+  const call = party(undefined);
+  const transfers = new Transfers(new Map([['self', call]]), { reachOf: async () => mayReach() });
+  const order = (actor: TransferParty, target: { uri: string } | { sessionUuid: string }) =>
+    transfers.transfer(actor, { type: 'transfer', target, timeoutMs: 30_000 }, context);
+  expect(await order(call, { sessionUuid: 'self' })).toMatchObject({ status: 409 });
+  const strict = { ...party(undefined), transfers: call.transfers && { ...call.transfers, permits: () => false } };
+  expect(await order(strict, { uri: 'sip:alice@elsewhere' })).toMatchObject({ status: 403 });
+  const held = { ...strict, refusal: () => problems.conflict('held') };
+  for (const target of [{ uri: 'sip:alice@elsewhere' }, { sessionUuid: 'nobody' }])
+    expect(await order(held, target)).toMatchObject({ status: 409 });
+});
+
+test('A call is transferred to a call of another node by what that node says of it', async () => {
+  const said = new Map<string, Replacement | 'unreachable'>([
+    ['phone', { referTo: '<sip:x@there>', trunk: 'carrier' }],
+    ['other', { referTo: '<sip:x@there>', trunk: 'other' }],
+    ['ringing', { referTo: undefined, trunk: 'carrier' }],
+    ['away', 'unreachable'],
+  ]);
+  const elsewhere = {
+    ...{ order: async () => undefined, named: async () => undefined },
+    replacement: async (_: string, sessionUuid: string) => said.get(sessionUuid),
+  };
+  const transfers = new Transfers(new Map(), { elsewhere, reachOf: async () => mayReach() });
+  const order = (sessionUuid: string) =>
+    transfers.transfer(party(undefined), { type: 'transfer', target: { sessionUuid }, timeoutMs: 30_000 }, context);
+  const statuses = ['phone', 'other', 'ringing', 'away', 'nobody'].map(async (each) => (await order(each)).status);
+  expect(await Promise.all(statuses)).toEqual([202, 409, 409, 503, 404]);
 });
 
 test('A Replaces names a live call of the application: not its own, not one that has ended, and never one of another', async () => {

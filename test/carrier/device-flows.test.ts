@@ -482,10 +482,11 @@ describe('a user with a contact that says nothing', () => {
     expect(await endOf(signals)).toMatchObject({ cause: 'busy', by: 'callee' });
   });
 
-  test('rings on while a phone rings, and where nobody has refused', async () => {
+  test.each(['100 Trying', '180 Ringing'])('rings on while a phone has said %s', async (status) => {
     const { clock, silent, other, leg, signals, unheard, invite } = await twoPhones();
-    silent.respond(unheard, '180 Ringing');
-    await signals.until('leg.ringing');
+    silent.respond(unheard, status);
+    // What it has said has been taken when this is answered.
+    await register(silent, contactOf(silent));
     other.respond(invite, '486 Busy Here');
     await other.until(/^ACK/);
     await clock.advance(4 * DEVICE_SILENT_MS);

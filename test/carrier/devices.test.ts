@@ -25,6 +25,8 @@ class Directory implements DeviceDirectory {
   away = false;
   /** What a change of bob's contacts waits for. */
   held = Promise.resolve();
+  /** The node that has the connections of the contacts. */
+  holder: HeldBinding['holder'] = 'here';
   find(username: string) {
     const appUuid = { alice: 'app', bob: 'other' }[username];
     return appUuid === undefined
@@ -37,7 +39,8 @@ class Directory implements DeviceDirectory {
   }
   async change({ username }: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) {
     if (username === 'bob') await this.held;
-    const outcome = decide((await this.bindings(username)).map((each) => ({ ...each, holder: 'here' })));
+    const { holder } = this;
+    const outcome = decide((await this.bindings(username)).map((each) => ({ ...each, holder })));
     if (outcome.status === 200) this.contacts.set(username, [...outcome.bound]);
     return outcome;
   }
@@ -229,10 +232,17 @@ describe('a device', () => {
     for (let looks = 0; ports().length > 9 && looks < 400; looks++) await Bun.sleep(5);
     // The database was away as it closed, or the process was another one: the contact is bound still.
     directory.contacts.set('alice', [...before]);
+    // Whether a connection of another node is up is not known here.
+    directory.holder = 'elsewhere';
+    expect(await register()).toBe('SIP/2.0 403');
+    directory.holder = 'here';
     expect(await register()).toBe('SIP/2.0 200');
     const [lost, last] = [phones[4]?.port ?? 0, phones.at(-1)?.port ?? 0];
     expect(ports().toSorted()).toEqual([...before.map(({ port }) => port).filter((port) => port !== lost), last].toSorted());
     expect(await register()).toBe('SIP/2.0 403');
+    // Nobody has connections of a process that is gone.
+    directory.holder = 'nobody';
+    expect(await register()).toBe('SIP/2.0 200');
   });
 
   test('with the right password is not banned, however often its registration is too brief', async () => {
@@ -310,9 +320,17 @@ describe('a device', () => {
     known.send(known.request('INVITE', { id: 'spoof', from: '<sip:alice@x>;tag=s', body: sdp() }));
     await known.until(/^SIP\/2.0 401/);
     const stranger = await peerOf(carrier, '127.0.0.66');
-    stranger.send(stranger.request('INVITE', { id: 'strange', body: sdp() }));
-    await stranger.until(/^SIP\/2.0 403/);
+    for (const method of ['INVITE', 'OPTIONS']) {
+      stranger.send(stranger.request(method, { id: `strange${method}`, body: sdp() }));
+      await stranger.until(new RegExp(`^SIP/2.0 403[\\s\\S]* ${method}\r`));
+    }
     expect(carrier.incoming).toEqual([]);
+    // Where a device is registered from, it may ask.
+    expect((await asUser(stranger, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.66>' })).response).toMatch(
+      /^SIP\/2.0 200/,
+    );
+    stranger.send(stranger.request('OPTIONS', { id: 'known' }));
+    await stranger.until(/^SIP\/2.0 200[\s\S]* OPTIONS\r/);
   });
 });
 
@@ -428,7 +446,9 @@ describe('a dial to a device', () => {
     two.respond(second, '180 Ringing', { tag: 'two' });
     await call.signals.until('leg.ringing');
     one.respond(first, '603 Decline', { tag: 'one' });
-    two.respond(await two.until(/^CANCEL/), '200 OK');
+    const cancel = await two.until(/^CANCEL/);
+    expect(field(cancel, 'Reason')).toBe('SIP;cause=603');
+    two.respond(cancel, '200 OK');
     two.respond(second, '487 Request Terminated', { tag: 'two' });
     expect(await endOf(call.signals)).toMatchObject({ cause: 'rejected' });
     await carrier.idle();

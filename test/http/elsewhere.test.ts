@@ -9,6 +9,7 @@ import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { CallHistory } from '../../src/history/call-history.ts';
 import { whoseOf } from '../../src/http/admission/elsewhere.ts';
 import { newUuid } from '../../src/id.ts';
+import { NODE_RETRY_AFTER_SEC } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
 import { sessionRow } from '../database/rows.ts';
@@ -187,6 +188,25 @@ test('makes nothing new on a node that has begun to drain, of which the other no
   expect(await platform.app.perform(dial, Number.POSITIVE_INFINITY)).toBe('moved');
   platform.sessions.isDraining = false;
   expect(await platform.app.perform(dial, Number.POSITIVE_INFINITY)).toMatchObject({ status: 202 });
+});
+
+test('is 503 where another release has a route that is none here, and leaves no mark of what only reads', async () => {
+  const uuid = platform.session(app);
+  history.begin(uuid, app.appUuid);
+  told = [];
+  const about = {
+    params: { uuid },
+    query: '',
+    path: '/',
+    traceparent: '',
+    appUuid: app.appUuid,
+    operationUuid: newUuid(),
+    body: {},
+  };
+  const asked = (method: string, route: string) => platform.app.perform({ ...about, method, route }, Number.POSITIVE_INFINITY);
+  expect(await asked('POST', '/v1/sessions/:uuid/next')).toMatchObject({ status: 503, retryAfterSec: NODE_RETRY_AFTER_SEC });
+  expect(await asked('GET', '/v1/sessions/:uuid')).toMatchObject({ status: expect.any(Number) });
+  expect(told).toEqual([]);
 });
 
 test('puts no member in or out of a Room of this node whose call has gone on to another one', async () => {

@@ -8,7 +8,7 @@ import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
-import { refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
+import { type Pdu, refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { refusalOf } from '../../src/provider/smpp-status.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
@@ -60,7 +60,7 @@ test('A number is international and E.164, and its receipt is asked for', async 
   expect(smsc.submissions).toMatchObject([{ from: '15550001', to: '15550002', plans: [1, 1, 1, 1], registeredDelivery: 1 }]);
 });
 
-test('What comes is told with its link: each has an id of its own, and the time at which the one before it was lost', async () => {
+test('What comes is told with its link: each has an id of its own, and the time at which the one before it was lost or let go', async () => {
   const links: { readonly id: string; readonly since: number }[] = [];
   listener.onMessage = async (_part, link) => links.push(link) > 0;
   const text = { source_addr: '15550100', destination_addr: '15550001', short_message: Buffer.from('Hello') };
@@ -76,13 +76,19 @@ test('What comes is told with its link: each has an id of its own, and the time 
   await clock.advance(pauseMs);
   await smsc.until(() => smsc.binds === 2, 'another bind');
   await smsc.deliver(text);
-  const [first, second, third] = links;
+  const letGoAt = clock.now();
+  await gateway.rest();
+  await clock.advance(10_000);
+  gateway.start(listener);
+  await smsc.until(() => smsc.binds === 3, 'a bind after the rest');
+  await smsc.deliver(text);
+  const [first, second, third, fourth] = links;
   expect([first, second?.id === first?.id, third?.id === first?.id]).toEqual([
     { id: expect.any(String), since: began },
     true,
     false,
   ]);
-  expect(third?.since).toBe(lostAt);
+  expect([third?.since, fourth?.since]).toEqual([lostAt, letGoAt]);
 }, 20_000);
 
 test('What is asked of a connection that is not up, or no longer, was certainly not sent', async () => {
@@ -99,6 +105,19 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
   expect(await asked()).toBe('answered');
   connection.close('done');
   expect(await asked()).toBe(false);
+});
+
+test('A connection that is not up after ten seconds is given up', async () => {
+  const closed: string[] = [];
+  const onClose = (reason: string) => void closed.push(reason);
+  const options = { host: '127.0.0.1', port: smsc.port, clock, onRequest: () => {}, onLeaving: () => {}, onClose };
+  // No turn of the event loop passes until the ten seconds are over, so that the network cannot tell that it is up.
+  const connection = new SmppConnection(options, () => closed.push('open'));
+  await clock.advance(9_999);
+  expect(closed).toEqual([]);
+  await clock.advance(1);
+  expect(closed).toEqual(['connect timeout']);
+  connection.close('done');
 });
 
 test('A response that comes byte by byte, or together with the next, is heard whole', async () => {
@@ -149,6 +168,19 @@ test('A response that is none to its request is no success, and ends the connect
     smsc.misbehave = () => ({ commandId });
     const lost = nextLoss();
     expect([commandId, await submit()]).toEqual([commandId, { outcome: 'unknown' }]);
+    await clock.advance(await lost);
+    await smsc.until(() => smsc.binds > binds, 'another bind');
+  }
+});
+
+test('A PDU of a length that cannot be ends the connection', async () => {
+  for (const length of [0, 15, 16 * 1024 + 1]) {
+    await ready();
+    const { binds } = smsc;
+    const lost = nextLoss();
+    const header = Buffer.alloc(16);
+    header.writeUInt32BE(length, 0);
+    smsc.write(header);
     await clock.advance(await lost);
     await smsc.until(() => smsc.binds > binds, 'another bind');
   }
@@ -214,19 +246,19 @@ describe('the link to an SMSC', () => {
     expect(await submit()).toMatchObject({ outcome: 'accepted' });
   });
 
-  test('that refuses the bind is asked again, with growing pauses', async () => {
+  test('that refuses the bind is asked again, with growing pauses of half a minute at most', async () => {
     await ready();
     smsc.bindStatus = 0x0d;
     let lost = nextLoss();
     smsc.drop();
     const pauses: number[] = [];
-    for (let time = 0; time < 5; time++) {
+    for (let time = 0; time < 7; time++) {
       const pause = await lost;
       pauses.push(pause);
       lost = nextLoss();
       await clock.advance(pause);
     }
-    expect(pauses).toEqual([500, 1_000, 2_000, 5_000, 10_000]);
+    expect(pauses).toEqual([500, 1_000, 2_000, 5_000, 10_000, 30_000, 30_000]);
     await lost;
     expect(gateway.ready()).toBe(false);
     expect(await submit()).toEqual({ outcome: 'later' });
@@ -303,6 +335,23 @@ describe('an SMSC that throttles', () => {
     expect((await long).map(({ outcome }) => outcome.outcome)).toEqual(['accepted', 'accepted']);
     expect(smsc.attempts).toBe(3);
   });
+
+  test('is sent nothing in that time either of what waits for its turn', async () => {
+    await gateway.close();
+    const settings = { host: '127.0.0.1', port: smsc.port, systemId: 'user', password: 'secret', systemType: '', window: 4 };
+    gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh', ratePerSec: 4 }, clock, silentLog);
+    gateway.start(listener);
+    await ready();
+    smsc.misbehave = (attempt) => (attempt === 1 ? { status: 0x58 } : undefined);
+    const [first, second] = [submit(), submit()];
+    expect(await first).toEqual({ outcome: 'later' });
+    await clock.advance(499);
+    // What the gateway wrote before its answer to this has been read.
+    await smsc.deliver({ esm_class: 4, source_addr: '15550002', short_message: Buffer.from('id:1 stat:ENROUTE') });
+    expect(smsc.attempts).toBe(1);
+    await clock.advance(1);
+    expect(await second).toMatchObject({ outcome: 'accepted' });
+  });
 });
 
 describe('a link that is let go', () => {
@@ -364,6 +413,14 @@ describe('a link that is let go', () => {
     await clock.advance(await lost);
     await ready();
     expect([smsc.binds, smsc.attempts]).toEqual([2, 1]);
+  });
+
+  test('that unbinds us while nothing is under way is answered at once', async () => {
+    await ready();
+    const lost = nextLoss();
+    smsc.unbind();
+    await smsc.until(() => smsc.unbindAnswers === 1, 'the answer to the unbind');
+    await lost;
   });
 
   test('that unbinds us and answers no more is left after five seconds; what it was given is unknown', async () => {
@@ -438,6 +495,29 @@ describe('an SMSC that floods', () => {
     connection.close('done');
     await new Promise((resolve) => server.close(resolve));
     expect(most).toBeLessThanOrEqual(2 * SMPP_TURN_MAX_PDUS);
+  });
+
+  test('and reads nothing is left once more than a megabyte of answers waits for it', async () => {
+    const { promise: reason, resolve: onClose } = Promise.withResolvers<string>();
+    const { promise: judged, resolve: leave } = Promise.withResolvers<void>();
+    const server = createServer((socket) => {
+      socket.pause().on('error', () => {});
+      void judged.then(() => socket.destroy());
+      socket.write(new smpp.PDU('data_sm', { source_addr: '15550002', sequence_number: 1 }).toBuffer());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    // The buffers of the two sockets take some megabytes before any waits.
+    const onRequest = (pdu: Pdu) => {
+      for (let time = 0; time < 500; time++) connection.answer(pdu, { message_id: 'x'.repeat(64 * 1024) });
+      connection.close('never left');
+    };
+    const options = { host: '127.0.0.1', port, clock, onRequest, onLeaving: () => {}, onClose };
+    const connection = new SmppConnection(options, () => {});
+    expect(await reason).toBe('the far end does not read');
+    leave();
+    await new Promise((resolve) => server.close(resolve));
   });
 });
 

@@ -183,6 +183,13 @@ describe('short messages over SMPP', () => {
     expect(smsc.submissions.map(({ udh }) => udh?.[5])).toEqual([1, 2, 3]);
   });
 
+  test('is sent once by an SMSC that gives no ids, part by part', async () => {
+    smsc.idOf = () => '';
+    smsc.misbehave = (attempt) => (attempt === 2 ? { status: 0x14 } : undefined);
+    await until(await send('x'.repeat(400)), 'sent');
+    expect(smsc.submissions.map(({ udh }) => udh?.[5])).toEqual([1, 2, 3]);
+  });
+
   test('that the SMSC refuses is failed with a reason', async () => {
     smsc.misbehave = () => ({ status: 0x0b });
     const failed = await until(await send('no such number'), 'failed');

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { ThrottledLog } from '../../src/bounds/throttled-log.ts';
 import { silentLog } from '../../src/log.ts';
 import { CircuitBreaker } from '../../src/recording-storage/s3/circuit-breaker.ts';
+import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket, CREDENTIALS } from './bucket.ts';
 import { exists, nextUuid, Place, until, uploaded } from './harness.ts';
@@ -64,11 +65,12 @@ describe('a store in trouble', () => {
     }
   });
 
-  test('that does not answer a part is asked again, with more patience', async () => {
-    const storage = await place.storage(bucket.settings('slow'), await place.folder(), { partMinMs: 30, partMaxMs: 100 });
+  test('that is slow to answer a part is asked again, with more patience each time', async () => {
+    const storage = await place.storage(bucket.settings('slow'), await place.folder(), { partMinMs: 30 });
     const uuid = nextUuid();
     const whole = await writeWav(storage.path(uuid), 1_000);
-    bucket.misbehave = ({ what }) => (what === 'put' && bucket.asked(/put/).length <= 3 ? 'hang' : undefined);
+    bucket.misbehave = ({ what }) =>
+      what === 'put' ? new Promise((resolve) => setTimeout(() => resolve(undefined), 150)) : undefined;
     storage.finished(uuid, 'app');
     await uploaded(storage);
     expect(await bucket.object(`slow/${uuid}.wav`)).toEqual(whole);
@@ -86,6 +88,35 @@ describe('a store in trouble', () => {
     await until(() => place.lines.length > 0);
     expect(place.lines[0]).toMatchObject({ level: 'warn', message: 'recordings wait: the object store is away' });
     expect(await exists(storage.path(uuid))).toBe(true);
+    // One that has no file asks nothing of the store, and says nothing about it.
+    storage.finished(nextUuid(), 'other');
+    await until(() => storage.load().waiting === 1);
+    expect(place.lines.map(({ message }) => message)).not.toContain('recordings are uploaded again');
+  });
+
+  test.each([
+    ['is away is left alone', 'reset', 60_000, false],
+    ['is away is asked again soon', 'reset', 2, true],
+    ['refuses is left alone for the longest time', { status: 403, body: error('AccessDenied') }, 2, false],
+  ] as const)('that %s', async (_, mischief, retryMinMs, isAskedAgain) => {
+    const limits = { uploads: 2, retryMinMs, retryMaxMs: 60_000 };
+    const [alone, other] = [
+      await place.storage(bucket.settings('alone'), await place.folder(), limits),
+      await place.storage(bucket.settings('other'), await place.folder(), { uploads: 1 }),
+    ];
+    bucket.misbehave = ({ target }) => (target.startsWith('alone/') ? mischief : undefined);
+    const record = async (storage: RecordingStorage) => {
+      const uuid = nextUuid();
+      await writeWav(storage.path(uuid), 1_000);
+      storage.finished(uuid, 'app');
+    };
+    for (let file = 0; file < 3; file++) await record(alone);
+    const asked = () => bucket.seen.filter(({ target }) => target.startsWith('alone/')).length;
+    // Two attempts may be under way at once, and each may be made again over a connection that was not idle before.
+    if (isAskedAgain) await bucket.until(() => asked() > 4);
+    for (let file = 0; file < 20; file++) await record(other);
+    await uploaded(other);
+    if (!isAskedAgain) expect([1, 2, 3, 4]).toContain(asked());
   });
 
   test('that has lost the bucket is complained of in one line, and gets everything when it is back', async () => {

@@ -245,6 +245,33 @@ describe('a recording that is removed', () => {
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
   });
 
+  test('is not sent any more meanwhile, though it waited for its turn, and the folder is looked through', async () => {
+    // A second one has no place in memory while two are there, and is looked for in the folder when one of them goes.
+    const storage = await place.storage(bucket.settings('r'), await place.folder(), { uploads: 1, spoolMaxFiles: 2 });
+    const [staying, removed, found] = [nextUuid(), nextUuid(), nextUuid()];
+    bucket.misbehave = () => 'reset';
+    for (const uuid of [staying, removed, found]) {
+      await writeWav(storage.path(uuid), 1_000);
+      storage.finished(uuid, 'app');
+    }
+    const asked = Promise.withResolvers<undefined>();
+    bucket.misbehave = ({ what, target }) => {
+      if (what === 'delete') return asked.promise;
+      return target.includes(staying) ? 'reset' : undefined;
+    };
+    const puts = (uuid: string) => bucket.seen.filter(({ what, target }) => what === 'put' && target.includes(uuid)).length;
+    const removal = storage.remove(removed);
+    await bucket.until(() => bucket.asked(/delete/).length === 1);
+    const before = puts(removed);
+    await bucket.until(() => puts(found) > 0 && bucket.asked(/head/).length > 0);
+    const turns = puts(staying);
+    await bucket.until(() => puts(staying) >= turns + 5);
+    expect(puts(removed)).toBe(before);
+    asked.resolve(undefined);
+    await removal;
+    expect(await bucket.object(`r/${removed}.wav`)).toBeUndefined();
+  });
+
   test('while the store is away stays as it is, in the spool or in the cache, until it can be removed there', async () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
     const [here, there] = [nextUuid(), nextUuid()];
@@ -329,6 +356,19 @@ describe('the spool', () => {
     await first.close();
     const second = await place.storage(bucket.settings('s'), dataDir, limits);
     expect(await second.admits('app')).toBe(false);
+  });
+
+  test('counts what is finished while the store is left alone', async () => {
+    const limits = { spoolMaxBytes: 150_000, retryMinMs: 60_000, retryMaxMs: 60_000 };
+    const storage = await place.storage(bucket.settings('s'), await place.folder(), limits);
+    bucket.misbehave = () => 'reset';
+    for (const expected of [true, false]) {
+      const uuid = nextUuid();
+      await writeWav(storage.path(uuid), 100_000);
+      storage.finished(uuid, 'app');
+      await until(() => place.lines.length > 0);
+      await until(async () => (await storage.admits('app')) === expected);
+    }
   });
 
   test('counts what grows', async () => {

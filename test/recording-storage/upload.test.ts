@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bucket } from './bucket.ts';
 import { exists, nextUuid, Place, spooled, until, uploaded } from './harness.ts';
@@ -21,8 +21,8 @@ afterEach(async () => {
 afterAll(() => bucket.stop());
 
 describe('a finished recording', () => {
-  test('that is small goes in one piece, byte for byte, and its file goes once the store has it', async () => {
-    const storage = await place.storage(bucket.settings('a'), await place.folder());
+  test('that is small goes at once in one piece, byte for byte, and its file goes once the store has it', async () => {
+    const storage = await place.storage(bucket.settings('a'), await place.folder(), { sweepMs: 60_000 });
     const uuid = nextUuid();
     storage.begun(uuid, 'app');
     const whole = await writeWav(storage.path(uuid), 20_000);
@@ -308,14 +308,34 @@ describe('after a crash', () => {
     expect(bucket.asked(/abort/)).toEqual(['abort']);
   });
 
-  test('an upload whose file is gone is given up', async () => {
+  test('a file or a ledger that cannot be read is told by its name, and holds up no other recording', async () => {
+    const dataDir = await place.folder();
+    const path = (name: string) => join(dataDir, 'recordings', name);
+    await mkdir(path(''));
+    const [unreadable, unknown, ...left] = [nextUuid(), nextUuid(), nextUuid(), nextUuid()];
+    // A folder can be opened as a file can, and not be read.
+    await symlink(dataDir, path(`${unreadable}.wav`));
+    await mkdir(path(`${unknown}.upload`));
+    for (const uuid of [unknown, ...left]) await writeWav(path(`${uuid}.wav`), 1_000);
+    const storage = await place.storage(bucket.settings('u'), dataDir);
+    for (const uuid of left) await until(async () => !(await exists(storage.path(uuid))));
+    for (const uuid of [unreadable, unknown])
+      await until(() => place.lines.some(({ recording_uuid }) => recording_uuid === uuid));
+    await writeWav(path('whole'), 1_000);
+    await rename(path('whole'), path(`${unreadable}.wav`));
+    await until(async () => !(await exists(storage.path(unreadable))));
+    expect(bucket.asked(/put/)).toHaveLength(3);
+    expect(await exists(storage.path(unknown))).toBe(true);
+  });
+
+  test('an upload whose file is gone is given up, also one of which the store has no part yet', async () => {
     const dataDir = await place.folder();
     const first = await place.storage(bucket.settings('q'), dataDir);
     const uuid = nextUuid();
     await writeFile(first.path(uuid), samples(4 * PART));
-    bucket.misbehave = ({ what }) => (what === 'part 3' ? 'hang' : undefined);
+    bucket.misbehave = ({ what }) => (what === 'part 2' ? 'hang' : undefined);
     first.finished(uuid, 'app');
-    await bucket.until(() => bucket.asked(/part 3/).length === 1);
+    await bucket.until(() => bucket.asked(/part 2/).length === 1);
     await first.close();
     await rm(first.path(uuid));
     const before = bucket.uploads;

@@ -15,6 +15,9 @@ import { Ingests, type OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import type { SessionActor } from './session-actor.ts';
 
+/** What they ask of a Session. */
+type Commanded = Pick<SessionActor, 'state' | 'refusal' | 'command'>;
+
 export interface AudioCommandOptions {
   readonly nodeId: string;
   readonly clock: Clock;
@@ -40,7 +43,7 @@ export class AudioCommands {
   }
 
   async #record(
-    actor: SessionActor,
+    actor: Commanded,
     command: Extract<SessionCommand, { type: 'record' }>,
     context: CommandContext,
   ): Promise<Answer | Problem> {
@@ -50,7 +53,7 @@ export class AudioCommands {
   }
 
   /** Opens what the command plays, if it plays something; then asks the actor. */
-  command(actor: SessionActor, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+  command(actor: Commanded, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     switch (command.type) {
       case 'record':
         return this.#record(actor, command, context);
@@ -71,7 +74,7 @@ export class AudioCommands {
   /**
    * Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too.
    */
-  async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
+  async #collectPayment(actor: Commanded, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
     const { payments, media } = this.#options;
     if (payments === undefined) return problems.notConfigured('Payment');
     const refused = actor.refusal(command.type);
@@ -98,7 +101,7 @@ export class AudioCommands {
 
   /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
   async #withSources(
-    actor: SessionActor,
+    actor: Commanded,
     command: CallCommand,
     urls: readonly string[],
     context: CommandContext,
@@ -113,7 +116,7 @@ export class AudioCommands {
 
   /** Opens the one source of a stream before the command is admitted. */
   async #withStream(
-    actor: SessionActor,
+    actor: Commanded,
     command: Extract<CallCommand, { type: 'play_stream' }>,
     context: CommandContext,
   ): Promise<Answer | Problem> {
@@ -125,7 +128,7 @@ export class AudioCommands {
 
   /** The audio comes later, through the URL that the answer names. */
   async #withIngest(
-    actor: SessionActor,
+    actor: Commanded,
     command: Extract<CallCommand, { type: 'play_push' }>,
     context: CommandContext,
   ): Promise<Answer | Problem> {

@@ -9,7 +9,7 @@ const TURN_MS = 1_000;
  * Begins to sample. Returns what stops it. While there is no call, it looks every ten seconds: one that comes in
  * between is not to be sampled before, and each waking of an idle process costs 0.28 ms.
  */
-export function sampleQuality(clock: Clock, actors: () => Iterable<SessionActor>): () => void {
+export function sampleQuality(clock: Clock, actors: () => Iterable<Pick<SessionActor, 'state' | 'sampleQuality'>>): () => void {
   let stopped = false;
   let disarm: () => void = () => {};
   const turn = (): void => {

@@ -132,7 +132,6 @@ export class DeviceLeg extends DialledLeg {
   /** Sends the INVITEs. Contacts over TLS are offered encrypted audio, and each a description of its IP version. */
   async #ringAll(contacts: readonly Binding[]): Promise<void> {
     const found = await Promise.all(contacts.map(async (contact) => ({ contact, ...(await this.#describedTo(contact)) })));
-    if (this.over) return;
     for (const { contact, first, clear } of found) {
       if (this.over) return;
       if (first === undefined || clear === undefined) this.end(NO_PORTS);

@@ -6,9 +6,9 @@ import type { Bus } from '../bus/bus.ts';
 import type { Members } from '../membership/members.ts';
 
 interface DialogsOptions {
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, 'ask' | 'answer'>;
   /** The members of the cluster, or undefined until it is started. */
-  members(): Members | undefined;
+  members(): Pick<Members, 'rows' | 'isSuspect'> | undefined;
   readonly nodeId: string;
 }
 

@@ -4,7 +4,7 @@ import { MOVE_PREPARED_MS, NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS } fro
 import type { Bus } from '../bus/bus.ts';
 
 interface MovesOptions {
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, 'ask' | 'answer'>;
   place: MovePeers['place'];
 }
 

@@ -44,7 +44,7 @@ export class ObjectStorage implements RecordingStorage {
       ...options,
       buffers: new PartBuffers(options.limits.uploads, options.limits.partBytes),
       kept: (recordingUuid) => options.cache.keep(recordingUuid),
-      findLeft: () => spoolLeftovers(options.folder),
+      findLeft: (onError) => spoolLeftovers(options.folder, onError),
     });
     this.#turns = new ObjectTurns(options.clock);
     this.#space = new DiskSpace(options.folder.path, options.clock, options.limits);

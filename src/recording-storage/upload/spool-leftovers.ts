@@ -8,14 +8,22 @@ const NAME = /^([A-Za-z0-9_-]{1,64})\.(wav|upload)$/;
 
 /**
  * The names of recordings whose files are whole, and of uploads that were begun for a file that is gone. Files that
- * still say "growing" are not told: who wrote them mends them first.
+ * still say "growing" are not told: who wrote them mends them first. One that cannot be looked at holds up no other:
+ * `onError` is told of it.
  */
-export async function* spoolLeftovers(folder: RecordingFolder): AsyncGenerator<string> {
+export async function* spoolLeftovers(
+  folder: RecordingFolder,
+  onError: (recordingUuid: string, error: unknown) => void,
+): AsyncGenerator<string> {
   for await (const entry of await opendir(folder.path)) {
     const [, recordingUuid, kind] = NAME.exec(entry.name) ?? [];
     if (recordingUuid === undefined) continue;
     const wav = folder.wav(recordingUuid);
-    const left = kind === 'wav' ? await isWholeWav(wav) : (await sizeOf(wav)) === undefined;
-    if (left) yield recordingUuid;
+    const isLeft = kind === 'wav' ? isWholeWav(wav) : sizeOf(wav).then((bytes) => bytes === undefined);
+    const failed = (error: unknown) => {
+      onError(recordingUuid, error);
+      return false;
+    };
+    if (await isLeft.catch(failed)) yield recordingUuid;
   }
 }

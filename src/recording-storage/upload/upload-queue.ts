@@ -24,8 +24,8 @@ import { type Progress, Upload, type UploadContext } from './upload.ts';
 interface UploadQueueOptions extends UploadContext {
   readonly clock: Clock;
   readonly log: Log;
-  /** Finished spool files in the folder, and uploads without a file, that are not known here. */
-  readonly findLeft: () => AsyncIterable<string>;
+  /** Finished spool files in the folder, and uploads without a file. `onError` is told of those that are not read. */
+  readonly findLeft: (onError: (recordingUuid: string, error: unknown) => void) => AsyncIterable<string>;
   /** The application of a recording. Undefined where nobody knows it. */
   readonly appOf: (recordingUuid: string) => Promise<string | undefined>;
 }
@@ -268,12 +268,19 @@ export class UploadQueue {
 
   async #findLeft(): Promise<void> {
     const found: string[] = [];
-    for await (const recordingUuid of this.#options.findLeft()) {
+    let areAllRead = true;
+    const onError = (recordingUuid: string, error: unknown) => {
+      areAllRead = false;
+      const fields = { code: codeOf(error) ?? 'Error', recording_uuid: recordingUuid };
+      this.#troubles.say('error', 'left', fields, 'a recording that was left in the folder waits: it cannot be read');
+    };
+    for await (const recordingUuid of this.#options.findLeft(onError)) {
       if (this.#closed || this.#moreInFolder) return;
       if (!this.#all.has(recordingUuid)) found.push(recordingUuid);
       if (found.length === SPOOL_LEFT_AT_ONCE) await this.#takeUp(found.splice(0));
     }
     await this.#takeUp(found);
+    if (!areAllRead) this.#moreInFolder = true;
   }
 
   /** Takes up some that were left, each in the turns of its application. */

@@ -1,0 +1,25 @@
+/** When it is read how each call sounds. */
+import { expect, test } from 'bun:test';
+import { sampleQuality } from '../../src/call/session/quality-sampler.ts';
+import { inbound } from '../../src/machine/session/session.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+test('Each call is sampled every ten seconds of its own, not as it begins, and none after the end', async () => {
+  const began = 1_000_500;
+  const clock = new VirtualClock(began);
+  const samples: string[] = [];
+  const call = (sessionUuid: string, createdAt: number) => ({
+    state: inbound({ sessionUuid, appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 0 }, createdAt),
+    sampleQuality: async () => {
+      samples.push(`${sessionUuid} ${(clock.now() - began) / 1000}`);
+      if (sessionUuid === 'lost') throw new Error('its worker is lost');
+    },
+  });
+  const calls = [call('lost', began), call('late', 1_003_400)];
+  const stop = sampleQuality(clock, () => calls.filter(({ state }) => state.createdAt <= clock.now()));
+  await clock.advance(25_000);
+  expect(samples).toEqual(['lost 10', 'late 13', 'lost 20', 'late 23']);
+  stop();
+  await clock.advance(60_000);
+  expect([samples.length, clock.armed]).toEqual([4, 0]);
+});
