@@ -69,12 +69,13 @@ export type PublicHandler = () => Promise<Response>;
 export function publicRoutes(options: PublicOptions): ReadonlyMap<string, PublicHandler> {
   const json = (status: number, body: object) => answer(JSON.stringify(body), 'application/json', status);
   const { readText = (path: string) => readFile(path, 'utf8') } = options;
-  const read = new Map<string, Blob>();
+  const read = new Map<string, Promise<Blob>>();
   const file = async (name: string, type: string): Promise<Response> => {
+    const reading = read.get(name) ?? readText(ofPackage(`swagger-ui-dist/${name}`)).then((text) => new Blob([text]));
+    read.set(name, reading);
     // What could not be read is not kept: the next request tries again.
-    const bytes = read.get(name) ?? new Blob([await readText(ofPackage(`swagger-ui-dist/${name}`))]);
-    read.set(name, bytes);
-    return answer(bytes, type, 200, { 'cache-control': 'public, max-age=86400' });
+    reading.catch(() => read.delete(name));
+    return answer(await reading, type, 200, { 'cache-control': 'public, max-age=86400' });
   };
   let document: Blob | undefined;
   return new Map<string, PublicHandler>([
