@@ -65,6 +65,8 @@ export const SOURCES_OPENING_MAX = 16;
 export const PLAYLISTS_OF_APP_OPENING_MAX = 256;
 export const PLAYLISTS_OF_APP_WAITING_MAX = 2_000;
 export const SOURCE_CONNECTIONS_OF_APP_OPENING_MAX = 512;
+/** Connections to sources that are begun in one turn of the event loop: 2 ms, with what comes of them. */
+export const SOURCES_BEGUN_A_TURN_MAX = 4;
 /** A small source that is not here whole so long after it was admitted is fetched at its turn. */
 export const SOURCE_FILL_MAX_MS = 10_000;
 /** All held sources of a node, and those of one application; past it they are fetched again instead. */
