@@ -1,5 +1,6 @@
 /** A name server of a test, on a port of its own over UDP and TCP (RFC 1035 §4). */
 import { createSocket, type Socket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns';
 import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net';
 
 const HEADER_BYTES = 12;
@@ -76,6 +77,26 @@ export class NameServerPeer {
     this.#udp.close();
     this.#tcp.close();
   }
+}
+
+/**
+ * Has this process ask a peer for names, which says 127.0.0.1 of each once `tell` is called. `close` has it ask whom it
+ * asked before.
+ */
+export async function heldNames(): Promise<{ tell(): void; close(): void }> {
+  const [usual, peer, told] = [getServers(), await NameServerPeer.open(), Promise.withResolvers<void>()];
+  peer.answers = async (asked) => {
+    await told.promise;
+    return reply(asked, { records: [addressRecord('127.0.0.1')] });
+  };
+  setServers([`${peer.host}:${peer.port}`]);
+  return {
+    tell: told.resolve,
+    close() {
+      setServers(usual);
+      peer.close();
+    },
+  };
 }
 
 function questionOf(bytes: Buffer, overTcp: boolean, port: number): Question {
