@@ -150,14 +150,8 @@ export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 
 /** The pause between two looks at `/etc/resolv.conf` and at `/etc/hosts`. */
 export const NAME_SERVERS_LOOK_MS = 1_000;
-/**
- * Addresses of a name in one IP version that are taken; questions that wait at one name server; how long the first is
- * waited for, further ones twice as long each; and how often it is asked where there are no more servers.
- */
+/** Addresses of a name in one IP version that are taken. */
 export const NAME_ADDRESSES_MAX = 64;
-export const NAME_QUESTIONS_MAX = 10_000;
-export const NAME_TRY_MS = 2_000;
-export const NAME_TRIES = 3;
 /** Suffixes of `search` in `/etc/resolv.conf` that are tried, and the most that `ndots` counts for (resolv.conf(5)). */
 export const NAME_SUFFIXES_MAX = 6;
 export const NAME_DOTS_MAX = 15;

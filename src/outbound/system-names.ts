@@ -5,7 +5,7 @@
  */
 import dns, { type LookupAddress, type LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
-import { NameError, type NameFailure } from './dns/client.ts';
+import { NameError } from './dns/client.ts';
 import type { FoundAddress } from './dns/names.ts';
 import { lookUp } from './lookup.ts';
 
@@ -27,7 +27,7 @@ export async function lookUpTrusted(name: string, family: 4 | 6 | 0 = 0): Promis
 }
 
 /** What name servers have said. Of one that says nothing, the system would wait for the same. */
-const ANSWERS: ReadonlySet<NameFailure> = new Set(['ENOTFOUND', 'ESERVFAIL']);
+const ANSWERS: ReadonlySet<string> = new Set(['ENOTFOUND', 'ESERVFAIL']);
 
 function askSystem(name: string, family: 4 | 6 | 0): Promise<readonly FoundAddress[]> {
   return new Promise((resolve, reject) => {

@@ -80,7 +80,7 @@ test('The names that a library looks up are found as before: of one version or a
   expect(await found('unknown.invalid', {})).toMatch(/^(ENOTFOUND|EAI_AGAIN|ETIMEOUT|ECONNREFUSED)$/);
 });
 
-test('A name of thousands of addresses, which any application may name, takes next to nothing of the process', async () => {
+test('A name of thousands of addresses, which any application may name, takes no socket for each', async () => {
   const records = [Buffer.concat(Array.from({ length: 4_000 }, (_, at) => addressRecord(`10.0.${at >> 8}.${at & 0xff}`)))];
   const peer = await NameServerPeer.open();
   peer.answers = (asked) => {
@@ -91,11 +91,14 @@ test('A name of thousands of addresses, which any application may name, takes ne
   await lookUp('localhost');
   setServers([`${peer.host}:${peer.port}`]);
   try {
-    expect((await lookUp('first.test')).length).toBeGreaterThan(0);
-    const before = cpuMs();
-    for (let each = 0; each < 20; each++) await lookUp(`n${each}.test`);
-    // The resolver of the runtime takes 1,000 ms for them.
-    expect(cpuMs() - before).toBeLessThan(500);
+    expect((await lookUp('first.test')).length).toBe(64);
+    const cost = async (look: (name: string) => Promise<unknown>) => {
+      const before = cpuMs();
+      for (let each = 0; each < 10; each++) await look(`n${each}.test`);
+      return cpuMs() - before;
+    };
+    // The name server has its part in both.
+    expect(await cost(lookUp)).toBeLessThan((await cost((name) => Bun.dns.lookup(name, { backend: 'c-ares' }))) / 1.5);
   } finally {
     setServers(servers);
     peer.close();

@@ -2,10 +2,9 @@
  * Follows `/etc/resolv.conf`. The runtime reads it once, and would ask the first name servers for as long as the
  * process runs: none, where the platform was started before the network.
  */
-import { getServers, setServers } from 'node:dns';
+import { setServers } from 'node:dns';
 import { isIP } from 'node:net';
 import { NAME_DOTS_MAX, NAME_SUFFIXES_MAX } from '../../limits.ts';
-import type { NameServer } from './client.ts';
 import { FollowedFile } from './followed-file.ts';
 
 interface NameServersOptions {
@@ -47,14 +46,6 @@ export class NameServers {
     return found;
   }
 }
-
-/** The name servers that the runtime asks. */
-export const serversOfRuntime = (): readonly NameServer[] =>
-  getServers().map((server) => {
-    const [, host = server, port = '53'] =
-      /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(server)?.filter((part) => part !== undefined) ?? [];
-    return { host, port: Number(port) };
-  });
 
 /** Three name servers at most; an address with a zone is left out. Of several `search` the last one counts. */
 function resolvConf(text: string): ResolvConf {

@@ -1,9 +1,8 @@
 /** The addresses of names, as `/etc/hosts` and the name servers tell them. */
 import { isIP } from 'node:net';
-import { NameClient, NameError, type NameServer } from './client.ts';
+import { addressesOf, type Family, NameError } from './client.ts';
 import { FollowedFile } from './followed-file.ts';
-import type { Family } from './message.ts';
-import { NameServers, serversOfRuntime } from './name-servers.ts';
+import { NameServers } from './name-servers.ts';
 
 export interface FoundAddress {
   readonly address: string;
@@ -13,18 +12,15 @@ export interface FoundAddress {
 interface NamesOptions {
   readonly hosts: string;
   readonly resolvConf: Pick<NameServers, 'follow'>;
-  readonly servers: () => readonly NameServer[];
 }
 
 export class Names {
   readonly #hosts: FollowedFile<ReadonlyMap<string, readonly FoundAddress[]>>;
   readonly #resolvConf: NamesOptions['resolvConf'];
-  readonly #client: NameClient;
 
-  constructor({ hosts = '/etc/hosts', resolvConf = new NameServers(), servers = serversOfRuntime }: Partial<NamesOptions> = {}) {
+  constructor({ hosts = '/etc/hosts', resolvConf = new NameServers() }: Partial<NamesOptions> = {}) {
     this.#hosts = new FollowedFile(hosts, hostsIn);
     this.#resolvConf = resolvConf;
-    this.#client = new NameClient(servers);
   }
 
   /** Addresses of a name, NAME_ADDRESSES_MAX of each IP version at most, IPv4 first. Rejects when there are none. */
@@ -56,7 +52,7 @@ export class Names {
 
   /** The addresses of a whole name. Empty where it has none; rejects where one of them may have been missed. */
   async #ask(name: string, families: readonly Family[]): Promise<readonly FoundAddress[]> {
-    const outcomes = await Promise.allSettled(families.map((family) => this.#client.addresses(name, family)));
+    const outcomes = await Promise.allSettled(families.map((family) => addressesOf(name, family)));
     const found = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value.map(foundAt) : []));
     if (found.length > 0) return found;
     for (const outcome of outcomes)
