@@ -65,6 +65,8 @@ export const SOURCES_OPENING_MAX = 16;
 export const PLAYLISTS_OF_APP_OPENING_MAX = 256;
 export const PLAYLISTS_OF_APP_WAITING_MAX = 2_000;
 export const SOURCE_CONNECTIONS_OF_APP_OPENING_MAX = 512;
+/** Connections to sources that are begun in one turn of the event loop: 2 ms, with what comes of them. */
+export const SOURCES_BEGUN_A_TURN_MAX = 4;
 /** A small source that is not here whole so long after it was admitted is fetched at its turn. */
 export const SOURCE_FILL_MAX_MS = 10_000;
 /** All held sources of a node, and those of one application; past it they are fetched again instead. */
@@ -146,8 +148,13 @@ export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
 /** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */
 export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 
-/** The pause between two looks at `/etc/resolv.conf`. */
+/** The pause between two looks at `/etc/resolv.conf` and at `/etc/hosts`. */
 export const NAME_SERVERS_LOOK_MS = 1_000;
+/** Addresses of a name in one IP version that are taken. */
+export const NAME_ADDRESSES_MAX = 64;
+/** Suffixes of `search` in `/etc/resolv.conf` that are tried, and the most that `ndots` counts for (resolv.conf(5)). */
+export const NAME_SUFFIXES_MAX = 6;
+export const NAME_DOTS_MAX = 15;
 
 // GET for audio, over our own HTTP/1.
 export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;

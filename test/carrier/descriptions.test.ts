@@ -1,5 +1,6 @@
 /** Session descriptions that come early, late, by another fork or not at all, over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { heldNames } from '../support/name-server-peer.ts';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
 import { AUDIO, field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -162,11 +163,14 @@ describe('a call that we place', () => {
   });
 
   test('whose 183 names a host sends where the 200 says, however long that name took', async () => {
+    const names = await heldNames();
     const { carrier, peer } = await open();
     const { invite, signals, leg } = await dialled(carrier, peer);
-    peer.respond(invite, '183 Session Progress', { body: at(6002).replace('IP4 127.0.0.1\r\nt', 'IP4 localhost\r\nt') });
+    const named = (port: number) => at(port).replace('IP4 127.0.0.1\r\nt', 'IP4 media.test\r\nt');
+    peer.respond(invite, '183 Session Progress', { body: named(6002) });
     peer.respond(invite, '200 OK', { body: at(6004) });
     await signals.until('leg.answered');
+    names.tell();
     // A second name is looked up after the first one: its answer comes when that of the first is in.
     peer.send(
       peer.request('INVITE', {
@@ -174,12 +178,13 @@ describe('a call that we place', () => {
         from: `${field(invite, 'To')};tag=raw`,
         to: field(invite, 'From'),
         cseq: 7,
-        body: at(6006).replace('IP4 127.0.0.1\r\nt', 'IP4 localhost\r\nt'),
+        body: named(6006),
       }),
     );
     await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 7 INVITE/);
     expect(carrier.media.negotiated.map(({ remotePort }) => remotePort)).toEqual([6004, 6006]);
     leg.hangup();
+    names.close();
   });
 });
 

@@ -4,7 +4,6 @@
  */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { lookup } from 'node:dns/promises';
 import { Pace } from '../../src/bounds/pace.ts';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { FailedTrunks, inOrder } from '../../src/carrier/trunk/route.ts';
@@ -14,6 +13,8 @@ import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { hexHash } from '../../src/hash.ts';
 import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
+import { lookUp } from '../../src/outbound/lookup.ts';
+import { heldNames } from '../support/name-server-peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
@@ -136,19 +137,23 @@ describe('a 302', () => {
   });
 
   test('leaves nothing of the attempt before: its early audio is not taken for that of the next', async () => {
+    const names = await heldNames();
     const { carrier, first } = await trunks({ follow_redirects: true });
     const { signals, leg } = await dial(carrier);
     const invite = await first.until(/^INVITE /);
     // The name takes a while to be looked up, and the 302 is there before.
-    first.respond(invite, '183 Session Progress', { body: sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 localhost') });
+    first.respond(invite, '183 Session Progress', { body: sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 media.test') });
     first.respond(invite, '302 Moved Temporarily', { fields: 'Contact: <sip:+972509998888@x.example>\r\n' });
     const again = await first.until(/^INVITE sip:\+972509998888@/);
-    await lookup('localhost', { all: true, family: 4 });
+    names.tell();
+    // Its answer comes after that of the first name.
+    await lookUp('another.test', 4);
     first.respond(again, '180 Ringing');
     await signals.until('leg.ringing');
     expect(signals.types()).toEqual(['leg.ringing']);
     expect(carrier.media.negotiated).toEqual([]);
     leg.hangup();
+    names.close();
   });
 
   test('ends the call where the trunk does not say so', async () => {

@@ -172,6 +172,20 @@ test('a file of the reference that could not be read is read again for the next 
   expect(reads).toBe(2);
 });
 
+test('a file of the reference is read once for all who ask for it meanwhile', async () => {
+  let reads = 0;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const readText = () => {
+    reads += 1;
+    return promise;
+  };
+  const css = publicRoutes({ ...OPTIONS, readText }).get('/docs/swagger-ui.css');
+  const answers = Promise.all(Array.from({ length: 3 }, async () => (await css?.())?.text()));
+  resolve('body {}');
+  expect(await answers).toEqual(['body {}', 'body {}', 'body {}']);
+  expect(reads).toBe(1);
+});
+
 test('tables and code of the documentation are scrolled by keyboard, and no column has an empty heading', async () => {
   for (const [path, handler] of publicRoutes(OPTIONS)) {
     if (!path.startsWith('/docs/') || /\.(md|js|css|yaml|mjs|html)$/.test(path)) continue;

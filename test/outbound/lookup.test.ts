@@ -1,13 +1,15 @@
 /** Names that applications and far ends give us, and the files that are read beside their look-ups. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';
-import dns, { type LookupOptions } from 'node:dns';
+import dns, { getServers, type LookupOptions, setServers } from 'node:dns';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NameServers } from '../../src/outbound/dns/name-servers.ts';
 import { lookUp } from '../../src/outbound/lookup.ts';
-import { NameServers } from '../../src/outbound/name-servers.ts';
 import { lookUpWithoutThreads } from '../../src/outbound/system-names.ts';
+import { cpuMs } from '../support/cpu-time.ts';
+import { addressRecord, NameServerPeer, reply } from '../support/name-server-peer.ts';
 
 let folder: string;
 
@@ -76,6 +78,31 @@ test('The names that a library looks up are found as before: of one version or a
   expect(await found('::1', {})).toEqual(['::1', 6]);
   expect(await found('127.0.0.1', { all: true })).toEqual([[{ address: '127.0.0.1', family: 4 }], undefined]);
   expect(await found('unknown.invalid', {})).toMatch(/^(ENOTFOUND|EAI_AGAIN|ETIMEOUT|ECONNREFUSED)$/);
+});
+
+test('A name of thousands of addresses, which any application may name, takes no socket for each', async () => {
+  const records = [Buffer.concat(Array.from({ length: 4_000 }, (_, at) => addressRecord(`10.0.${at >> 8}.${at & 0xff}`)))];
+  const peer = await NameServerPeer.open();
+  peer.answers = (asked) => {
+    if (asked.type !== 1) return reply(asked, {});
+    return asked.overTcp ? reply(asked, { records, count: 4_000 }) : reply(asked, { isCut: true });
+  };
+  const servers = getServers();
+  await lookUp('localhost');
+  setServers([`${peer.host}:${peer.port}`]);
+  try {
+    expect((await lookUp('first.test')).length).toBe(64);
+    const cost = async (look: (name: string) => Promise<unknown>) => {
+      const before = cpuMs();
+      for (let each = 0; each < 10; each++) await look(`n${each}.test`);
+      return cpuMs() - before;
+    };
+    // The name server has its part in both.
+    expect(await cost(lookUp)).toBeLessThan((await cost((name) => Bun.dns.lookup(name, { backend: 'c-ares' }))) / 1.5);
+  } finally {
+    setServers(servers);
+    peer.close();
+  }
 });
 
 test('A name of /etc/hosts is found, in the IP version that is asked for', async () => {

@@ -65,10 +65,8 @@ const credentials = shape(() =>
 export class ConsoleDoor {
   readonly #options: ConsoleDoorOptions;
   readonly #wrong = new WrongTokens();
-  readonly #files = new Map<
-    string,
-    { readonly plain: Buffer<ArrayBuffer>; readonly gzip: Buffer<ArrayBuffer>; readonly type: string }
-  >();
+  /** Readers share a Blob, where each would have a copy of bytes until it has taken them. */
+  readonly #files = new Map<string, { readonly plain: Blob; readonly gzip: Blob; readonly type: string }>();
 
   constructor(options: ConsoleDoorOptions) {
     this.#options = options;
@@ -78,7 +76,7 @@ export class ConsoleDoor {
     const { pathname } = new URL(request.url);
     if (pathname === '/console/session') return await this.#session(request);
     if (request.method !== 'GET' && request.method !== 'HEAD') return refused(problems.methodNotAllowed('GET, HEAD'));
-    return this.#file(pathname, request.headers.get('accept-encoding')?.includes('gzip') === true);
+    return await this.#file(pathname, request.headers.get('accept-encoding')?.includes('gzip') === true);
   }
 
   async #session(request: Request): Promise<Response> {
@@ -124,13 +122,13 @@ export class ConsoleDoor {
   }
 
   /** A bundled file, or the page itself for every path of its own routing. */
-  #file(pathname: string, zipped: boolean): Response {
+  async #file(pathname: string, zipped: boolean): Promise<Response> {
     const asked = pathname.replace(/^\/console\/?/, '');
     const isAsset = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.(js|css|svg)$/.test(asked);
     const file = this.#read(isAsset ? asked : PAGE);
     if (file === undefined) return isAsset ? refused(problems.noRoute()) : notBuilt();
     const headers = { ...FILE_HEADERS, traceparent: newTraceparent(), 'content-type': file.type };
-    if (!isAsset) return withNonce(file.plain.toString(), { ...headers, 'cache-control': 'no-cache' });
+    if (!isAsset) return withNonce(await file.plain.text(), { ...headers, 'cache-control': 'no-cache' });
     return new Response(zipped ? file.gzip : file.plain, {
       headers: {
         ...headers,
@@ -146,10 +144,10 @@ export class ConsoleDoor {
     if (known !== undefined) return known;
     const path = join(this.#options.files ?? FILES, name);
     if (!existsSync(path) || !statSync(path).isFile()) return undefined;
-    const plain = Buffer.from(readFileSync(path));
+    const plain = readFileSync(path);
     const file = {
-      plain,
-      gzip: Buffer.from(gzipSync(plain)),
+      plain: new Blob([plain]),
+      gzip: new Blob([gzipSync(plain)]),
       type: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     };
     this.#files.set(name, file);

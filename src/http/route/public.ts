@@ -65,14 +65,15 @@ export type PublicHandler = () => Promise<Response>;
 export function publicRoutes(options: PublicOptions): ReadonlyMap<string, PublicHandler> {
   const json = (status: number, body: object) => answer(JSON.stringify(body), 'application/json', status);
   const { readText = (path: string) => readFile(path, 'utf8') } = options;
-  const read = new Map<string, string>();
+  const read = new Map<string, Promise<Blob>>();
   const file = async (name: string, type: string): Promise<Response> => {
+    const reading = read.get(name) ?? readText(ofPackage(`swagger-ui-dist/${name}`)).then((text) => new Blob([text]));
+    read.set(name, reading);
     // What could not be read is not kept: the next request tries again.
-    const text = read.get(name) ?? (await readText(ofPackage(`swagger-ui-dist/${name}`)));
-    read.set(name, text);
-    return answer(text, type, 200, { 'cache-control': 'public, max-age=86400' });
+    reading.catch(() => read.delete(name));
+    return answer(await reading, type, 200, { 'cache-control': 'public, max-age=86400' });
   };
-  let document: string | undefined;
+  let document: Blob | undefined;
   return new Map<string, PublicHandler>([
     ['/healthz', async () => json(200, { status: 'ok' })],
     [
@@ -94,7 +95,7 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
       '/openapi.json',
       async () => {
         await typesLoaded();
-        document ??= JSON.stringify(options.openapi());
+        document ??= new Blob([JSON.stringify(options.openapi())]);
         return answer(document, 'application/json');
       },
     ],
@@ -119,16 +120,21 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
     loaded ??= new Documentation(pages, examples);
     return loaded;
   };
-  const html =
-    (text: (texts: Documentation) => string): PublicHandler =>
-    async () => {
+  const html = (text: (texts: Documentation) => string): PublicHandler => {
+    let page: Blob | undefined;
+    return async () => {
       const texts = await load();
-      return answer(text(texts), 'text/html; charset=utf-8', 200, { 'content-security-policy': texts.policy });
+      page ??= new Blob([text(texts)]);
+      return answer(page, 'text/html; charset=utf-8', 200, { 'content-security-policy': texts.policy });
     };
-  const plain =
-    (type: 'plain' | 'markdown', text: (texts: Documentation) => string): PublicHandler =>
-    async () =>
-      answer(text(await load()), `text/${type}; charset=utf-8`);
+  };
+  const plain = (type: 'plain' | 'markdown', text: (texts: Documentation) => string): PublicHandler => {
+    let page: Blob | undefined;
+    return async () => {
+      page ??= new Blob([text(await load())]);
+      return answer(page, `text/${type}; charset=utf-8`);
+    };
+  };
   return [
     ...['/docs', '/docs/'].map((path) => [path, html((texts) => texts.index())] as const),
     ['/llms.txt', plain('plain', (texts) => texts.list())],
@@ -145,7 +151,11 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
 const addresses = (name: string): readonly string[] =>
   name.endsWith('/README') ? [`/docs/${name}`, `/docs/${name.slice(0, -'/README'.length)}`] : [`/docs/${name}`];
 
-function answer(body: string, contentType: string, status = 200, more: Readonly<Record<string, string>> = {}): Response {
+/**
+ * The runtime sends each reader a copy of a text, which is there until the reader has taken it, and readers without a
+ * key may take a minute. They share a Blob.
+ */
+function answer(body: string | Blob, contentType: string, status = 200, more: Readonly<Record<string, string>> = {}): Response {
   const headers = { 'content-type': contentType, 'x-content-type-options': 'nosniff', traceparent: newTraceparent(), ...more };
   return new Response(body, { status, headers });
 }

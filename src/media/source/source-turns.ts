@@ -3,10 +3,12 @@
  * application whose servers never answer takes none of the descriptors that the others need.
  */
 import { Semaphore } from '../../bounds/semaphore.ts';
+import { TurnBudget } from '../../bounds/turn-budget.ts';
 import {
   PLAYLISTS_OF_APP_OPENING_MAX,
   PLAYLISTS_OF_APP_WAITING_MAX,
   SOURCE_CONNECTIONS_OF_APP_OPENING_MAX,
+  SOURCES_BEGUN_A_TURN_MAX,
 } from '../../limits.ts';
 
 interface Turns {
@@ -19,6 +21,7 @@ interface Turns {
 export class SourceTurns {
   /** The turns of the applications that have jobs. */
   readonly #apps = new Map<string, Turns>();
+  readonly #begun = new TurnBudget(SOURCES_BEGUN_A_TURN_MAX);
 
   /**
    * Runs the admission of a playlist, or of a stream, when it is its turn. Undefined: too many wait, or `signal` was
@@ -31,7 +34,10 @@ export class SourceTurns {
 
   /** Runs a job that has a connection to the server of a source, when it is its turn. Undefined: as for a playlist. */
   connection<T>(appUuid: string, signal: AbortSignal, job: () => Promise<T>): Promise<T | undefined> {
-    return this.#run(appUuid, 'connections', signal, job);
+    return this.#run(appUuid, 'connections', signal, async () => {
+      await this.#begun.take(appUuid);
+      return await job();
+    });
   }
 
   async #run<T>(

@@ -6,9 +6,11 @@ import {
   SOURCE_CONNECTIONS_OF_APP_OPENING_MAX,
   SOURCE_HELD_OF_APP_MAX_BYTES,
   SOURCE_HELD_TOTAL_MAX_BYTES,
+  SOURCES_BEGUN_A_TURN_MAX,
 } from '../../../src/limits.ts';
 import { openPlaylist, openStream } from '../../../src/media/playback/playlist.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
+import { SourceTurns } from '../../../src/media/source/source-turns.ts';
 import type { GetRequest, GetResponse } from '../../../src/outbound/http-get.ts';
 import { OutboundError } from '../../../src/outbound/outbound.ts';
 import { tone } from '../sound.ts';
@@ -37,6 +39,11 @@ class Servers {
     this.#release.resolve();
   }
 
+  /** Resolves when so many connections to slow ones are open: they are begun a few in a turn. */
+  async opened(count: number): Promise<void> {
+    while (this.open < count) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+
   readonly get = async ({ url }: GetRequest): Promise<GetResponse> => {
     const answer = { status: 200, headers: new Headers(), framing: 'close', url } as const;
     const parts = [SOUND];
@@ -57,6 +64,7 @@ test('An application whose sources never answer has so many connections to them,
   const servers = new Servers({ drips: false });
   const terms = playlistTerms(servers);
   const asked = Array.from({ length: 200 }, () => openPlaylist(terms, LONG, 'greedy'));
+  await servers.opened(SOURCE_CONNECTIONS_OF_APP_OPENING_MAX);
   const quiet = await openPlaylist(terms, GOOD, 'quiet');
   expect('refused' in quiet).toBe(false);
   expect(servers.open).toBe(SOURCE_CONNECTIONS_OF_APP_OPENING_MAX);
@@ -73,6 +81,7 @@ test('Sources that drip after their first audio count until they are heard or gi
   const admitted = await Promise.all(Array.from({ length: 5 }, playlist));
   expect(admitted.filter((each) => 'refused' in each)).toEqual([]);
   const asked = [...admitted, ...Array.from({ length: 20 }, playlist)];
+  await servers.opened(SOURCE_CONNECTIONS_OF_APP_OPENING_MAX + admitted.length);
   const quiet = await openPlaylist(terms, GOOD, 'quiet');
   expect('refused' in quiet).toBe(false);
   // Each that was admitted has one connection besides, which will be heard.
@@ -106,4 +115,25 @@ test('An application that holds all the memory it may leaves some to the others'
   greedy.give(SOURCE_HELD_OF_APP_MAX_BYTES);
   expect(held.of('greedy').take(1)).toBe(true);
   expect(held.used).toBe(SOURCE_HELD_TOTAL_MAX_BYTES - SOURCE_HELD_OF_APP_MAX_BYTES + 1);
+});
+
+test('An application that opens hundreds of sources at once begins a few in a turn of the event loop, and another is next', async () => {
+  const turns = new SourceTurns();
+  const begun: string[] = [];
+  const open = (app: string) => turns.connection(app, new AbortController().signal, async () => void begun.push(app));
+  const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const all = Array.from({ length: 300 }, () => open('greedy'));
+  await Promise.resolve();
+  expect(begun.length).toBeLessThanOrEqual(SOURCES_BEGUN_A_TURN_MAX);
+  all.push(open('quiet'));
+  for (let turn = 1; begun.length < all.length; turn++) {
+    await nextTurn();
+    expect(begun.length).toBeLessThanOrEqual((turn + 1) * SOURCES_BEGUN_A_TURN_MAX);
+  }
+  expect(begun.indexOf('quiet')).toBeLessThan(3 * SOURCES_BEGUN_A_TURN_MAX);
+  // Whoever comes when nobody waits begins at once.
+  await nextTurn();
+  await nextTurn();
+  await open('late');
+  expect(begun.at(-1)).toBe('late');
 });
