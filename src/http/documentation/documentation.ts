@@ -21,17 +21,13 @@ interface Example {
   readonly text: string;
 }
 
-/**
- * All pages and programs, read at once. Each page is rendered once: the longest takes 20 ms, in which nothing else is
- * done, and anybody may ask for it.
- */
+/** All pages and programs, read at once. */
 export class Documentation {
   /** What its pages for reading may load. */
   readonly policy = READING_POLICY;
   readonly #sections: readonly Section<Page>[];
   readonly #pages: ReadonlyMap<string, Page>;
   readonly #examples: ReadonlyMap<string, Example>;
-  readonly #rendered = new Map<string, string>();
 
   /** Throws where a file of these is gone. */
   constructor(pages: readonly string[], examples: readonly string[]) {
@@ -45,7 +41,7 @@ export class Documentation {
     const programs = [...this.#examples.values()].map(
       ({ name, about }) => `<li><a href="/docs/examples/${name}">${name}</a>: ${escaped(about)}</li>`,
     );
-    return this.#once('', () => indexPage(this.#sections, programs));
+    return indexPage(this.#sections, programs);
   }
 
   /** The list of the pages and of the programs, for programs that read documentation. */
@@ -53,10 +49,13 @@ export class Documentation {
     return llmsText([...this.#pages.values()], [...this.#examples.values()]);
   }
 
-  /** A page for reading, by its name. Throws where there is none, as all that follow do. */
+  /**
+   * A page for reading, by its name. The longest takes 20 ms, in which nothing else is done. Throws where there is
+   * none, as all that follow do.
+   */
   html(name: string): string {
     const page = named(this.#pages, name);
-    return this.#once(name, () => readingPage(page, readingOf(page.markdown, name), this.#sections));
+    return readingPage(page, readingOf(page.markdown, name), this.#sections);
   }
 
   markdown(name: string): string {
@@ -66,12 +65,6 @@ export class Documentation {
   /** The text of a program, by its name. */
   example(name: string): string {
     return named(this.#examples, name).text;
-  }
-
-  #once(name: string, render: () => string): string {
-    const text = this.#rendered.get(name) ?? render();
-    this.#rendered.set(name, text);
-    return text;
   }
 }
 

@@ -120,6 +120,7 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
     loaded ??= new Documentation(pages, examples);
     return loaded;
   };
+  // Each is rendered once, as anybody may ask for it.
   const html = (text: (texts: Documentation) => string): PublicHandler => {
     let page: Blob | undefined;
     return async () => {
@@ -136,16 +137,24 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
     };
   };
   return [
-    ...['/docs', '/docs/'].map((path) => [path, html((texts) => texts.index())] as const),
+    ...at(
+      ['/docs', '/docs/'],
+      html((texts) => texts.index()),
+    ),
     ['/llms.txt', plain('plain', (texts) => texts.list())],
     // A program is read here and not run, a page for browsers too.
     ...examples.map((name) => [`/docs/examples/${name}`, plain('plain', (texts) => texts.example(name))] as const),
     ...pages.flatMap((name) => [
-      ...addresses(name).map((path) => [path, html((texts) => texts.html(name))] as const),
+      ...at(
+        addresses(name),
+        html((texts) => texts.html(name)),
+      ),
       [`/docs/${name}.md`, plain('markdown', (texts) => texts.markdown(name))] as const,
     ]),
   ];
 }
+
+const at = (paths: readonly string[], handler: PublicHandler) => paths.map((path) => [path, handler] as const);
 
 /** The paths of a page for reading: the overview of a folder is at the folder too. */
 const addresses = (name: string): readonly string[] =>

@@ -1,5 +1,5 @@
 /**
- * Asks the name servers for the addresses of a name. `lookup` of the runtime, on c-ares as well, opens a socket for each
+ * Asks the name servers for the addresses of a name. The runtime's `lookup`, on c-ares as well, opens a socket for each
  * address in an answer, to sort them: a name with 4,000, which any application may have us look up, took 48 ms of the
  * main thread there, and takes 16 here.
  */
