@@ -1,11 +1,12 @@
 /** Session descriptions that come early, late, by another fork or not at all, over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import { heldNames } from '../support/name-server-peer.ts';
+import { type HeldNames, heldNames } from '../support/name-server-peer.ts';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
 import { AUDIO, field, RawPeer, sdp } from './raw-peer.ts';
 
 const carriers: TestCarrier[] = [];
 const peers: RawPeer[] = [];
+let names: HeldNames | undefined;
 const open = async () => {
   const carrier = await TestCarrier.open();
   const peer = await RawPeer.udp(carrier.port('udp'));
@@ -14,6 +15,8 @@ const open = async () => {
   return { carrier, peer };
 };
 afterEach(async () => {
+  names?.close();
+  names = undefined;
   for (const peer of peers.splice(0)) peer.close();
   for (const carrier of carriers.splice(0)) await carrier.close();
 });
@@ -163,7 +166,7 @@ describe('a call that we place', () => {
   });
 
   test('whose 183 names a host sends where the 200 says, however long that name took', async () => {
-    const names = await heldNames();
+    names = await heldNames();
     const { carrier, peer } = await open();
     const { invite, signals, leg } = await dialled(carrier, peer);
     const named = (port: number) => at(port).replace('IP4 127.0.0.1\r\nt', 'IP4 media.test\r\nt');
@@ -184,7 +187,6 @@ describe('a call that we place', () => {
     await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 7 INVITE/);
     expect(carrier.media.negotiated.map(({ remotePort }) => remotePort)).toEqual([6004, 6006]);
     leg.hangup();
-    names.close();
   });
 });
 

@@ -14,14 +14,17 @@ import { mayReach } from '../../src/destinations.ts';
 import { hexHash } from '../../src/hash.ts';
 import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
 import { lookUp } from '../../src/outbound/lookup.ts';
-import { heldNames } from '../support/name-server-peer.ts';
+import { type HeldNames, heldNames } from '../support/name-server-peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 
 const carriers: TestCarrier[] = [];
 const peers: RawPeer[] = [];
+let names: HeldNames | undefined;
 afterEach(async () => {
+  names?.close();
+  names = undefined;
   for (const peer of peers.splice(0)) peer.close();
   for (const carrier of carriers.splice(0)) await carrier.close();
 });
@@ -137,7 +140,7 @@ describe('a 302', () => {
   });
 
   test('leaves nothing of the attempt before: its early audio is not taken for that of the next', async () => {
-    const names = await heldNames();
+    names = await heldNames();
     const { carrier, first } = await trunks({ follow_redirects: true });
     const { signals, leg } = await dial(carrier);
     const invite = await first.until(/^INVITE /);
@@ -153,7 +156,6 @@ describe('a 302', () => {
     expect(signals.types()).toEqual(['leg.ringing']);
     expect(carrier.media.negotiated).toEqual([]);
     leg.hangup();
-    names.close();
   });
 
   test('ends the call where the trunk does not say so', async () => {

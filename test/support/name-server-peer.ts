@@ -79,11 +79,16 @@ export class NameServerPeer {
   }
 }
 
+export interface HeldNames {
+  tell(): void;
+  close(): void;
+}
+
 /**
  * Has this process ask a peer for names, which says 127.0.0.1 of each once `tell` is called. `close` has it ask whom it
  * asked before.
  */
-export async function heldNames(): Promise<{ tell(): void; close(): void }> {
+export async function heldNames(): Promise<HeldNames> {
   const [usual, peer, told] = [getServers(), await NameServerPeer.open(), Promise.withResolvers<void>()];
   peer.answers = async (asked) => {
     await told.promise;
