@@ -79,7 +79,6 @@ export class NewSessions {
   }
 
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#registry.isDraining()) return problems.draining();
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.callerId();
     const mayReach = await this.#options.reachOf(context.appUuid);
     if (isE164(request.to) && !mayReach(request.to)) return problems.destination();
