@@ -1,7 +1,8 @@
 /** The counts of a trunk's calls, which other nodes may share. */
 import { expect, test } from 'bun:test';
 import { Channels, type SharedChannels } from '../../src/carrier/trunk/channels.ts';
-import { trunkTo } from './harness.ts';
+import { TestCarrier, trunkTo } from './harness.ts';
+import { RawPeer, sdp } from './raw-peer.ts';
 
 test('of a trunk that was used and deleted nothing is kept, here or where the nodes share its channels', async () => {
   const kept: string[][] = [];
@@ -34,4 +35,24 @@ test('calls and failures of a trunk count for a day', () => {
   };
   expect(counts(24 * hour - 1)).toEqual({ channelsInUse: 0, calls24h: 1, failures24h: 1 });
   expect(counts(24 * hour)).toEqual({ channelsInUse: 0, calls24h: 0, failures24h: 0 });
+});
+
+test('A call that is refused for its audio gives the channel of its trunk back, here and to other nodes', async () => {
+  const sharedChannels: SharedChannels = { hold: async (_trunk, max, channels) => Math.min(max, channels), keep() {} };
+  const carrier = await TestCarrier.open([trunkTo('sip:127.0.0.1:9', { maxChannels: 1 })], { sharedChannels });
+  const held = () => carrier.carrier.channelsHeld();
+  const peer = await RawPeer.udp(carrier.port('udp'));
+  const refused = async (id: string, body: string) => {
+    peer.send(peer.request('INVITE', { id, body }));
+    return (await peer.until(/^SIP\/2.0 [3-6]/)).slice('SIP/2.0 '.length, 'SIP/2.0 488'.length);
+  };
+  expect(await refused('none', sdp('m=audio 0 RTP/AVP 98'))).toBe('488');
+  expect(await refused('broken', 'v=1')).toBe('400');
+  expect(held()).toEqual({});
+  peer.send(peer.request('INVITE', { id: 'good', body: sdp() }));
+  await peer.until(/^SIP\/2.0 100[\s\S]*Call-ID: good\r/);
+  // The channel is taken then, and a further call finds none.
+  expect([await refused('further', sdp()), carrier.incoming.length]).toEqual(['503', 1]);
+  peer.close();
+  await carrier.close();
 });

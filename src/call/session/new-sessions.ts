@@ -33,14 +33,14 @@ export interface NewSessionsOptions extends Pick<TransferOptions, 'reachOf'> {
 
 /** The registry as it is needed here: its live Sessions, and the doors and Rooms that it was connected with. */
 interface Registry {
-  readonly actors: LiveSessions;
-  readonly bots: Bots;
+  readonly actors: Pick<LiveSessions, 'get' | 'hasRoomFor'>;
+  readonly bots: Pick<Bots, 'add' | 'order'>;
   /** Whether Sessions may be at other nodes. */
   readonly hasOthers: boolean;
   /** Makes the actor of a Session, which is live from then on. */
-  begin(state: SessionState, leg: Leg): SessionActor;
+  begin(state: SessionState, leg: Leg): Pick<SessionActor, 'begin' | 'listener'>;
   isDraining(): boolean;
-  rooms(): RoomRegistry | undefined;
+  rooms(): Pick<RoomRegistry, 'reserve' | 'release'> | undefined;
   dialer(): Dialer | undefined;
   webSockets(): WebSocketDialer | undefined;
 }
@@ -79,7 +79,6 @@ export class NewSessions {
   }
 
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
-    if (this.#registry.isDraining()) return problems.draining();
     if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) return problems.callerId();
     const mayReach = await this.#options.reachOf(context.appUuid);
     if (isE164(request.to) && !mayReach(request.to)) return problems.destination();
