@@ -35,7 +35,7 @@ export function watch(page: Page, origin: string): { readonly errors: string[]; 
   const errors: string[] = [];
   const foreign: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(message.text());
+    if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`.trimEnd());
   });
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('request', (request) => {
