@@ -13,12 +13,26 @@ const resolvConf = new NameServers();
 const names = new Names({ resolvConf });
 
 /**
- * Returns addresses of a name, of one IP version or of both: NAME_ADDRESSES_MAX of each at most, IPv4 first. Rejects
- * when there are none.
+ * Returns all addresses of a name that the operator or a carrier gives, of one IP version or of both, those first that
+ * this machine has a way to (RFC 6724). Rejects when there are none. It takes a socket for each address.
  */
 export async function lookUp(name: string, family: Family | 0 = 0): Promise<readonly FoundAddress[]> {
-  if (typeof Bun !== 'undefined') return await names.find(name, family === 0 ? [4, 6] : [family]);
-  // Deno, which runs the API in tests, asks by itself.
+  if (typeof Bun === 'undefined') return await askRuntime(name, family);
+  resolvConf.follow();
+  return await Bun.dns.lookup(name, { backend: 'c-ares', family });
+}
+
+/**
+ * Returns addresses of a name that an application or a far end gives: NAME_ADDRESSES_MAX of each IP version at most,
+ * IPv4 first. Rejects when there are none.
+ */
+export async function lookUpForeign(name: string, family: Family | 0 = 0): Promise<readonly FoundAddress[]> {
+  if (typeof Bun === 'undefined') return await askRuntime(name, family);
+  return await names.find(name, family === 0 ? [4, 6] : [family]);
+}
+
+/** Deno, which runs the API in tests, has neither. */
+async function askRuntime(name: string, family: Family | 0): Promise<readonly FoundAddress[]> {
   const found = await lookup(name, { all: true, verbatim: true, family });
   return found.map(({ address }) => foundAt(address));
 }

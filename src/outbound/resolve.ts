@@ -3,14 +3,14 @@ import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { remembered } from '../bounds/remembered.ts';
 import { ADDRESSES_REMEMBERED_MAX } from '../limits.ts';
-import { lookUp } from './lookup.ts';
+import { lookUpForeign } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 
 /** Resolves a name to all of its addresses. Injected in tests; the system's resolver otherwise. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
-export const systemResolver: Resolver = async (name) => (await lookUp(name)).map((found) => found.address);
+export const systemResolver: Resolver = async (name) => (await lookUpForeign(name)).map((found) => found.address);
 
 /**
  * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets): at once where it is an address itself.

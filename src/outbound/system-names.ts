@@ -1,11 +1,10 @@
 /**
  * The names that the operator gives: of the database, NATS, the SMSC, the collector of traces, the object store. They
  * are looked up without a thread (`lookup.ts`), so that a DNS server that does not answer holds up no file. Only a name
- * of which DNS says no address is asked for at the system, which has more sources: multicast DNS, its own name.
+ * that DNS says it does not know is asked for at the system, which has more sources: multicast DNS, its own name.
  */
 import dns, { type LookupAddress, type LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
-import { NameError } from './dns/client.ts';
 import type { FoundAddress } from './dns/names.ts';
 import { lookUp } from './lookup.ts';
 
@@ -21,13 +20,14 @@ export async function lookUpTrusted(name: string, family: 4 | 6 | 0 = 0): Promis
   try {
     return await lookUp(name, family);
   } catch (error) {
-    if (error instanceof NameError && !ANSWERS.has(error.code)) throw error;
+    if (codeOf(error) !== 'ENOTFOUND') throw Object.assign(new Error(`${codeOf(error)} ${name}`), { code: codeOf(error) });
     return await askSystem(name, family);
   }
 }
 
-/** What name servers have said. Of one that says nothing, the system would wait for the same. */
-const ANSWERS: ReadonlySet<string> = new Set(['ENOTFOUND', 'ESERVFAIL']);
+/** The code of an error of c-ares, without the prefix that the runtime gives it. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code).replace(/^DNS_/, '') : 'ENOTFOUND';
 
 function askSystem(name: string, family: 4 | 6 | 0): Promise<readonly FoundAddress[]> {
   return new Promise((resolve, reject) => {

@@ -13,7 +13,7 @@ import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { hexHash } from '../../src/hash.ts';
 import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
-import { lookUp } from '../../src/outbound/lookup.ts';
+import { lookUpForeign } from '../../src/outbound/lookup.ts';
 import { type HeldNames, heldNames } from '../support/name-server-peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
@@ -150,7 +150,7 @@ describe('a 302', () => {
     const again = await first.until(/^INVITE sip:\+972509998888@/);
     names.tell();
     // Its answer comes after that of the first name.
-    await lookUp('another.test', 4);
+    await lookUpForeign('another.test', 4);
     first.respond(again, '180 Ringing');
     await signals.until('leg.ringing');
     expect(signals.types()).toEqual(['leg.ringing']);

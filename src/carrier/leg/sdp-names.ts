@@ -4,7 +4,7 @@
  */
 import ipaddr from 'ipaddr.js';
 import { SDP_RESOLVE_TIMEOUT_MS } from '../../limits.ts';
-import { lookUp } from '../../outbound/lookup.ts';
+import { lookUpForeign } from '../../outbound/lookup.ts';
 import { type Addresses, parseDescription } from '../../sdp/description.ts';
 
 /** Names that one description may have us look up. */
@@ -31,7 +31,7 @@ export async function addressesOf(
   const timeUp = Promise.withResolvers<void>();
   const cancel = wait(SDP_RESOLVE_TIMEOUT_MS, timeUp.resolve);
   const all = names.map(async (name) => {
-    const addresses = await lookUp(name, family).catch(() => []);
+    const addresses = await lookUpForeign(name, family).catch(() => []);
     const usable = addresses.find(({ address }) => isReachable(address));
     if (usable !== undefined) found.set(name, usable.address);
   });
