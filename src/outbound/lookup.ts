@@ -5,7 +5,7 @@
  */
 import type { SrvRecord } from 'node:dns';
 import { lookup, resolveSrv } from 'node:dns/promises';
-import type { Family } from './dns/client.ts';
+import type { Family } from './dns/addresses.ts';
 import { NameServers } from './dns/name-servers.ts';
 import { type FoundAddress, foundAt, Names } from './dns/names.ts';
 

@@ -92,7 +92,7 @@ test('The prompts of later attempts have to be there too, and are counted behind
   expect(await order(collect({ retryUrls: ['c'] }, ['a', BAD]))).toMatchObject({ status: 502, detail: { source_index: 1 } });
   expect(opened.splice(0)).toEqual(['c', 'a', BAD]);
   expect(await order(collect({ retryUrls: ['c'] }, [BAD]))).toMatchObject({ status: 502, detail: { source_index: 0 } });
-  // Those of later attempts are opened again when it is their turn.
+  // The prompts of later attempts are opened again when it is their turn.
   expect(released).toEqual(['c', 'c']);
 });
 

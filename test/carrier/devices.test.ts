@@ -325,7 +325,7 @@ describe('a device', () => {
       await stranger.until(new RegExp(`^SIP/2.0 403[\\s\\S]* ${method}\r`));
     }
     expect(carrier.incoming).toEqual([]);
-    // Where a device is registered from, it may ask.
+    // A host that a device is registered from may ask.
     expect((await asUser(stranger, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.66>' })).response).toMatch(
       /^SIP\/2.0 200/,
     );

@@ -3,21 +3,16 @@
  * each program at `/docs/examples/NAME` as text, and the list of them for programs at `/llms.txt` (llmstxt.org).
  */
 import { readFileSync } from 'node:fs';
-import { escaped } from './escaped.ts';
 import { exampleFile, pageFile } from './files.ts';
-import { indexPage, READING_POLICY, readingPage } from './layout.ts';
+import { type ExampleEntry, indexPage, READING_POLICY, readingPage } from './layout.ts';
 import { readingOf } from './reading.ts';
-import { type PageName, type Section, sectionsOf } from './sections.ts';
+import { type PageEntry, type Section, sectionsOf } from './sections.ts';
 
-interface Page extends PageName {
+interface Page extends PageEntry {
   readonly markdown: string;
 }
 
-interface Example {
-  /** `ivr.mjs`. */
-  readonly name: string;
-  /** What it does: the first sentence of its head. */
-  readonly about: string;
+interface Example extends ExampleEntry {
   readonly text: string;
 }
 
@@ -38,10 +33,7 @@ export class Documentation {
 
   /** The list of the pages for reading. */
   index(): string {
-    const programs = [...this.#examples.values()].map(
-      ({ name, about }) => `<li><a href="/docs/examples/${name}">${name}</a>: ${escaped(about)}</li>`,
-    );
-    return indexPage(this.#sections, programs);
+    return indexPage(this.#sections, [...this.#examples.values()]);
   }
 
   /** The list of the pages and of the programs, for programs that read documentation. */

@@ -3,7 +3,7 @@ import { styleSource } from '../style-source.ts';
 import { escaped } from './escaped.ts';
 import READING_STYLE from './reading.css' with { type: 'text' };
 import type { Reading } from './reading.ts';
-import type { PageName, Section } from './sections.ts';
+import type { PageEntry, Section } from './sections.ts';
 import { headOf, SITE_STYLE, siteBar } from './site.ts';
 
 const STYLE = `${SITE_STYLE}${READING_STYLE}`;
@@ -12,7 +12,7 @@ const STYLE = `${SITE_STYLE}${READING_STYLE}`;
 export const READING_POLICY = `default-src 'none'; style-src ${styleSource(STYLE)}; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** A whole page, with the list of all pages beside it, in which it is marked and shows its headings. */
-export const readingPage = (page: PageName, { html, headings }: Reading, sections: readonly Section<PageName>[]): string =>
+export const readingPage = (page: PageEntry, { html, headings }: Reading, sections: readonly Section<PageEntry>[]): string =>
   whole(
     page.title,
     `<div class="columns">
@@ -26,26 +26,33 @@ ${sections.map((section) => listed(section, page.name, headings)).join('\n')}
 </div>`,
   );
 
-/** The first page: all others by section, and the programs. `programs`: HTML, an item each. */
-export const indexPage = (sections: readonly Section<PageName>[], programs: readonly string[]): string =>
+export interface ExampleEntry {
+  /** `ivr.mjs`. */
+  readonly name: string;
+  /** What it does: the first sentence of its head. */
+  readonly about: string;
+}
+
+/** The first page: all others by section, and the programs. */
+export const indexPage = (sections: readonly Section<PageEntry>[], examples: readonly ExampleEntry[]): string =>
   whole(
     'Documentation',
     `<main id="text" class="wide">
 <h1>Documentation</h1>
-<p>Your application places and takes calls by HTTP and hears of each step by webhooks. Begin with the first page, or
-with the <a href="/docs/reference">API reference</a>. For programs: <a href="/openapi.json">OpenAPI 3.1</a> and
-<a href="/llms.txt">all pages as text</a>.</p>
+<p>Your application places and takes calls by HTTP and hears of each step by webhooks. Begin under
+<em>Start</em>, or with the <a href="/docs/reference">API reference</a>. For programs:
+<a href="/openapi.json">OpenAPI 3.1</a> and <a href="/llms.txt">the list of all pages as Markdown</a>.</p>
 <div class="cards">
 ${sections.map(({ title, pages }) => `<section><h2>${title}</h2><ul>\n${pages.map((page) => `<li>${linkTo(page)}</li>`).join('\n')}</ul></section>`).join('\n')}
 <section class="programs"><h2>Examples</h2><ul>
-${programs.join('\n')}</ul></section>
+${examples.map(({ name, about }) => `<li><a href="/docs/examples/${name}">${name}</a>: ${escaped(about)}</li>`).join('\n')}</ul></section>
 </div>
 </main>`,
   );
 
-const linkTo = ({ name, title }: PageName): string => `<a href="/docs/${name}">${escaped(title)}</a>`;
+const linkTo = ({ name, title }: PageEntry): string => `<a href="/docs/${name}">${escaped(title)}</a>`;
 
-function listed({ title, pages }: Section<PageName>, here: string, headings: Reading['headings']): string {
+function listed({ title, pages }: Section<PageEntry>, here: string, headings: Reading['headings']): string {
   const within = headings.map((each) => `<li><a href="#${each.anchor}">${each.title}</a></li>`).join('\n');
   const items = pages.map((page) =>
     page.name === here

@@ -1,12 +1,12 @@
 /** The sections of the documentation, in the order in which they are read. */
 
-export interface PageName {
+export interface PageEntry {
   /** `api`, `how-to/add-a-route`. */
   readonly name: string;
   readonly title: string;
 }
 
-export interface Section<Page extends PageName> {
+export interface Section<Page extends PageEntry> {
   readonly title: string;
   readonly pages: readonly Page[];
 }
@@ -48,7 +48,7 @@ const RULES: readonly Rule[] = [
 const NAMED = new Set(RULES.flatMap(({ first }) => first));
 
 /** Sorts pages into the sections, each into one. */
-export const sectionsOf = <Page extends PageName>(pages: readonly Page[]): readonly Section<Page>[] =>
+export const sectionsOf = <Page extends PageEntry>(pages: readonly Page[]): readonly Section<Page>[] =>
   RULES.map(({ title, first, takes }) => {
     const byName = new Map(pages.map((page) => [page.name, page]));
     const rest = pages.filter(({ name }) => !NAMED.has(name) && takes?.(name) === true);

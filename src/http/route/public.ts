@@ -120,36 +120,35 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
     loaded ??= new Documentation(pages, examples);
     return loaded;
   };
-  // Each is rendered once, as anybody may ask for it.
-  const html = (text: (texts: Documentation) => string): PublicHandler => {
-    let page: Blob | undefined;
+  /** Makes a text once, as anybody may ask for it, and has its readers share it. */
+  const shared = (
+    type: 'html' | 'plain' | 'markdown',
+    text: (texts: Documentation) => string,
+    more: (texts: Documentation) => Readonly<Record<string, string>> = () => ({}),
+  ): PublicHandler => {
+    let body: Blob | undefined;
     return async () => {
       const texts = await load();
-      page ??= new Blob([text(texts)]);
-      return answer(page, 'text/html; charset=utf-8', 200, { 'content-security-policy': texts.policy });
+      body ??= new Blob([text(texts)]);
+      return answer(body, `text/${type}; charset=utf-8`, 200, more(texts));
     };
   };
-  const plain = (type: 'plain' | 'markdown', text: (texts: Documentation) => string): PublicHandler => {
-    let page: Blob | undefined;
-    return async () => {
-      page ??= new Blob([text(await load())]);
-      return answer(page, `text/${type}; charset=utf-8`);
-    };
-  };
+  const html = (text: (texts: Documentation) => string): PublicHandler =>
+    shared('html', text, ({ policy }) => ({ 'content-security-policy': policy }));
   return [
     ...at(
       ['/docs', '/docs/'],
       html((texts) => texts.index()),
     ),
-    ['/llms.txt', plain('plain', (texts) => texts.list())],
+    ['/llms.txt', shared('plain', (texts) => texts.list())],
     // A program is read here and not run, a page for browsers too.
-    ...examples.map((name) => [`/docs/examples/${name}`, plain('plain', (texts) => texts.example(name))] as const),
+    ...examples.map((name) => [`/docs/examples/${name}`, shared('plain', (texts) => texts.example(name))] as const),
     ...pages.flatMap((name) => [
       ...at(
         addresses(name),
         html((texts) => texts.html(name)),
       ),
-      [`/docs/${name}.md`, plain('markdown', (texts) => texts.markdown(name))] as const,
+      [`/docs/${name}.md`, shared('markdown', (texts) => texts.markdown(name))] as const,
     ]),
   ];
 }

@@ -1,6 +1,6 @@
 /** The addresses of names, as `/etc/hosts` and the name servers tell them. */
 import { isIP } from 'node:net';
-import { addressesOf, type Family, NameError } from './client.ts';
+import { addressesOf, type Family } from './addresses.ts';
 import { FollowedFile } from './followed-file.ts';
 import { NameServers } from './name-servers.ts';
 
@@ -31,7 +31,7 @@ export class Names {
       const found = await this.#ask(candidate, families);
       if (found.length > 0) return found;
     }
-    throw new NameError('ENOTFOUND', name);
+    throw new Error(`${name} has no address`);
   }
 
   /** The addresses of what is an address itself, of a name in `/etc/hosts`, and of this machine (RFC 6761 §6.3). */
@@ -54,11 +54,9 @@ export class Names {
   async #ask(name: string, families: readonly Family[]): Promise<readonly FoundAddress[]> {
     const outcomes = await Promise.allSettled(families.map((family) => addressesOf(name, family)));
     const found = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value.map(foundAt) : []));
-    if (found.length > 0) return found;
-    for (const outcome of outcomes)
-      if (outcome.status === 'rejected' && !(outcome.reason instanceof NameError && outcome.reason.code === 'ENOTFOUND'))
-        throw outcome.reason;
-    return [];
+    const missed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (found.length === 0 && missed !== undefined) throw missed.reason;
+    return found;
   }
 }
 
