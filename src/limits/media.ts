@@ -152,6 +152,12 @@ export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 export const NAME_SERVERS_LOOK_MS = 1_000;
 /** Addresses of a name in one IP version that are taken. */
 export const NAME_ADDRESSES_MAX = 64;
+/**
+ * What an application rests between two look-ups for each address more than these in an answer: reading it takes a
+ * twenty-fifth of that. A look-up that would wait for longer than the latter fails.
+ */
+export const LOOK_UP_REST_OF_ADDRESS_MS = 0.1;
+export const LOOK_UP_REST_MAX_MS = 10_000;
 /** Suffixes of `search` in `/etc/resolv.conf` that are tried, and the most that `ndots` counts for (resolv.conf(5)). */
 export const NAME_SUFFIXES_MAX = 6;
 export const NAME_DOTS_MAX = 15;

@@ -12,6 +12,8 @@ import { type Cidr, parseCidr } from './screen.ts';
 export interface ConnectRequest {
   /** The host as it stands in a URL: an IPv6 address comes in brackets. */
   readonly hostname: string;
+  /** The application that it is for, whose names have their turns. Absent: the platform itself. */
+  readonly owner?: string;
   /** Any port. Whoever asks by HTTP has refused those of other protocols (`safe-fetch.ts`). */
   readonly port: number;
   /** The certificate is checked against `hostname`. */
@@ -34,7 +36,7 @@ export function connector(allow: readonly string[], resolver: Resolver = systemR
 export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
   const started = performance.now();
   const address = await withTimeLimit(
-    Promise.resolve(resolveScreened(request.hostname, allow, resolver)),
+    Promise.resolve(resolveScreened(request.hostname, request.owner ?? '', allow, resolver)),
     request.timeoutMs,
     () => {
       throw new OutboundError('timeout', 'the name was not resolved in time');

@@ -20,6 +20,8 @@ import { OutboundError } from './outbound.ts';
 
 export interface GetRequest {
   readonly url: string;
+  /** The application that it is for, whose names have their turns. Absent: the platform itself. */
+  readonly owner?: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds for lookup, TCP and TLS of each hop. */
   readonly connectTimeoutMs: number;
@@ -84,6 +86,7 @@ async function once(url: URL, request: GetRequest, connect: Connect): Promise<Ge
   const tls = url.protocol === 'https:';
   const socket = await connect({
     hostname: url.hostname,
+    ...(request.owner === undefined ? {} : { owner: request.owner }),
     port: url.port === '' ? (tls ? 443 : 80) : Number(url.port),
     tls,
     timeoutMs: request.connectTimeoutMs,

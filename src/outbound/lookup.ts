@@ -23,12 +23,13 @@ export async function lookUp(name: string, family: Family | 0 = 0): Promise<read
 }
 
 /**
- * Returns addresses of a name that an application or a far end gives: NAME_ADDRESSES_MAX of each IP version at most,
- * IPv4 first. Rejects when there are none.
+ * Returns addresses of a name that an application or a far end, the `owner`, gives: NAME_ADDRESSES_MAX of each IP
+ * version at most, IPv4 first. Rejects when there are none, and where the owner has asked for too many names with
+ * thousands of addresses.
  */
-export async function lookUpForeign(name: string, family: Family | 0 = 0): Promise<readonly FoundAddress[]> {
+export async function lookUpForeign(name: string, owner: string, family: Family | 0 = 0): Promise<readonly FoundAddress[]> {
   if (typeof Bun === 'undefined') return await askRuntime(name, family);
-  return await names.find(name, family === 0 ? [4, 6] : [family]);
+  return await names.find(name, family === 0 ? [4, 6] : [family], owner);
 }
 
 /** Deno, which runs the API in tests, has neither. */

@@ -29,6 +29,8 @@ export class OutboundError extends Error {
 
 export interface OutboundRequest {
   readonly url: string;
+  /** The application that it is for, whose names have their turns. Absent: the platform itself. */
+  readonly owner?: string;
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;

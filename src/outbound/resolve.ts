@@ -7,21 +7,26 @@ import { lookUpForeign } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 
-/** Resolves a name to all of its addresses. Injected in tests; the system's resolver otherwise. */
-export type Resolver = (name: string) => Promise<readonly string[]>;
+/** Resolves a name of the owner's to all of its addresses. Injected in tests; the system's resolver otherwise. */
+export type Resolver = (name: string, owner: string) => Promise<readonly string[]>;
 
-export const systemResolver: Resolver = async (name) => (await lookUpForeign(name)).map((found) => found.address);
+export const systemResolver: Resolver = async (name, owner) => (await lookUpForeign(name, owner)).map((found) => found.address);
 
 /**
  * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets): at once where it is an address itself.
  * Every address the name has must be one we may reach: a name that answers with a public and a private address is an
  * attack, not a fallback. IPv4 first, since a host without an IPv6 route is common. A name takes as long as the
- * resolver does. Throws, or rejects with, `OutboundError` rejected or dns.
+ * resolver does, which may have the owner rest before. Throws, or rejects with, `OutboundError` rejected or dns.
  */
-export function resolveScreened(hostname: string, allow: readonly Cidr[], resolver: Resolver): string | Promise<string> {
+export function resolveScreened(
+  hostname: string,
+  owner: string,
+  allow: readonly Cidr[],
+  resolver: Resolver,
+): string | Promise<string> {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isAddress(literal)) return screened([literal], allow);
-  return resolver(hostname).then(
+  return resolver(hostname, owner).then(
     (addresses) => screened(addresses, allow),
     () => {
       throw new OutboundError('dns', 'the name does not resolve');

@@ -51,7 +51,7 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
   const { signal } = request;
   try {
     const url = knownUrl(request.url);
-    const found = resolveScreened(url.hostname, allow, resolver);
+    const found = resolveScreened(url.hostname, request.owner ?? '', allow, resolver);
     const [pinned, init] = pinnedTo(typeof found === 'string' ? found : await unlessAborted(found, signal), url, {
       method: request.method,
       headers: request.headers,

@@ -27,7 +27,7 @@ export interface AttemptOutcome {
 export async function attemptDelivery(
   { outbound, clock, timeoutSec }: DeliveryOptions,
   endpoint: Endpoint,
-  event: Pick<OutboxEvent, 'webhookId' | 'body'>,
+  event: Pick<OutboxEvent, 'appUuid' | 'webhookId' | 'body'>,
   traceparent: string,
 ): Promise<AttemptOutcome> {
   const abort = new AbortController();
@@ -35,6 +35,7 @@ export async function attemptDelivery(
   try {
     const response = await outbound.fetch({
       url: endpoint.url,
+      owner: event.appUuid,
       method: 'POST',
       headers: {
         'content-type': 'application/json',

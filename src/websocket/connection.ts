@@ -26,6 +26,7 @@ import { type ClientOptions, WebSocket } from './ws.ts';
 
 export interface ConnectionOptions {
   readonly url: URL;
+  readonly appUuid: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly subprotocol: string | undefined;
   readonly connectTimeoutMs: number;
@@ -95,13 +96,14 @@ export class WebSocketConnection {
 
   /** Connects and shakes hands, within `connectTimeoutMs` together. Never rejects. */
   async open(): Promise<void> {
-    const { url, connect, connectTimeoutMs, clock } = this.#options;
+    const { url, appUuid, connect, connectTimeoutMs, clock } = this.#options;
     const tls = url.protocol === 'wss:';
     const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
     const deadline = clock.now() + connectTimeoutMs;
     try {
       const signal = this.#abort.signal;
-      const socket = await connect({ hostname: url.hostname, port, tls, timeoutMs: connectTimeoutMs, signal });
+      const timeoutMs = connectTimeoutMs;
+      const socket = await connect({ hostname: url.hostname, owner: appUuid, port, tls, timeoutMs, signal });
       if (this.#phase !== 'opening') socket.destroy();
       else this.#shake(socket, deadline);
     } catch (error) {

@@ -39,9 +39,10 @@ export class WebSocketLeg implements Leg {
 
   constructor(options: WebSocketLegOptions) {
     this.#options = options;
-    const { sessionUuid, traceparent, connect, clock, subprotocol, connectTimeoutMs } = options;
+    const { sessionUuid, appUuid, traceparent, connect, clock, subprotocol, connectTimeoutMs } = options;
     this.#connection = new WebSocketConnection({
       url: new URL(options.url),
+      appUuid,
       headers: { ...options.headers, traceparent, 'X-Session-Uuid': sessionUuid },
       // Twilio offers none, and a server written for it may refuse one.
       subprotocol: subprotocol === TWILIO ? undefined : subprotocol,

@@ -150,7 +150,7 @@ describe('a 302', () => {
     const again = await first.until(/^INVITE sip:\+972509998888@/);
     names.tell();
     // Its answer comes after that of the first name.
-    await lookUpForeign('another.test', 4);
+    await lookUpForeign('another.test', '', 4);
     first.respond(again, '180 Ringing');
     await signals.until('leg.ringing');
     expect(signals.types()).toEqual(['leg.ringing']);

@@ -143,7 +143,7 @@ test('the header fields of a delivery are those of the document, one by one', as
   );
   const keys = [new Uint8Array(24), new Uint8Array(32)];
   const endpoint = { url: 'http://receiver.invalid/', disabled: false, since: 0, keys, blocks: () => false };
-  const event = { webhookId: newWebhookId(), body: '{}' };
+  const event = { appUuid: 'app_1', webhookId: newWebhookId(), body: '{}' };
   const sent = Promise.withResolvers<Readonly<Record<string, string>>>();
   const outbound: Outbound = {
     async fetch({ headers }) {

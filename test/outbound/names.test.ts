@@ -5,13 +5,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addressesOf } from '../../src/outbound/dns/addresses.ts';
+import { LookUpRests } from '../../src/outbound/dns/look-up-rests.ts';
 import { NameServers } from '../../src/outbound/dns/name-servers.ts';
 import { Names } from '../../src/outbound/dns/names.ts';
 import { addressRecord, aliasRecord, NameServerPeer, reply } from '../support/name-server-peer.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 const A = 1;
-const addresses = (count: number) =>
-  Buffer.concat(Array.from({ length: count }, (_, at) => addressRecord(`10.0.${at >> 8}.${at & 0xff}`)));
+const addresses = (count: number) => ({
+  records: [Buffer.concat(Array.from({ length: count }, (_, at) => addressRecord(`10.0.${at >> 8}.${at & 0xff}`)))],
+  count,
+});
 
 let peer: NameServerPeer;
 let folder: string;
@@ -37,12 +41,6 @@ describe('the addresses of a name', () => {
         : reply(asked, { records: [addressRecord('192.0.2.3'), addressRecord('2001:db8:0:0:1:0:0:1')] });
     expect(await addressesOf('a.test', 4)).toEqual(['192.0.2.1', '192.0.2.2']);
     expect(await addressesOf('a.test', 6)).toEqual(['2001:db8::1:0:0:1']);
-  });
-
-  test('are 64 at most, also where its answer does not go into a datagram', async () => {
-    peer.answers = (asked) =>
-      asked.overTcp ? reply(asked, { records: [addresses(4_000)], count: 4_000 }) : reply(asked, { isCut: true });
-    expect(await addressesOf('a.test', 4)).toEqual(Array.from({ length: 64 }, (_, at) => `10.0.0.${at}`));
   });
 
   test('are none where name servers say so, or cannot say', async () => {
@@ -77,7 +75,7 @@ describe('a name', () => {
     const resolvConf = new NameServers({ path: join(folder, 'resolv.conf'), now: () => performance.now(), ask: () => {} });
     const names = new Names({ hosts: join(folder, 'hosts'), resolvConf });
     const find = async (name: string) =>
-      (await names.find(name, [4, 6]).catch((error) => [{ address: error.message }])).map(({ address }) => address);
+      (await names.find(name, [4, 6], '').catch((error) => [{ address: error.message }])).map(({ address }) => address);
     return { find, asked };
   };
 
@@ -90,6 +88,29 @@ describe('a name', () => {
     const dotted = await named('search two.test\noptions timeout:1 ndots:3\n');
     expect([await dotted.find('a.b'), await dotted.find('a.b.test')]).toEqual([['192.0.2.5'], ['192.0.2.2']]);
     expect(dotted.asked).toEqual(['a.b.two.test', 'a.b.test.two.test', 'a.b.test']);
+  });
+
+  test('has 64 addresses at most, and its owner rests where it has more', async () => {
+    const clock = new VirtualClock();
+    const names = new Names({
+      resolvConf: { follow: () => ({ servers: [], suffixes: [], dots: 1 }) },
+      rests: new LookUpRests(clock),
+    });
+    const asked: string[] = [];
+    peer.answers = (question) => {
+      if (question.type !== A) return reply(question, { code: 3 });
+      asked.push(`${question.name}${question.overTcp ? ' over TCP' : ''}`);
+      return question.overTcp ? reply(question, addresses(4_064)) : reply(question, { isCut: true });
+    };
+    expect((await names.find('many.test', [4, 6], 'app_1')).map(({ address }) => address)).toEqual(
+      Array.from({ length: 64 }, (_, at) => `10.0.0.${at}`),
+    );
+    const next = names.find('next.test', [4], 'app_1');
+    expect((await names.find('other.test', [4], 'app_2')).length).toBe(64);
+    expect(asked.splice(0)).toEqual(['many.test', 'many.test over TCP', 'other.test', 'other.test over TCP']);
+    clock.advance(400);
+    expect((await next).length).toBe(64);
+    expect(asked).toEqual(['next.test', 'next.test over TCP']);
   });
 
   test('is not asked for where it is an address, this machine or in the file of hosts', async () => {

@@ -6,7 +6,7 @@ import { attemptDelivery } from '../../src/webhook/delivery.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const endpoint = { url: 'http://receiver.invalid/', disabled: false, since: 0, keys: [], blocks: () => false };
-const event = { webhookId: 'evt_1', body: '{}' };
+const event = { appUuid: 'app_1', webhookId: 'evt_1', body: '{}' };
 
 const answer = (status: number, body?: ReadableStream<Uint8Array>): OutboundResponse => ({
   ...{ status, body, headers: new Headers({ 'retry-after': '7' }) },

@@ -87,7 +87,7 @@ const CASES: readonly Case[] = [
 for (const [name, answer, error] of CASES)
   test(`A receiver that ${name} costs one attempt of bounded time and memory.`, async () => {
     const url = await receiver(answer);
-    const event = { webhookId: 'evt_x', body: '{}' };
+    const event = { appUuid: 'app_1', webhookId: 'evt_x', body: '{}' };
     const endpoint = { url, disabled: false, since: 0, keys: [], blocks: () => false };
     const before = process.memoryUsage().rss;
     const began = performance.now();

@@ -74,6 +74,7 @@ export function open(url: string, more: Partial<ConnectionOptions> = {}) {
   };
   const connection = new WebSocketConnection({
     url: new URL(url),
+    appUuid: '',
     headers: {},
     subprotocol: undefined,
     connectTimeoutMs: 3000,

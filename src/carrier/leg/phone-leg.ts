@@ -386,7 +386,8 @@ export abstract class PhoneLeg implements Leg {
       then(undefined);
       return;
     }
-    void addressesOf(names, this.options.family, (ms, due) => this.options.wait(ms, due)).then((addresses) => {
+    const [far = ''] = this.options.rtpSources();
+    void addressesOf(names, far, this.options.family, (ms, due) => this.options.wait(ms, due)).then((addresses) => {
       if (!this.over) then(addresses);
     });
   }

@@ -19,11 +19,13 @@ export function namesIn(body: Uint8Array): readonly string[] {
 }
 
 /**
- * Looks names up, for SDP_RESOLVE_TIMEOUT_MS at most, for addresses of the IP version that our ports speak. A name has
- * no entry in the result when it has no address that RTP can be sent to. Never rejects.
+ * Looks names up, for SDP_RESOLVE_TIMEOUT_MS at most, for addresses of the IP version that our ports speak. `far` is
+ * the address of whoever sent the description. A name has no entry in the result when it has no address that RTP can
+ * be sent to. Never rejects.
  */
 export async function addressesOf(
   names: readonly string[],
+  far: string,
   family: 4 | 6,
   wait: (ms: number, then: () => void) => () => void,
 ): Promise<Addresses> {
@@ -31,7 +33,7 @@ export async function addressesOf(
   const timeUp = Promise.withResolvers<void>();
   const cancel = wait(SDP_RESOLVE_TIMEOUT_MS, timeUp.resolve);
   const all = names.map(async (name) => {
-    const addresses = await lookUpForeign(name, family).catch(() => []);
+    const addresses = await lookUpForeign(name, far, family).catch(() => []);
     const usable = addresses.find(({ address }) => isReachable(address));
     if (usable !== undefined) found.set(name, usable.address);
   });

@@ -6,6 +6,7 @@ import type { SourceDetail } from '../../problem.ts';
 import type { SourceRefused } from '../audio.ts';
 import type { HeldBytes } from '../source/held-bytes.ts';
 import { openSource, type SourceTerms } from '../source/open-source.ts';
+import { audioFor } from '../source/opening.ts';
 import type { OpenedSource } from '../source/source-list.ts';
 import type { SourceTurns } from '../source/source-turns.ts';
 import { FilesSource } from './files-source.ts';
@@ -66,8 +67,10 @@ async function openAll(
   const opening = new Semaphore(SOURCES_OPENING_MAX, urls.length);
   const all = Promise.withResolvers<void>();
   const held = terms.held.of(appUuid);
+  const outbound = audioFor(appUuid, terms.outbound);
   const termsOf = (at: number): SourceTerms => ({
     ...terms,
+    outbound,
     held,
     sharedMaxBytes: at === 0 ? SOURCE_SHARED_MAX_BYTES : SOURCE_HELD_MAX_BYTES,
   });
@@ -98,7 +101,7 @@ async function openAll(
 
 /** Opens a live stream when it is the application's turn. */
 export async function openStream(terms: PlaylistTerms, url: string, appUuid: string): Promise<OpenStream | SourceRefused> {
-  const stream = new OpenStream({ outbound: terms.outbound, held: terms.held.of(appUuid), url });
+  const stream = new OpenStream({ outbound: audioFor(appUuid, terms.outbound), held: terms.held.of(appUuid), url });
   const deadline = AbortSignal.timeout(SOURCE_ADMISSION_MS);
   const inTurn = () => terms.turns.connection(appUuid, deadline, async () => (await stream.admit()) ?? stream);
   return (await terms.turns.playlist(appUuid, deadline, inTurn)) ?? { refused: BUSY };

@@ -7,6 +7,11 @@ import type { SourceDetail, SourceReason } from '../../problem.ts';
 
 export type AudioOutbound = Pick<ScreenedOutbound, 'get'>;
 
+/** Connections for an application, whose names are looked up in its turns. */
+export const audioFor = (owner: string, outbound: AudioOutbound): AudioOutbound => ({
+  get: (request) => outbound.get({ ...request, owner }),
+});
+
 /** Why a source was not admitted. */
 export class Refusal extends Error {
   readonly detail: SourceDetail;

@@ -4,7 +4,6 @@
  * main thread there, and takes 16 here.
  */
 import { resolve4, resolve6 } from 'node:dns/promises';
-import { NAME_ADDRESSES_MAX } from '../../limits.ts';
 
 /** A version of IP. */
 export type Family = 4 | 6;
@@ -13,13 +12,13 @@ export type Family = 4 | 6;
 const NONE = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 /**
- * Resolves with the addresses of a whole name in one IP version, NAME_ADDRESSES_MAX at most, or with none. Rejects
- * with the runtime's error where the name servers do not say.
+ * Resolves with all addresses of a whole name in one IP version, or with none. Rejects with the runtime's error where
+ * the name servers do not say.
  */
 export async function addressesOf(name: string, family: Family): Promise<readonly string[]> {
   if (name === '') return [];
   try {
-    return (await (family === 4 ? resolve4 : resolve6)(name)).slice(0, NAME_ADDRESSES_MAX);
+    return await (family === 4 ? resolve4 : resolve6)(name);
   } catch (error) {
     if (error instanceof Error && 'code' in error && NONE.has(String(error.code).replace(/^DNS_/, ''))) return [];
     throw error;

@@ -1,7 +1,9 @@
 /** The addresses of names, as `/etc/hosts` and the name servers tell them. */
 import { isIP } from 'node:net';
+import { NAME_ADDRESSES_MAX } from '../../limits.ts';
 import { addressesOf, type Family } from './addresses.ts';
 import { FollowedFile } from './followed-file.ts';
+import { LookUpRests } from './look-up-rests.ts';
 import { NameServers } from './name-servers.ts';
 
 export interface FoundAddress {
@@ -12,23 +14,29 @@ export interface FoundAddress {
 interface NamesOptions {
   readonly hosts: string;
   readonly resolvConf: Pick<NameServers, 'follow'>;
+  readonly rests: LookUpRests;
 }
 
 export class Names {
   readonly #hosts: FollowedFile<ReadonlyMap<string, readonly FoundAddress[]>>;
   readonly #resolvConf: NamesOptions['resolvConf'];
+  readonly #rests: LookUpRests;
 
-  constructor({ hosts = '/etc/hosts', resolvConf = new NameServers() }: Partial<NamesOptions> = {}) {
+  constructor({ hosts = '/etc/hosts', resolvConf = new NameServers(), rests = new LookUpRests() }: Partial<NamesOptions> = {}) {
     this.#hosts = new FollowedFile(hosts, hostsIn);
     this.#resolvConf = resolvConf;
+    this.#rests = rests;
   }
 
-  /** Addresses of a name, NAME_ADDRESSES_MAX of each IP version at most, IPv4 first. Rejects when there are none. */
-  async find(name: string, families: readonly Family[]): Promise<readonly FoundAddress[]> {
+  /**
+   * Addresses of a name, NAME_ADDRESSES_MAX of each IP version at most, IPv4 first. `owner` is whoever gave it. Rejects
+   * when there are none, and where the owner has asked for too many names with thousands of addresses.
+   */
+  async find(name: string, families: readonly Family[], owner: string): Promise<readonly FoundAddress[]> {
     const here = this.#withoutAsking(name).filter(({ family }) => families.includes(family));
     if (here.length > 0) return here;
     for (const candidate of this.#candidates(name)) {
-      const found = await this.#ask(candidate, families);
+      const found = await this.#ask(candidate, families, owner);
       if (found.length > 0) return found;
     }
     throw new Error(`${name} has no address`);
@@ -51,9 +59,15 @@ export class Names {
   }
 
   /** The addresses of a whole name. Empty where it has none; rejects where one of them may have been missed. */
-  async #ask(name: string, families: readonly Family[]): Promise<readonly FoundAddress[]> {
-    const outcomes = await Promise.allSettled(families.map((family) => addressesOf(name, family)));
-    const found = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value.map(foundAt) : []));
+  async #ask(name: string, families: readonly Family[], owner: string): Promise<readonly FoundAddress[]> {
+    const outcomes = await this.#rests.run(
+      owner,
+      () => Promise.allSettled(families.map((family) => addressesOf(name, family))),
+      (all) => all.reduce((sum, each) => sum + (each.status === 'fulfilled' ? each.value.length : 0), 0),
+    );
+    const found = outcomes.flatMap((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value.slice(0, NAME_ADDRESSES_MAX).map(foundAt) : [],
+    );
     const missed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (found.length === 0 && missed !== undefined) throw missed.reason;
     return found;
