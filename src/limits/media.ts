@@ -153,8 +153,8 @@ export const NAME_SERVERS_LOOK_MS = 1_000;
 /** Addresses of a name in one IP version that are taken. */
 export const NAME_ADDRESSES_MAX = 64;
 /**
- * What an application rests between two look-ups for each address more than these in an answer: reading it takes a
- * twenty-fifth of that. A look-up that would wait for longer than the latter fails.
+ * The rest between two look-ups for one owner (`LookUpRests`), for each address more than these in an answer: reading
+ * it takes a twenty-fifth of that. A look-up that would wait for longer than the latter fails.
  */
 export const LOOK_UP_REST_OF_ADDRESS_MS = 0.1;
 export const LOOK_UP_REST_MAX_MS = 10_000;

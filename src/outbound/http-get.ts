@@ -20,7 +20,7 @@ import { OutboundError } from './outbound.ts';
 
 export interface GetRequest {
   readonly url: string;
-  /** The application that it is for, whose names have their turns. Absent: the platform itself. */
+  /** What it is for: for its names one waits, where they have thousands of addresses. Absent: the platform itself. */
   readonly owner?: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds for lookup, TCP and TLS of each hop. */

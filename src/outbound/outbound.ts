@@ -29,7 +29,7 @@ export class OutboundError extends Error {
 
 export interface OutboundRequest {
   readonly url: string;
-  /** The application that it is for, whose names have their turns. Absent: the platform itself. */
+  /** What it is for: for its names one waits, where they have thousands of addresses. Absent: the platform itself. */
   readonly owner?: string;
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;

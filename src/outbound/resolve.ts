@@ -7,7 +7,7 @@ import { lookUpForeign } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 
-/** Resolves a name of the owner's to all of its addresses. Injected in tests; the system's resolver otherwise. */
+/** Resolves a name that is the owner's to its addresses. Injected in tests; the system's resolver otherwise. */
 export type Resolver = (name: string, owner: string) => Promise<readonly string[]>;
 
 export const systemResolver: Resolver = async (name, owner) => (await lookUpForeign(name, owner)).map((found) => found.address);

@@ -35,7 +35,7 @@ export async function attemptDelivery(
   try {
     const response = await outbound.fetch({
       url: endpoint.url,
-      owner: event.appUuid,
+      owner: `webhooks of ${event.appUuid}`,
       method: 'POST',
       headers: {
         'content-type': 'application/json',

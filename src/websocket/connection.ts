@@ -103,7 +103,7 @@ export class WebSocketConnection {
     try {
       const signal = this.#abort.signal;
       const timeoutMs = connectTimeoutMs;
-      const socket = await connect({ hostname: url.hostname, owner: appUuid, port, tls, timeoutMs, signal });
+      const socket = await connect({ hostname: url.hostname, owner: `WebSockets of ${appUuid}`, port, tls, timeoutMs, signal });
       if (this.#phase !== 'opening') socket.destroy();
       else this.#shake(socket, deadline);
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Whose a name is that is looked up: that application rests after one with thousands of addresses, nobody else. */
+/** Whose a name is that is looked up: its owner rests after one with thousands of addresses, and nobody else does. */
 import { beforeEach, expect, test } from 'bun:test';
 import { openPlaylist, openStream } from '../../src/media/playback/playlist.ts';
 import { connector } from '../../src/outbound/connect.ts';
@@ -11,7 +11,7 @@ import { open } from '../websocket/harness.ts';
 const asked: string[] = [];
 /** No name has an address here, but that of a server that leads elsewhere. */
 const resolver = async (name: string, owner: string): Promise<readonly string[]> => {
-  asked.push(`${name} of ${owner}`);
+  asked.push(`${name}: ${owner}`);
   return name === 'elsewhere.test' ? ['127.0.0.1'] : [];
 };
 const outbound = createOutbound(['127.0.0.0/8'], resolver);
@@ -21,7 +21,7 @@ test('A webhook is looked up for the application of its event', async () => {
   const endpoint = { url: 'http://receiver.test/', disabled: false, since: 0, keys: [], blocks: () => false };
   const event = { appUuid: 'app_1', webhookId: 'evt_1', body: '{}' };
   const { error } = await attemptDelivery({ outbound, clock: new VirtualClock(), timeoutSec: 5 }, endpoint, event, '');
-  expect([error, asked]).toEqual(['dns', ['receiver.test of app_1']]);
+  expect([error, asked]).toEqual(['dns', ['receiver.test: webhooks of app_1']]);
 });
 
 test('What is played is looked up for the application that plays it, where it is led to as well', async () => {
@@ -38,11 +38,11 @@ test('What is played is looked up for the application that plays it, where it is
   await openPlaylist(terms, [`http://elsewhere.test:${server.port}/list.m3u`], 'app_2');
   await openStream(terms, 'http://radio.test/', 'app_3');
   expect(asked).toEqual([
-    'elsewhere.test of app_1',
-    'hop.test of app_1',
-    'elsewhere.test of app_2',
-    'entry.test of app_2',
-    'radio.test of app_3',
+    'elsewhere.test: audio of app_1',
+    'hop.test: audio of app_1',
+    'elsewhere.test: audio of app_2',
+    'entry.test: audio of app_2',
+    'radio.test: audio of app_3',
   ]);
   await server.stop(true);
 });
@@ -50,5 +50,5 @@ test('What is played is looked up for the application that plays it, where it is
 test('The server of a WebSocket is looked up for the application of its Session', async () => {
   const { until } = open('ws://bot.test/', { appUuid: 'app_1', connect: connector([], resolver) });
   await until('failed');
-  expect(asked).toEqual(['bot.test of app_1']);
+  expect(asked).toEqual(['bot.test: WebSockets of app_1']);
 });

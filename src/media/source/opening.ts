@@ -7,9 +7,9 @@ import type { SourceDetail, SourceReason } from '../../problem.ts';
 
 export type AudioOutbound = Pick<ScreenedOutbound, 'get'>;
 
-/** Connections for an application, whose names are looked up in its turns. */
-export const audioFor = (owner: string, outbound: AudioOutbound): AudioOutbound => ({
-  get: (request) => outbound.get({ ...request, owner }),
+/** Connections for what an application plays. */
+export const audioFor = (appUuid: string, outbound: AudioOutbound): AudioOutbound => ({
+  get: (request) => outbound.get({ ...request, owner: `audio of ${appUuid}` }),
 });
 
 /** Why a source was not admitted. */

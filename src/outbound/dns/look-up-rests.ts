@@ -1,6 +1,7 @@
 /**
- * Rests between the look-ups of an application whose names have thousands of addresses. Reading such an answer takes
- * 16 ms of the main thread, and an application may ask for a hundred names with one command.
+ * Rests between look-ups for one owner, where names have thousands of addresses. Reading such an answer takes 16 ms of
+ * the main thread, and an application may ask for a hundred names with one command. An owner is what an application
+ * does, or a far end: names that somebody has an application play hold up none of its webhooks.
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import { LOOK_UP_REST_MAX_MS, LOOK_UP_REST_OF_ADDRESS_MS, NAME_ADDRESSES_MAX } from '../../limits.ts';
