@@ -24,6 +24,7 @@ import { newUuid } from '../../src/id.ts';
 import { CONNECT_MAX_SEC } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import { FaultProxy } from '../cluster/proxy.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 import { masterKey } from './open.ts';
 import { sessionRow } from './rows.ts';
 
@@ -36,6 +37,12 @@ afterEach(async () => {
 function freshDir(parent = tmpdir()): string {
   const dir = mkdtempSync(join(parent, 'sidetone-embedded-'));
   cleanups.push(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+/** A directory with a database as the first start makes it, for a test that is of a later one. */
+async function startedDir(): Promise<string> {
+  const dir = freshDir();
+  await fillDataDir(dir);
   return dir;
 }
 async function open(dataDir: string, databaseUrl?: string, log: Log = silentLog): Promise<Store> {
@@ -85,7 +92,7 @@ async function platform(dataDir: string, sessionUuid: string, prefix: readonly s
 
 describe('the embedded PostgreSQL', () => {
   test('outlives a kill -9 of the platform, and is adopted by the next start', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const sessionUuid = newUuid();
     const { child } = await platform(dataDir, sessionUuid);
     const pid = postmaster(dataDir);
@@ -102,7 +109,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('that was killed too, its lock now naming another process, is started again', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const first = await start(dataDir);
     const lock = join(dataDir, 'postgres/postmaster.pid');
     const text = readFileSync(lock, 'utf8');
@@ -114,7 +121,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('that was killed is started again where the lock of its socket names a process that lives', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const first = await start(dataDir);
     const lock = join(first.socketDir, `.s.PGSQL.${first.port}.lock`);
     const text = readFileSync(lock, 'utf8');
@@ -125,7 +132,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('that was killed is started again only when none of its processes is left to write', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const first = await start(dataDir);
     const workers = readdirSync('/proc').filter((pid) => /^[0-9]+$/.test(pid) && parentOf(pid) === first.pid);
     expect(workers.length).toBeGreaterThan(2);
@@ -137,7 +144,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('ends a statement that an earlier process left under way before anything is looked at, and nothing else', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const { socketDir, port } = await start(dataDir);
     const connect = (application_name: string) =>
       postgres({
@@ -229,7 +236,7 @@ describe('the embedded PostgreSQL', () => {
 
 describe('a database that goes away', () => {
   test('fails commits and reads as unavailable at once, and is used again as soon as it is back', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const before = await start(dataDir);
     const store = await open(dataDir, `postgres://sidetone@localhost/postgres?host=${before.socketDir}`);
     const row = sessionRow();
@@ -251,7 +258,7 @@ describe('a database that goes away', () => {
   }, 40_000);
 
   test('because its embedded server was killed is started again by itself, with all that was committed', async () => {
-    const dataDir = freshDir();
+    const dataDir = await startedDir();
     const store = await open(dataDir);
     const row = sessionRow();
     await store.journal.commit({ session: row, events: [] });
@@ -295,7 +302,7 @@ describe('a database that goes away', () => {
   });
 
   test('is waited for at the start when a connection to it takes longer than a connection may', async () => {
-    const server = await start(freshDir());
+    const server = await start(await startedDir());
     const proxy = await FaultProxy.start({ path: `${server.socketDir}/.s.PGSQL.${server.port}` });
     cleanups.push(async () => proxy.stop());
     proxy.set('blackhole');
@@ -305,7 +312,7 @@ describe('a database that goes away', () => {
   }, 30_000);
 
   test('is asked again at the start when a connection is closed under the first question', async () => {
-    const server = await start(freshDir());
+    const server = await start(await startedDir());
     let closed = 0;
     const busy = createServer((socket) => {
       const through = createConnection({ path: `${server.socketDir}/.s.PGSQL.${server.port}` });
@@ -333,7 +340,7 @@ describe('a database that goes away', () => {
   }, 30_000);
 
   test('is migrated by one of the nodes that start together, and used by all', async () => {
-    const server = await start(freshDir());
+    const server = await start(await startedDir());
     const url = `postgres://sidetone@localhost/postgres?host=${server.socketDir}`;
     const stores = await Promise.all([1, 2, 3].map(() => open(freshDir(), url)));
     const row = sessionRow();
