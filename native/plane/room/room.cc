@@ -17,7 +17,8 @@ constexpr VoiceActivity::Rule voice_rule{0.5f, 100, 500, 1000};
 }  // namespace
 
 int32_t Seat::from_goal() const { return leaving || muted ? 0 : gain_of(from_percent); }
-int32_t Seat::to_goal() const { return leaving || (rtp != nullptr && rtp->holding()) ? 0 : gain_of(to_percent); }
+int32_t Seat::to_goal() const { return leaving || held() ? 0 : gain_of(to_percent); }
+bool Seat::held() const { return rtp != nullptr && rtp->holding(); }
 
 Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters), whispers_(filters) {}
 
@@ -166,11 +167,12 @@ void Room::open_music(uint32_t id) {
   music_->id = id;
 }
 
-/** Lets the music be heard while a member is alone and nothing is played, and holds it back otherwise. */
+/** Lets the music be heard while a member that we do not hold is alone and nothing is played, and holds it back
+ * otherwise. */
 void Room::hold() {
   Player& player = music_->player;
-  const bool alone = seats_.size() == 1 && !closing_ && !player_.active();
-  if (!alone) {
+  const bool heard = seats_.size() == 1 && !seats_[0]->held() && !closing_ && !player_.active();
+  if (!heard) {
     (void)player.pause(player.playback());
     return;
   }

@@ -47,9 +47,11 @@ struct Seat {
   int32_t fall = 0;              // the last samples of coaches that it heard and that were cut off
   VoiceActivity voice;
 
+  /** Whether we hold it: it hears nothing of the room then. */
+  bool held() const;
   /** The gain that the others are to hear it with. */
   int32_t from_goal() const;
-  /** The gain that it is to hear the others with. A member whom we hold hears nothing of the room. */
+  /** The gain that it is to hear the others with. */
   int32_t to_goal() const;
 };
 
@@ -70,7 +72,8 @@ class Room {
   Player& player() { return player_; }
   /** Makes the player of its hold music, which notices call by that number. */
   void open_music(uint32_t id);
-  /** The player of its hold music, or nullptr. It is heard by a member that is alone while nothing else is played. */
+  /** The player of its hold music, or nullptr. It is heard by a member that is alone, unless we hold it, while nothing
+   * else is played. */
   Player* music() { return music_ ? &music_->player : nullptr; }
   uint32_t music_id() const { return music_ ? music_->id : 0; }
   /** The same, where it is to be heard by that member in this tick. It is recorded nowhere. */

@@ -307,6 +307,27 @@ TEST(
   CHECK(bench.plane->open_room(100));
 }
 
+TEST("hold music is not heard by a member that we hold, and again when we hold it no longer") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100) && bench.plane->open_music(100, 200));
+  Singer singer{bench.open(), Codec::pcmu, 0};
+  const std::vector<int16_t> pcm(8000 * 4, 8000);
+  CHECK(bench.plane->play(200, 1, 8000, 100) && bench.plane->feed(200, 1, pcm.data(), pcm.size()));
+  CHECK(bench.plane->join(1, 100, false, 100, 100));
+  const auto hears = [&](bool holding) {
+    Negotiated agreed;
+    agreed.rtp = singer.far->here();
+    agreed.rtcp = nowhere();
+    agreed.receive = !holding;
+    agreed.holding = holding;
+    bench.plane->negotiate(1, agreed, bench.now);
+    for (int tick = 0; tick < 15; tick++) bench.tick();
+    singer.hear();
+    return singer.pcm.back() > 7000;
+  };
+  CHECK(hears(false) && !hears(true) && hears(false));
+}
+
 TEST("hold music that its only listener has left begins over a ramp for the next one, with nothing of what was heard") {
   Bench bench;
   CHECK(bench.plane->open_room(100) && bench.plane->open_music(100, 200));
