@@ -1,5 +1,7 @@
 /** What is left of a call that was erased. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
+import { newUuid } from '../../src/id.ts';
 import { openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
 
@@ -8,6 +10,21 @@ beforeAll(async () => {
   opened = await openTestStore();
 }, 60_000);
 afterAll(() => opened?.close());
+
+test('A call is not erased before the end of its recording, whose event would be left', async () => {
+  const { store } = opened;
+  const session = ended(sessionRow());
+  const { sessionUuid, appUuid } = session;
+  const recordingUuid = newUuid();
+  const begun: RecordingRow = {
+    ...{ recordingUuid, appUuid, sessionUuid, roomId: undefined, volumeId: '', operationUuid: '', clientState: '' },
+    ...{ traceparent: '', createdAt: 1, endedAt: undefined, removedAt: undefined },
+  };
+  await store.journal.commit({ session, events: [], recordings: [{ begun }] });
+  expect(await store.calls.erase(sessionUuid)).toBe('pending');
+  await store.journal.commit({ events: [], recordings: [{ ended: { recordingUuid, endedAt: 2, durationMs: 1 } }] });
+  expect(await store.calls.erase(sessionUuid)).toBe('erased');
+});
 
 test('The part of a timeline that is written after its call was erased is not kept; one of a call that is there is', async () => {
   const { store } = opened;

@@ -234,9 +234,38 @@ test('A call is erased as soon as its end was delivered, and not while that is t
   receiver.misbehave = undefined;
   expect([refused.status, refused.body]).toEqual([
     409,
-    { code: 'conflict', message: 'An event of the Session is still being delivered' },
+    { code: 'conflict', message: 'An event of the Session is still to come, or being delivered' },
   ]);
 });
+
+test('A call whose charge is under way is erased with the outcome of that.', async () => {
+  await platform.operator('PUT', `/apps/${app.appUuid}/payment-terminals/1234567`);
+  const terms = { from: NUMBER, to: NUMBER, ring_timeout_sec: 30 };
+  const from = String((await platform.api(app, 'POST', '/v1/sessions:dial', terms)).body.session_uuid);
+  const arrived = () => receiver.events.findLast(({ event }) => event === 'session.created')?.body.session_uuid;
+  await receiver.until(() => arrived() !== callee, 'the call');
+  const uuid = String(arrived());
+  const order = (path: string, body: object, key: string) =>
+    platform.api(app, 'POST', `/v1/sessions/${path}`, body, { 'idempotency-key': key });
+  await order(`${uuid}/answer`, {}, 'answer');
+  await receiver.event('session.answered', from);
+  const collected = async (kind: 'card' | 'cvv', digits: string) => {
+    await order(`${uuid}/payment/${kind}/collect`, {}, kind);
+    await order(`${from}/dtmf/send`, { digits, duration_ms: 40, gap_ms: 40 }, digits);
+    return (await receiver.event(`payment.${kind}.collected`, uuid)).body[`${kind}_uuid`];
+  };
+  const card_uuid = await collected('card', '4000000000000119#');
+  const cvv_uuid = await collected('cvv', '123#');
+  const money = { amount: 1000, currency: 'ils', provider: 'sandbox', terminal_number: '1234567' };
+  const charge = { card_uuid, cvv_uuid, exp_month: 12, exp_year: 2099, ...money };
+  expect((await order(`${uuid}/payment/charges`, charge, 'charge')).status).toBe(202);
+  await platform.api(app, 'DELETE', `/v1/sessions/${uuid}`);
+  await receiver.event('session.ended', uuid);
+  const erased = await patiently(() => platform.operator('DELETE', `/sessions/${uuid}`));
+  await receiver.event('payment.charge.completed', uuid);
+  expect(erased.status).toBe(204);
+  expect((await platform.operator('GET', `/events?session_uuid=${uuid}`)).body).toEqual({ events: [], next: '' });
+}, 40_000);
 
 test('A timeline tells what the operator commanded.', async () => {
   const dialled = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: '+15559999' });

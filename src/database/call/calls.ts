@@ -5,7 +5,8 @@ import type { TimedEntry } from '../../history/entry.ts';
 import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 import { notOlderThan, olderThan, type PageEnd } from '../newest-first.ts';
-import { events, sessions, timelines } from '../schema.ts';
+import { charges } from '../payment-schema.ts';
+import { events, recordings, sessions, timelines } from '../schema.ts';
 
 /** A Session and what is known of its end. Times are milliseconds since the epoch. */
 export interface CallRow {
@@ -50,7 +51,7 @@ export interface CallStore {
   write(parts: readonly TimelinePart[]): Promise<void>;
   /**
    * Erases an ended call: its row, its timeline and its events. `live`: it has not ended. `pending`: an event of it is
-   * still being delivered.
+   * still being delivered, or to come.
    */
   erase(sessionUuid: string): Promise<'erased' | 'live' | 'pending' | 'unknown'>;
 }
@@ -164,10 +165,18 @@ const within = ({ createdAfter, createdBefore, after }: Pick<CallQuery, 'after' 
     after === undefined ? undefined : olderThan(sessions.createdAt, sessions.sessionUuid, after),
   );
 
-/** Erases what is stored of a call that has ended, in one transaction, unless one of its events is still pending. */
+/**
+ * Erases what is stored of a call that has ended, in one transaction, unless one of its events is still pending. The
+ * outcome of a charge and the end of a recording may come after the end of the call. Whether one is to come is asked
+ * first: what is not has its event in the log by then.
+ */
 const eraseEnded = (database: Database, sessionUuid: string): Promise<'erased' | 'pending'> =>
   database.run((on) =>
     on.transaction(async (inside) => {
+      const charging = and(eq(charges.sessionUuid, sessionUuid), eq(charges.status, 'attempting'));
+      if ((await inside.$count(charges, charging)) > 0) return 'pending';
+      const recording = and(eq(recordings.sessionUuid, sessionUuid), isNull(recordings.removedAt), isNull(recordings.endedAt));
+      if ((await inside.$count(recordings, recording)) > 0) return 'pending';
       const ofCall = eq(events.sessionUuid, sessionUuid);
       // They are locked, so that none is replayed meanwhile.
       const told = await inside.select({ status: events.status }).from(events).where(ofCall).for('update');

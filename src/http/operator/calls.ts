@@ -150,7 +150,7 @@ const eraseRoute = ({ calls, clock }: CallRoutesOptions): Route =>
         const outcome = await notPending(clock, () => calls.erase(uuid));
         if (outcome === 'unknown') return problems.notFound('Session');
         if (outcome === 'live') return problems.conflict('The Session has not ended');
-        if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');
+        if (outcome === 'pending') return problems.conflict('An event of the Session is still to come, or being delivered');
         return noContent;
       };
     },
