@@ -33,8 +33,8 @@ const TAG_AT = 24;
 const PASSED_ON = ['range', 'if-range', 'if-match', 'if-none-match'];
 
 export interface StreamsOptions {
-  readonly bus: Bus;
-  readonly members: Members;
+  readonly bus: Pick<Bus, 'ask' | 'answer'>;
+  readonly members: Pick<Members, 'rows' | 'get' | 'isSuspect'>;
   readonly nodeId: string;
   readonly clock: Clock;
 }
