@@ -4,7 +4,7 @@
  */
 import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../../call/ports/webrtc.ts';
 import type { Clock } from '../../clock.ts';
-import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SDP_MAX_BYTES } from '../../limits.ts';
+import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Bus } from '../bus/bus.ts';
 
@@ -81,7 +81,6 @@ export class SharedBrowserCalls implements BrowserCalls {
       return isProblem(done) ? { problem: done } : { wasThere: done };
     }
     const body = new Uint8Array(Buffer.from(change.body, 'base64'));
-    if (body.length > SDP_MAX_BYTES) return { problem: problems.tooLarge(SDP_MAX_BYTES) };
     const done = await here.patch(token, sessionUuid, { ...change, body });
     return isProblem(done) ? { problem: done } : { patched: done ?? null };
   }
