@@ -118,3 +118,18 @@ test('an offer in PRACK is answered in its 200, and the 200 of the INVITE waits 
     ['1 INVITE', ''],
   ]);
 });
+
+test('an offer in PRACK while that of an UPDATE has no answer is 500, acknowledges all the same, and holds up no 200', () => {
+  const all = early();
+  all.bob.react = () => {};
+  all.network.eat = (from, message) => from === all.alice && message.startsWith('PRACK');
+  all.callee.provisional(180, NONE, all.network.now);
+  answer(all, all.callee);
+  const oks = () => all.sent(/^SIP\/2\.0 200/).filter((each) => header(each.data, 'CSeq') === '1 INVITE').length;
+  const rack = `RAck: ${header(all.sent(/^SIP\/2\.0 180/)[0]?.data ?? '', 'RSeq')} 1 INVITE\r\n`;
+  expect([within(all, 'alice', 'UPDATE', 'v=0 one', 9), oks()]).toEqual([[], 0]);
+  expect([within(all, 'alice', 'PRACK', 'v=0 two', 10, rack), oks()]).toEqual([['500 '], 1]);
+  all.callee.answerOffer(bytes('v=0 to one'), all.network.now);
+  all.network.run(all.network.now - START + 5);
+  expect(all.sent(/^SIP\/2\.0 200/).find((each) => header(each.data, 'CSeq') === '9 UPDATE')?.data).toEndWith('v=0 to one');
+});

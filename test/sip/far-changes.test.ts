@@ -107,11 +107,13 @@ describe('a change of the far end', () => {
       const answer = say(method, number, { body: 'v=0 two', fields: [SDP] }).at(-1);
       expect(answer).toMatch(/^SIP\/2.0 500 [\s\S]*\r\nRetry-After: (10|[0-9])\r\n/);
     }
+    const waits = Array.from({ length: 9 }, (_, at) => /Retry-After: (.*)\r/.exec(say('INVITE', 5 + at).at(-1) ?? '')?.[1]);
+    expect(new Set(waits).size).toBeGreaterThan(2);
     expect(told('offer')).toEqual(['v=0 one']);
     call.answerOffer(bytes('v=0 ours'), network.now);
     // An answer that nobody waits for goes nowhere.
     call.answerOffer(bytes('v=0 again'), network.now);
-    expect(line(say('UPDATE', 5)[0])).toBe('SIP/2.0 200 OK');
+    expect(line(say('UPDATE', 14)[0])).toBe('SIP/2.0 200 OK');
   });
 
   test('after a 200 whose ACK is lost is taken all the same, because the far end has that 200', () => {
@@ -151,6 +153,7 @@ describe('a change of the far end', () => {
     const timed = { fields: ['Session-Expires: 1200;refresher=uac'], without: /^Session-Expires/ };
     const [ok] = say('UPDATE', 2, timed);
     expect(ok).not.toContain('Content-Type');
+    expect(ok).toMatch(/\r\nSupported: [^\r]*timer/);
     expect(ok).toMatch(/\r\nSession-Expires: 1200;refresher=uac\r\n/);
     expect(ok).toContain('\r\nRequire: timer\r\n');
     const [brief] = say('UPDATE', 3, { ...timed, fields: ['Session-Expires: 60'] });
@@ -173,5 +176,16 @@ describe('a change of the far end', () => {
     call.hangUp(network.now);
     run(10);
     expect(sent().slice(before).map(line).toSorted()).toEqual([expect.stringMatching(/^BYE /), 'SIP/2.0 487 Request Terminated']);
+  });
+
+  test('has its 200 no more after the call is over, acknowledged or not', () => {
+    const { call, network, own, say, run, sent } = answered();
+    say('INVITE', 2, { body: 'v=0 theirs', fields: [SDP] });
+    call.answerOffer(bytes('v=0 ours'), network.now);
+    run(10);
+    expect(say('BYE', 3).map(line)).toEqual(['SIP/2.0 200 OK']);
+    const before = sent().length;
+    run(40_000);
+    expect([sent().slice(before).map(line), own.ends(call)]).toEqual([[], [{ type: 'ended', end: { why: 'bye' } }]]);
   });
 });

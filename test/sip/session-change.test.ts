@@ -27,6 +27,15 @@ function established(alter: (message: string) => string = (message) => message) 
 const bodies = (party: Party, call: Call, type: 'answer' | 'offer') =>
   (party.events.get(call) ?? []).flatMap((event) => (event.type === type ? [text(event.body)] : []));
 
+/** Has the far end refuse another session. */
+function refusing(far: Party, network: Network, call: Call): void {
+  far.react = (each, event) => {
+    if (event.type === 'offer') each.refuseOffer(488, network.now);
+  };
+  call.offer(() => bytes('v=0 refused'), network.now);
+  network.run(network.now - START + 100);
+}
+
 describe('a refreshing re-INVITE', () => {
   test('tells the answer of the far end, which may be another than before (RFC 3264 §8)', () => {
     const { alice, bob, network, call } = established((message) => message.replace(', UPDATE', ''));
@@ -34,6 +43,8 @@ describe('a refreshing re-INVITE', () => {
       if (event.type === 'offer') each.answerOffer(bytes('v=0 elsewhere'), network.now);
     };
     network.run(1_000_000);
+    expect(bodies(alice, call, 'answer')).toEqual(['v=0 elsewhere']);
+    refusing(bob, network, call);
     expect(bodies(alice, call, 'answer')).toEqual(['v=0 elsewhere']);
   });
 
@@ -81,6 +92,18 @@ describe('a refreshing re-INVITE', () => {
     ]);
   });
 
+  test('that falls due while a change of the far end waits for its answer follows, where that is refused', () => {
+    const { alice, network, call, callee } = established();
+    network.run(895_000);
+    callee.offer(() => bytes('v=0 theirs'), network.now);
+    network.run(905_000);
+    const refreshes = () => network.wire.filter((each) => each.from === alice.host && each.line.startsWith('UPDATE')).length;
+    expect([bodies(alice, call, 'offer'), refreshes()]).toEqual([['v=0 theirs'], 0]);
+    call.refuseOffer(488, network.now);
+    network.run(920_000);
+    expect(refreshes()).toBe(1);
+  });
+
   test('leaves the answer to an offer that waits for it', () => {
     const { alice, bob, network, call } = established((message) => message.replace(', UPDATE', ''));
     let wants = true;
@@ -92,6 +115,9 @@ describe('a refreshing re-INVITE', () => {
       each.answerOffer(bytes(`v=0 to ${text(event.body).slice('v=0 '.length)}`), network.now);
     };
     network.run(1_000_000);
+    expect(bodies(alice, call, 'answer')).toEqual(['v=0 to held']);
+    // What that offer has changed is not changed back by the refusal of another.
+    refusing(bob, network, call);
     expect(bodies(alice, call, 'answer')).toEqual(['v=0 to held']);
   });
 });

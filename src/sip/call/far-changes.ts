@@ -24,7 +24,7 @@ interface ChangedCall {
   onAnswer(body: Uint8Array): void;
   /** A request was accepted: the session timer starts anew. */
   onAccepted(timer: SessionTimer | undefined): void;
-  /** The 2xx of a re-INVITE has no ACK, which ends the session (§14.2). */
+  /** The 2xx of a re-INVITE has no ACK, which ends the session (§14.2): `stop` follows. */
   onUnacknowledged(): void;
 }
 
@@ -133,10 +133,9 @@ export class FarChanges {
     if (!transaction.send(response)) return;
     this.#call.onAccepted(timer);
     if (request.method !== 'INVITE') return;
-    this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () => {
-      this.#unacknowledged = undefined;
-      this.#call.onUnacknowledged();
-    });
+    this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () =>
+      this.#call.onUnacknowledged(),
+    );
   }
 }
 
