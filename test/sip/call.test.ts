@@ -772,6 +772,25 @@ describe('a provisional response', () => {
     network.run(50);
     expect(alice.types(call)).toEqual(['ringing', 'progress']);
   });
+
+  test('183 without one rings, and any other says that the call is on its way', () => {
+    for (const [status, told] of [
+      ['183', 'ringing'],
+      ['182', 'underway'],
+      ['199', 'underway'],
+    ] as const) {
+      const { network, alice, bob } = pair();
+      const receive = alice.agent.receive.bind(alice.agent);
+      alice.agent.receive = (data, source, now) =>
+        receive(bytes(text(data).replace(/^SIP\/2.0 183/, `SIP/2.0 ${status}`)), source, now);
+      bob.react = (each, event) => {
+        if (event.type === 'invite') each.provisional(183, new Uint8Array(0), network.now);
+      };
+      const call = dial(network, alice, bob);
+      network.run(50);
+      expect(alice.types(call)).toEqual([told]);
+    }
+  });
 });
 
 describe('a probe of an answered call', () => {

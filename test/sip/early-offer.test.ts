@@ -86,7 +86,7 @@ test('an UPDATE with an offer while the offer of the INVITE has no answer is 500
   expect(all.alice.types(all.call)).toEqual(['progress', 'answered']);
 });
 
-test('an offer in PRACK is answered in its 200, and the 200 of the INVITE waits for it', () => {
+test.each([true, false])('an offer in PRACK is answered with that, and the 200 of the INVITE waits for it: %p', (takes) => {
   const random = seeded(12);
   const carol = new Party('192.0.2.3', random);
   const bob = new Party('192.0.2.2', random);
@@ -106,17 +106,26 @@ test('an offer in PRACK is answered in its 200, and the 200 of the INVITE waits 
     `To: ${header(progress, 'To')}\r\nCall-ID: ${header(progress, 'Call-ID')}\r\nCSeq: 7 PRACK\r\nRAck: ${header(progress, 'RSeq')} 1 INVITE\r\n` +
     'Content-Type: application/sdp\r\nContent-Length: 11\r\n\r\nv=0 changed';
   const before = network.wire.length;
-  const oks = () => network.wire.slice(before).filter((each) => each.line.startsWith('SIP/2.0 200'));
+  const oks = () => network.wire.slice(before).filter((each) => /^SIP\/2\.0 (200|488)/.test(each.line));
   bob.agent.receive(bytes(prack), peerOf(carol), network.now);
   network.run(network.now - START + 1);
   expect(bob.types(call)).toEqual(['offer']);
   expect(oks()).toEqual([]);
-  call.answerOffer(bytes('v=0 bob again'), network.now);
+  if (takes) call.answerOffer(bytes('v=0 bob again'), network.now);
+  else call.refuseOffer(488, network.now);
   network.run(network.now - START + 1);
-  expect(oks().map((each) => [header(each.data, 'CSeq'), each.data.split('\r\n\r\n')[1]])).toEqual([
-    ['7 PRACK', 'v=0 bob again'],
-    ['1 INVITE', ''],
-  ]);
+  const answers = oks().map((each) => [each.line.slice(8, 11), header(each.data, 'CSeq'), each.data.split('\r\n\r\n')[1]]);
+  expect(answers).toEqual(
+    takes
+      ? [
+          ['200', '7 PRACK', 'v=0 bob again'],
+          ['200', '1 INVITE', ''],
+        ]
+      : [
+          ['488', '7 PRACK', ''],
+          ['200', '1 INVITE', 'v=0 final'],
+        ],
+  );
 });
 
 test('an offer in PRACK while that of an UPDATE has no answer is 500, acknowledges all the same, and holds up no 200', () => {

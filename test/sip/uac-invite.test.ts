@@ -88,6 +88,8 @@ describe('a dialled call that is given up', () => {
       say(180);
       call.hangUp(network.now);
       run();
+      // Whoever is not patient does not end it sooner.
+      call.hangUp(network.now);
       expect([ends(), fieldOf(sent('CANCEL')[0] ?? '', 'Reason')]).toEqual([[], '']);
       if (isAnswered) say(487);
       else run(4_900);

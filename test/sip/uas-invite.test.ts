@@ -202,6 +202,19 @@ describe('a call that comes in', () => {
     }
   });
 
+  test('that is hung up before its answer is told that nobody is there, and after it gets one BYE', () => {
+    const unanswered = called();
+    unanswered.call.hangUp(unanswered.network.now);
+    unanswered.run();
+    expect([unanswered.said(480).length, unanswered.bob.ends(unanswered.call).length]).toEqual([1, 1]);
+    const { accept, ask, call, network, run } = called();
+    accept();
+    ask('ACK', 1);
+    for (let times = 0; times < 2; times++) call.hangUp(network.now);
+    run();
+    expect(network.wire.filter(({ line }) => line.startsWith('BYE'))).toHaveLength(1);
+  });
+
   test('that its caller hangs up before the ACK is not answered again', () => {
     const { accept, ask, said, run, bob, call } = called();
     accept();
@@ -235,6 +248,8 @@ describe('a reliable provisional response', () => {
     run(200);
     expect([said(504)[0]?.at, said(200)]).toEqual([START + 32_000, []]);
     expect(bob.ends(call)).toEqual([{ type: 'ended', end: { why: 'unacknowledged' } }]);
+    run(40_000);
+    expect(bob.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
   });
 
   test('is acknowledged by a PRACK of its own numbers alone; others are 481', () => {

@@ -159,7 +159,6 @@ export class Call implements Timed {
     const request = this.#farChanges.answer(body);
     if (request === undefined) return;
     this.#description = body;
-    if (this.#phase !== 'opening') return;
     this.#uac?.changed(forkOf(request));
     this.#uas?.changed();
     this.#uas?.goOn();
@@ -324,7 +323,6 @@ export class Call implements Timed {
 
   /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
   abandon(): void {
-    this.#changes.stop();
     this.#farChanges.abandon();
     this.#close();
   }
@@ -385,21 +383,13 @@ export class Call implements Timed {
   }
 
   due(now: number): void {
-    if (this.#cancelledAt <= now) {
-      this.#cancelledAt = Infinity;
-      this.#end({ why: 'local' });
-    }
-    if (this.#inviteExpiresAt <= now) {
-      this.#inviteExpiresAt = Infinity;
-      if (this.#uas?.state === 'proceeding') {
-        this.#uas.refuse(487);
-        this.#end({ why: 'expired' });
-        this.#close();
-        return;
-      }
-    }
-    this.#changes.due(now);
-    if (!this.#isOver) this.#schedule();
+    if (this.#cancelledAt <= now) this.#end({ why: 'local' });
+    else if (this.#inviteExpiresAt <= now) {
+      this.#uas?.refuse(487);
+      this.#end({ why: 'expired' });
+      this.#close();
+    } else this.#changes.due(now);
+    this.#schedule();
   }
 
   #onBye(transaction: ServerTransaction): void {
@@ -438,12 +428,9 @@ export class Call implements Timed {
   #end(end: CallEnd): void {
     if (this.#isOver) return;
     this.#phase = 'ended';
-    this.#changes.stop();
+    this.#schedule();
     this.#farChanges.stop();
     this.#transfers.close();
-    this.#cancelledAt = Infinity;
-    this.#inviteExpiresAt = Infinity;
-    this.#schedule();
     this.#context.tell(this, { type: 'ended', end });
   }
 
@@ -481,8 +468,10 @@ export class Call implements Timed {
     return this.#uac?.state === 'answered' && forkOf(request) !== this.#dialog?.remoteTag;
   }
 
+  /** Sets when `due` is called next. Nothing falls due for a call that is over. */
   #schedule(): void {
-    this.#context.layer.deadlines.set(this, Math.min(this.#changes.deadline, this.#cancelledAt, this.#inviteExpiresAt));
+    const at = this.#isOver ? Infinity : Math.min(this.#changes.deadline, this.#cancelledAt, this.#inviteExpiresAt);
+    this.#context.layer.deadlines.set(this, at);
   }
 
   #emit(event: CallEvent): void {

@@ -71,7 +71,7 @@ export class SessionChanges {
     return this.#timer;
   }
 
-  /** When `due` is to be called, in milliseconds. */
+  /** When `due` is to be called while the call is up, in milliseconds. */
   get deadline(): number {
     return Math.min(this.#refreshAt, this.#expireAt, this.#offerAt);
   }
@@ -92,13 +92,6 @@ export class SessionChanges {
   offer(describe: () => Uint8Array, endedBy: Offer['endedBy'] = GONE): void {
     this.#wanted = { describe, endedBy };
     this.#sendOffer();
-  }
-
-  /** Ends the timers: the call is over. */
-  stop(): void {
-    this.#refreshAt = Infinity;
-    this.#expireAt = Infinity;
-    this.#offerAt = Infinity;
   }
 
   due(now: number): void {
