@@ -391,6 +391,27 @@ describe('a device that went away without a word', () => {
   });
 });
 
+describe('another phone of a user whose phone is in a call', () => {
+  const [CONTACT, OTHER] = ['<sip:alice@192.168.1.10:5060>', '<sip:alice@192.168.2.20:5060>'];
+
+  test('may come over a new connection, or start anew, and the call stays where it is', async () => {
+    const clock = new VirtualClock();
+    const { carrier, phone } = await open({ clock });
+    const home = await phone();
+    await register(home, CONTACT);
+    const { leg } = await answered(carrier, home, CONTACT);
+    for (let connections = 0; connections < 2; connections++) {
+      const office = await phone('tcp', '127.0.0.8');
+      for (let starts = 0; starts < 2; starts++) await register(office, OTHER);
+    }
+    await clock.advance(2 * DEVICE_RESTARTED_MS);
+    leg.hangup();
+    home.respond(await home.until(/^(INVITE|BYE)/), '200 OK');
+    await carrier.idle();
+    expect(home.heard.filter((message) => /^(INVITE|BYE)/.test(message))).toEqual([]);
+  });
+});
+
 describe('two phones of a user that have one private Contact', () => {
   const CONTACT = '<sip:alice@192.168.1.10:5060>';
   const ELSEWHERE = '127.0.0.8';

@@ -61,6 +61,16 @@ test('A Contact in a private network of IPv6 that the far end is not in is not w
   expect(hop('sip:b@[::ffff:203.0.113.2]')).toMatchObject({ host: '203.0.113.2' });
 });
 
+test('A Contact in a private network of IPv4 is not where requests go, and one beside it is', () => {
+  const host = (target: string) => nextHop(dialog(tls(false), `sip:b@${target}`)).host;
+  const inside = ['10.0.0.0', '10.255.255.255', '127.0.0.1', '169.254.9.9', '192.168.0.1', '0.0.0.0'];
+  inside.push('172.16.0.1', '172.20.0.1', '172.31.0.1', '100.64.0.1', '100.70.0.1', '100.99.0.1', '100.100.0.1', '100.127.0.1');
+  expect(inside.filter((each) => host(each) !== '203.0.113.1')).toEqual([]);
+  const beside = ['9.0.0.1', '11.0.0.1', '126.0.0.1', '128.0.0.1', '169.253.0.1', '169.255.0.1', '192.167.0.1', '192.169.0.1'];
+  beside.push('172.15.0.1', '172.32.0.1', '171.16.0.1', '100.63.0.1', '100.128.0.1', '101.64.0.1', '1.10.0.1', '110.0.0.1');
+  expect(beside.filter((each) => host(each) !== each)).toEqual([]);
+});
+
 test('The maddr of a Contact or a route is where requests go, in place of its host (RFC 3263 §4)', () => {
   const target = 'sip:b@carrier.example:5070;maddr=203.0.113.9';
   expect(nextHop(dialog(tls(false), target))).toMatchObject({ host: '203.0.113.9', port: 5070 });

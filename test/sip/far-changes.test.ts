@@ -189,3 +189,33 @@ describe('a change of the far end', () => {
     expect([sent().slice(before).map(line), own.ends(call).length]).toEqual([[], 1]);
   });
 });
+
+describe('a request within a call', () => {
+  test('of a method that is not taken is 405 with those that are, which OPTIONS is told too', () => {
+    const { say } = answered();
+    for (const [method, status] of [
+      ['OPTIONS', 'SIP/2.0 200 OK'],
+      ['MESSAGE', 'SIP/2.0 405 Method Not Allowed'],
+    ] as const) {
+      const [answer] = say(method, method === 'OPTIONS' ? 2 : 3);
+      expect([line(answer), answer?.includes('\r\nAllow: INVITE, ')]).toEqual([status, true]);
+    }
+  });
+
+  test('of a number that was used before is 500, on a branch of its own too', () => {
+    const { say, told } = answered();
+    say('UPDATE', 2);
+    for (const number of [2, 1])
+      expect(line(say('INVITE', number, { body: 'v=0 again', fields: [SDP] })[0])).toStartWith('SIP/2.0 500');
+    expect(told('offer')).toEqual([]);
+  });
+
+  test('that we have hung up is 481, but BYE, and so is a PRACK where nothing waits for one', () => {
+    const { call, network, say } = answered();
+    expect(line(say('PRACK', 2, { fields: ['RAck: 1 1 INVITE'] })[0])).toStartWith('SIP/2.0 481');
+    call.hangUp(network.now);
+    expect(
+      ['UPDATE', 'BYE'].map((method, at) => line(say(method, 3 + at).find((each) => each.startsWith('SIP')))?.slice(8, 11)),
+    ).toEqual(['481', '200']);
+  });
+});

@@ -376,7 +376,8 @@ export class Call implements Timed {
     } else if (request.method === 'UPDATE') this.#farChanges.take(transaction, dialog);
     else if (request.method === 'INFO') answerInfo(transaction, (event) => this.#emit(event));
     else {
-      const response = transaction.make(request.method === 'OPTIONS' ? 200 : 405);
+      // OPTIONS: no other method is let in.
+      const response = transaction.make(200);
       response.headers.add('allow', ALLOWED);
       transaction.send(response);
     }
