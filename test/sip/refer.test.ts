@@ -88,8 +88,16 @@ describe('a REFER of ours', () => {
   test('is accepted by a NOTIFY that overtakes its 202, and told so once', () => {
     const { answer, notify, outcomes } = referred();
     notify('SIP/2.0 100 Trying');
+    expect(outcomes()).toEqual([{ phase: 'accepted' }]);
     answer(202);
     expect(outcomes()).toEqual([{ phase: 'accepted' }]);
+  });
+
+  test('that a NOTIFY has told as done is not refused afterwards', () => {
+    const { answer, notify, outcomes } = referred();
+    notify('SIP/2.0 200 OK', { state: 'terminated' });
+    answer(408);
+    expect(outcomes()).toEqual([{ phase: 'accepted' }, { phase: 'completed' }]);
   });
 
   test.each([
@@ -293,6 +301,14 @@ describe('a REFER of the far end', () => {
       'SIP/2.0 100 Trying',
       'SIP/2.0 200 OK',
     ]);
+  });
+
+  test('that was closed with 503 is not closed again by the end of the call', () => {
+    const all = asked();
+    all.run(61_000);
+    all.call.hangUp(all.network.now);
+    all.run(1_000);
+    expect(all.notified()).toHaveLength(2);
   });
 
   test('names one target of at most 1,024 characters, or is 400', () => {
