@@ -1,6 +1,7 @@
 /** Our requests that keep or change a session, to a far end whose every answer is written here (RFC 4028 §7.4). */
 import { expect, test } from 'bun:test';
 import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC, SIP_T1_MS } from '../../src/limits.ts';
+import { glareWaitMs } from '../../src/sip/call/refresh.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, dial, Network, Party, peerOf, START, text } from './pair.ts';
 
@@ -198,4 +199,31 @@ test('A call that is over sends neither refreshes nor changes', () => {
   call.hangUp(network.now);
   run(2_000_000);
   expect(requests()).toHaveLength(1);
+});
+
+test('A change whose 200 comes again is acknowledged again, and told once', () => {
+  const { call, network, run, say, requests, told } = established();
+  call.offer(() => bytes('v=0 held'), network.now);
+  run(1);
+  const [request] = requests();
+  for (let times = 0; times < 2; times++) say(200, [...TIMED, SDP], request?.data, 'v=0 theirs');
+  expect([told(), network.wire.filter(({ line }) => line.startsWith('ACK')).length]).toEqual([['answer'], 2]);
+});
+
+test('A change that nobody answers is refused with 408 where the call goes on all the same, and the next one is sent', () => {
+  const { call, network, run, requests, told } = established();
+  const held = () => bytes('v=0 held');
+  call.offer(held, network.now, []);
+  run(33_000);
+  expect([told(), requests().length]).toEqual([['offer_refused 408'], 1]);
+  call.offer(held, network.now, []);
+  run(1);
+  expect(requests()).toHaveLength(2);
+});
+
+test('Who owns the Call-ID waits for 2.1 to 4 s after glare, and the other for 2 s at most (RFC 3261 §14.1)', () => {
+  expect([0, 0.999].map((fraction) => [glareWaitMs(true, fraction), glareWaitMs(false, fraction)])).toEqual([
+    [2_100, 0],
+    [4_000, 2_000],
+  ]);
 });
