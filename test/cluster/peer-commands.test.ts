@@ -2,8 +2,10 @@
 import { expect, test } from 'bun:test';
 import type { Operation, Whose } from '../../src/call/ports/peers.ts';
 import { accepted } from '../../src/call/ports/sessions.ts';
-import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
+import { type BucketName, buckets } from '../../src/call/rate/buckets.ts';
+import { bucketOf, TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { PeerCommands, type PeerCommandsOptions } from '../../src/cluster/peer/commands.ts';
+import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
 import { newUuid } from '../../src/id.ts';
 import { NODE_COMMAND_TIMEOUT_MS } from '../../src/limits.ts';
 import { problems } from '../../src/problem.ts';
@@ -13,11 +15,18 @@ import { nodeRow } from './node-row.ts';
 type Answer = Parameters<PeerCommandsOptions['bus']['answer']>[1];
 
 /** Node `a`, which asks, and nodes `b` and `c`, which serve as the test says. */
-function nodes(served: Partial<PeerCommandsOptions> = {}, { load = 0, connected = true, isDraining = false } = {}) {
+function nodes(
+  served: Partial<PeerCommandsOptions> = {},
+  { load = 0, connected = true, isDraining = false, isLate = false } = {},
+) {
   const clock = new VirtualClock();
   const answers = new Map<string, Answer>();
   const rows = ['a', 'b', 'c'].map((nodeId) => nodeRow(nodeId, { load: JSON.stringify({ load: nodeId === 'a' ? load : 1 }) }));
-  const owner = { now: 'b' };
+  const owner: { now: string | undefined } = { now: 'b' };
+  /** The home of each Room, and nodes that are suspect. */
+  const home: { now: string | undefined } = { now: undefined };
+  const suspects: string[] = [];
+  const tokens = new Map(['a', 'b', 'c'].map((nodeId) => [nodeId, new TokenBuckets()]));
   const released: string[] = [];
   const node = (nodeId: string) =>
     new PeerCommands({
@@ -25,11 +34,12 @@ function nodes(served: Partial<PeerCommandsOptions> = {}, { load = 0, connected 
         connected,
         answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
         ask: async (to, kind, body, _timeoutMs, deadlineMs) => {
-          const until = clock.now() + deadlineMs;
+          const until = clock.now() + (isLate ? 0 : deadlineMs);
+          if (!connected) return { outcome: 'not_delivered' };
           return { outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body, until }, nodeId) };
         },
       },
-      members: { rows, isSuspect: () => false, isAway() {} },
+      members: { rows, isSuspect: (id) => suspects.includes(id), isAway() {} },
       nodeId,
       clock,
       sessions: {
@@ -40,8 +50,8 @@ function nodes(served: Partial<PeerCommandsOptions> = {}, { load = 0, connected 
         replacement: () => undefined,
         named: () => undefined,
       },
-      rooms: { isHere: () => false, home: async () => undefined, settle: async () => {} },
-      tokens: new TokenBuckets(),
+      rooms: { isHere: () => home.now === nodeId, home: async () => home.now, settle: async () => {} },
+      tokens: tokens.get(nodeId) ?? new TokenBuckets(),
       trunks: () => [],
       flows: async () => [],
       release: async ({ key }, marker) => void released.push(`${marker} ${key}`),
@@ -49,7 +59,13 @@ function nodes(served: Partial<PeerCommandsOptions> = {}, { load = 0, connected 
       ...(nodeId === 'b' ? served : {}),
     });
   const [a] = [node('a'), node('b'), node('c')];
-  return { clock, a, owner, released };
+  /** Takes tokens of one bucket until there is none left, and gives their number. */
+  const takeAll = async (name: BucketName, appUuid: string, roomId?: string) => {
+    for (let taken = 0; ; taken++) if (typeof (await a.take(appUuid, [name], roomId)) === 'number') return taken;
+  };
+  const isEmpty = (nodeId: string, name: BucketName, whose: string) =>
+    typeof tokens.get(nodeId)?.take([bucketOf(name, whose)], clock.now()) === 'number';
+  return { clock, a, owner, home, suspects, released, takeAll, isEmpty };
 }
 
 const operation: Operation = {
@@ -110,4 +126,73 @@ test('A call that is on its way to this node is away for a bot or a transfer, an
   ];
   owner.now = 'a';
   expect(await ask()).toEqual(['the node of the Session cannot be reached', 'unreachable']);
+});
+
+test('An order of a bot is obeyed where its Session is, unless it comes too late, and a refusal comes back with its reason.', async () => {
+  const obeyed: string[] = [];
+  const sessions: PeerCommandsOptions['sessions'] = {
+    ...{ isDraining: false, isHere: () => true, owner: async () => 'b' },
+    obey: async (_appUuid, sessionUuid) => {
+      obeyed.push(sessionUuid);
+      return sessionUuid === 'ended' ? 'no such Session' : undefined;
+    },
+    ...{ replacement: () => ({ referTo: '<sip:far>', trunk: 'trunk' }), named: () => 'named' },
+  };
+  const order = async ({ a }: ReturnType<typeof nodes>, sessionUuid = 'live') =>
+    await a.order('app', sessionUuid, { type: 'hangup', sessionUuid: undefined }, '');
+  const on = nodes({ sessions });
+  expect([await order(on), await order(on, 'ended'), obeyed]).toEqual([undefined, 'no such Session', ['live', 'ended']]);
+  expect(await order(nodes({ sessions }, { isLate: true }))).toBe('the order came too late');
+  expect(await order(nodes({ sessions }, { connected: false }))).toBe('the node of the Session cannot be reached');
+  expect(obeyed).toHaveLength(2);
+  // So is a question about a call, for a transfer.
+  expect(await on.a.replacement('app', 'live')).toEqual({ referTo: '<sip:far>', trunk: 'trunk' });
+  expect(await nodes({ sessions }, { connected: false }).a.replacement('app', 'live')).toBe('unreachable');
+  const replaces = { callId: 'x', toTag: '1', fromTag: '2', earlyOnly: false };
+  expect(await on.a.named('app', replaces)).toBe('named');
+  expect(await nodes().a.named('app', replaces)).toBeUndefined();
+  on.owner.now = undefined;
+  expect([await order(on), await on.a.replacement('app', 'live')]).toEqual(['the Session has ended', undefined]);
+});
+
+test('Tokens of a Room are those of its home, also where that has moved, and are given back there.', async () => {
+  const { a, home, takeAll, isEmpty } = nodes();
+  const { capacity } = buckets.room_play;
+  for (const nodeId of ['b', 'c']) {
+    home.now = nodeId;
+    const giveBack = await a.take('app', ['room_play'], 'room');
+    expect(await takeAll('room_play', 'app', 'room')).toBe(capacity - 1);
+    expect(isEmpty(nodeId, 'room_play', 'room')).toBe(true);
+    if (typeof giveBack === 'function') giveBack();
+    expect(isEmpty(nodeId, 'room_play', 'room')).toBe(false);
+  }
+  expect(isEmpty('a', 'room_play', 'room')).toBe(false);
+});
+
+test('Tokens of an application are those of one node for all, and of this one where that cannot be asked.', async () => {
+  const appUuid = Array.from({ length: 100 }, (_, at) => `app${at}`).find((each) => homeOf(each, ['a', 'b', 'c']) === 'b') ?? '';
+  const { capacity } = buckets.session_list;
+  for (const [terms, home] of [
+    [{}, 'b'],
+    [{ connected: false }, 'a'],
+  ] as const) {
+    const { takeAll, isEmpty } = nodes({}, terms);
+    expect(await takeAll('session_list', appUuid)).toBe(capacity);
+    expect(['a', 'b', 'c'].filter((nodeId) => isEmpty(nodeId, 'session_list', appUuid))).toEqual([home]);
+  }
+  // A Room whose home is suspect, or that has none, is counted here.
+  for (const where of ['b', undefined]) {
+    const { home, suspects, takeAll, isEmpty } = nodes();
+    home.now = where;
+    suspects.push('b');
+    await takeAll('room_play', appUuid, 'room');
+    expect(isEmpty('a', 'room_play', 'room')).toBe(true);
+  }
+});
+
+test('A command that the other node has no more is to be asked for elsewhere, and a suspect node is asked nothing.', async () => {
+  const { a, suspects } = nodes({ perform: async () => 'moved' });
+  expect(await a.forward('b', operation, false)).toEqual({ outcome: 'moved' });
+  suspects.push('b');
+  expect(await a.forward('b', operation, false)).toEqual({ outcome: 'not_delivered' });
 });
