@@ -330,6 +330,8 @@ describe('a fragment of ICE', () => {
     expect(iceCredentials('ab\r\n', 'abcdefghijklmnopqrstuv')).toBeUndefined();
     expect(fingerprintOf('sha-1', Array(20).fill('00').join(':'))).toBeUndefined();
     expect(fingerprintOf('SHA-256', Array(31).fill('00').join(':'))).toBeUndefined();
+    for (const octet of ['zz', '0', '000', '-1'])
+      expect(fingerprintOf('sha-256', Array(32).fill(octet).join(':'))).toBeUndefined();
     expect(fingerprintOf('SHA-512', Array(64).fill('fe').join(':'))?.bytes.length).toBe(64);
   });
 });

@@ -60,6 +60,8 @@ describe('our offer', () => {
     if ('refused' in held) throw new Error(held.why);
     expect(version(held.body)).toBe('2');
     expect(version(negotiation.offer())).toBe('3');
+    // Another node has described it once in between, and said the same.
+    expect(version(negotiation.offerAgain())).toBe('5');
   });
 
   test('is settled by the first codec of the answer', () => {

@@ -33,7 +33,7 @@ const negotiation = (srtp?: SrtpTerms, isOpportunistic = false) =>
     port: 20_000,
     codecs: ['PCMU'],
     sessionId: 7,
-    isOpportunistic,
+    ...(isOpportunistic ? { isOpportunistic } : {}),
     ...(srtp === undefined ? {} : { srtp }),
   });
 const answered = (us: Negotiation, ...media: string[]): { sdp: string; agreement: AudioAgreement } => {
@@ -128,10 +128,13 @@ describe('our offer of an encrypted stream', () => {
 
   test('is settled by the line of the answer: our key of that suite, and theirs', () => {
     const us = negotiation(terms('required'));
-    us.offer();
-    expect(us.acceptAnswer(description('m=audio 4000 RTP/SAVP 0', line(3, 'AEAD_AES_128_GCM', 9, 28)))).toMatchObject({
-      srtp: { suite: 'AEAD_AES_128_GCM', sendKey: new Uint8Array(28).fill(3), receiveKey: new Uint8Array(28).fill(9) },
-    });
+    // So is each later one, as for a hold.
+    for (let offers = 0; offers < 2; offers++) {
+      us.offer();
+      expect(us.acceptAnswer(description('m=audio 4000 RTP/SAVP 0', line(3, 'AEAD_AES_128_GCM', 9, 28)))).toMatchObject({
+        srtp: { suite: 'AEAD_AES_128_GCM', sendKey: new Uint8Array(28).fill(3), receiveKey: new Uint8Array(28).fill(9) },
+      });
+    }
   });
 
   test('is not settled by an answer in clear, without a key, or with a line that was not offered', () => {
@@ -159,6 +162,9 @@ describe('our offer of an encrypted stream', () => {
       const agreed = us.acceptAnswer(description(...media));
       expect('refused' in agreed ? agreed : agreed.srtp?.suite).toBe(suite);
       expect(crypto(text(us.offer())).length).toBe(suite === undefined ? 0 : 4);
+      // A key that nobody has offered is none.
+      const again = us.acceptAnswer(description('m=audio 4000 RTP/AVP 0', line(1)));
+      expect('refused' in again ? again : again.srtp?.suite).toBe(suite);
     }
   });
 });
@@ -199,6 +205,13 @@ describe('our answer', () => {
       488,
     ]);
     expect(of(terms('required', []), secret)).toBe(488);
+  });
+
+  test('takes RTP/SAVPF as RTP/SAVP, and keys over DTLS as nothing, whatever lines stand beside them', () => {
+    const { sdp, agreement } = answered(negotiation(terms('required')), 'm=audio 4000 RTP/SAVPF 0', line(1));
+    expect([protocol(sdp), agreement.srtp?.suite]).toEqual(['RTP/SAVPF', 'AES_CM_128_HMAC_SHA1_80']);
+    const dtls = description('m=audio 4000 UDP/TLS/RTP/SAVPF 0', line(1));
+    expect(negotiation(terms('optional')).answer(dtls)).toMatchObject({ refused: 488 });
   });
 
   test('takes the stream that it can of several', () => {

@@ -278,6 +278,15 @@ describe('a REFER of the far end', () => {
     expect(all.bob.ends(callee)).toHaveLength(1);
   });
 
+  test('that names a call to be replaced is told with that', () => {
+    const { alice, call } = asked('<sip:bob@pbx.example?Replaces=x%3Bto-tag%3D1%3Bfrom-tag%3D2>');
+    expect(alice.events.get(call)).toContainEqual({
+      type: 'refer_requested',
+      target: 'sip:bob@pbx.example?Replaces=x%3Bto-tag%3D1%3Bfrom-tag%3D2',
+      replaces: { callId: 'x', toTag: '1', fromTag: '2', earlyOnly: false },
+    });
+  });
+
   test('is closed with 503 after 60 s, once, and another one may follow', () => {
     const all = asked();
     all.callee.refer(() => TARGET, all.network.now);
