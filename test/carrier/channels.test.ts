@@ -56,3 +56,33 @@ test('A call that is refused for its audio gives the channel of its trunk back, 
   peer.close();
   await carrier.close();
 });
+
+test('A call that is given up while its number is looked up, or other nodes are asked, takes no channel and is told to nobody', async () => {
+  for (const waits of ['number', 'nodes'] as const) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const wait = async <T>(where: typeof waits, value: T): Promise<T> => {
+      if (where !== waits) return value;
+      asked.resolve();
+      await promise;
+      return value;
+    };
+    const sharedChannels: SharedChannels = { hold: (_trunk, max, channels) => wait('nodes', Math.min(max, channels)), keep() {} };
+    const carrier = await TestCarrier.open([trunkTo('sip:127.0.0.1:9', { maxChannels: 1 })], { sharedChannels });
+    carrier.numberOwner = () => wait('number', 'app');
+    const peer = await RawPeer.udp(carrier.port('udp'));
+    const invite = peer.request('INVITE', { id: 'impatient', body: sdp() });
+    peer.send(invite);
+    await asked.promise;
+    const head = invite.slice(0, invite.indexOf('Content-Type')).replaceAll('INVITE', 'CANCEL');
+    peer.send(`${head}Content-Length: 0\r\n\r\n`);
+    await peer.until(/^SIP\/2.0 487/);
+    resolve();
+    // An answer to what came later is an answer after all that.
+    peer.send(peer.request('OPTIONS'));
+    await peer.until(/^SIP\/2.0 200[\s\S]*OPTIONS\r/);
+    expect([carrier.incoming, carrier.carrier.channelsHeld(), carrier.carrier.refusals()]).toEqual([[], {}, []]);
+    peer.close();
+    await carrier.close();
+  }
+});

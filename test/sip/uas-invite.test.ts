@@ -279,6 +279,20 @@ describe('a reliable provisional response', () => {
     expect(prack(4, `${first + 1} 1 INVITE`)).toEqual(['481']);
   });
 
+  test('is not followed by the next one where a change is answered before its PRACK', () => {
+    const { provisional, prack, ask, rseq, said, call, network, run } = called(REQUIRED);
+    provisional(183, SDP);
+    prack(2, `${rseq(183)} 1 INVITE`);
+    provisional(180);
+    provisional(183);
+    ask('UPDATE', 3, { body: 'v=0 changed' });
+    call.answerOffer(bytes('v=0 ours'), network.now);
+    run();
+    expect([said(180).length, said(183).length]).toEqual([1, 1]);
+    prack(4, `${rseq(180)} 1 INVITE`);
+    expect(said(183)).toHaveLength(2);
+  });
+
   test('is not queued beyond eight others', () => {
     const { provisional, prack, rseq, said } = called(REQUIRED);
     for (let count = 0; count < SIP_RELIABLE_QUEUE_MAX + 3; count++) provisional(180);
@@ -325,14 +339,16 @@ describe('a reliable provisional response', () => {
   });
 
   test('that answers nothing gets no offer in its PRACK: that is 488, and a PRACK without one is still waited for', () => {
-    const { provisional, prack, rseq, events } = called(REQUIRED);
+    const { provisional, prack, rseq, events, ask } = called(REQUIRED);
     provisional(180);
     const rack = `${rseq(180)} 1 INVITE`;
     expect(prack(2, rack, { body: 'v=0 hasty' })).toEqual(['488']);
     expect(prack(3, rack)).toEqual(['200']);
+    // Nor in an UPDATE, though that PRACK has come.
+    expect(ask('UPDATE', 10, { body: 'v=0 hasty' })).toEqual(['500']);
     // The 183 answers the offer of the INVITE: a new one may come.
     provisional(183, SDP);
-    expect(prack(4, `${rseq(183)} 1 INVITE`, { body: 'v=0 changed' })).toEqual([]);
+    expect(prack(11, `${rseq(183)} 1 INVITE`, { body: 'v=0 changed' })).toEqual([]);
     expect(events()).toEqual(['offer']);
   });
 });
