@@ -47,12 +47,10 @@ export class AgentDriver {
 
   /** Takes a message. `isOurs`: what belongs to no dialog is no other node's. */
   receive(bytes: Uint8Array, source: Peer, isOurs = false): void {
-    try {
+    this.#guard('a SIP message could not be worked on', () => {
       this.#listener.onMessage('in', bytes, source);
       this.run((now) => this.agent.receive(bytes, source, now, isOurs));
-    } catch (error) {
-      this.#bug(error, 'a SIP message could not be worked on');
-    }
+    });
   }
 
   /** Names the listener to the events of a call. It is forgotten after `ended`. */
@@ -72,9 +70,11 @@ export class AgentDriver {
    */
   run<T>(work: (now: number) => T): T | undefined {
     if (this.#closed) return undefined;
-    const result = work(this.#clock.now());
-    if (!this.#working) this.#carryOut();
-    return result;
+    try {
+      return work(this.#clock.now());
+    } finally {
+      if (!this.#working) this.#carryOut();
+    }
   }
 
   /** The time, in ms since the epoch. */
@@ -91,14 +91,7 @@ export class AgentDriver {
     this.#working = true;
     try {
       for (let outputs = this.agent.take(); outputs.length > 0; outputs = this.agent.take()) {
-        for (const output of outputs) {
-          try {
-            this.#perform(output);
-          } catch (error) {
-            // One call's bug is not another's: the rest still goes out.
-            this.#bug(error, 'an outcome of SIP could not be carried out');
-          }
-        }
+        for (const output of outputs) this.#guard('an outcome of SIP could not be carried out', () => this.#perform(output));
       }
     } finally {
       this.#working = false;
@@ -106,8 +99,13 @@ export class AgentDriver {
     this.#arm();
   }
 
-  #bug(error: unknown, message: string): void {
-    this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : 'unknown' }, message);
+  /** Does something for one call. Its bug is not another's: it is told in the log, and all else goes on. */
+  #guard(message: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : 'unknown' }, message);
+    }
   }
 
   #perform(output: UserAgentOutput): void {
@@ -155,7 +153,7 @@ export class AgentDriver {
     this.#armedAt = next;
     this.#disarm = this.#clock.at(next, () => {
       this.#armedAt = Infinity;
-      this.run((now) => this.agent.advance(now));
+      this.#guard('a timer of SIP could not be worked on', () => this.run((now) => this.agent.advance(now)));
     });
   }
 }
