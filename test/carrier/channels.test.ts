@@ -48,6 +48,10 @@ test('A call that is refused for its audio gives the channel of its trunk back, 
   };
   expect(await refused('none', sdp('m=audio 0 RTP/AVP 98'))).toBe('488');
   expect(await refused('broken', 'v=1')).toBe('400');
+  expect(carrier.carrier.refusals().map(({ status, reason }) => [status, reason])).toEqual([
+    [400, expect.stringContaining('description')],
+    [488, expect.stringContaining('no audio')],
+  ]);
   expect(held()).toEqual({});
   peer.send(peer.request('INVITE', { id: 'good', body: sdp() }));
   await peer.until(/^SIP\/2.0 100[\s\S]*Call-ID: good\r/);

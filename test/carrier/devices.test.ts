@@ -285,19 +285,22 @@ describe('a device', () => {
     expect(field(response, 'Retry-After')).not.toBe('');
   });
 
-  test('calls its application, which learns who calls and what was dialled', async () => {
+  test.each([
+    ['100', ''],
+    ['+15550002', '+15550002'],
+  ])('calls its application, which learns who calls and what was dialled: %s', async (number, did) => {
     const { carrier } = await open();
     carrier.onIncoming = ({ call }) => call.leg.answer();
     const alice = await peerOf(carrier, '127.0.0.7');
-    const { response } = await asUser(alice, 'INVITE', 'alice', { number: '100', body: sdp() });
+    const { response } = await asUser(alice, 'INVITE', 'alice', { number, body: sdp() });
     expect(response).toMatch(/^SIP\/2.0 200/);
     const [incoming] = carrier.incoming;
     expect(incoming?.call).toMatchObject({
       type: 'sip',
       appUuid: 'app',
       callerId: '',
-      did: '',
-      sip: { device: 'alice', dialled: '100', codec: 'PCMU' },
+      did,
+      sip: { device: 'alice', dialled: number, codec: 'PCMU' },
     });
     expect(incoming?.call.sip).not.toHaveProperty('trunk');
   });
