@@ -40,9 +40,15 @@ let token = '';
 let ahead = 0;
 let far = 0;
 let isDraining = false;
+/** What the metrics were told of each request. */
+const counted: unknown[] = [];
 beforeAll(async () => {
   platform = await openPlatform({
     browserCalls,
+    metrics: {
+      request: (method, path, status, seconds) => void counted.push([method, path, status, seconds]),
+      exposition: async () => ({ text: '', contentType: 'text/plain' }),
+    },
     draining: () => isDraining,
     peer: (request: Request) => ({ address: request.headers.get('x-far-end') ?? `192.0.2.${far++}`, port: 1 }),
   });
@@ -200,6 +206,28 @@ test('an application makes twenty tokens at once, and ten a second (contract §1
   platform.now = () => frozen + 1000;
   for (let n = 0; n < 10; n++) expect(await make()).toBe(201);
   expect(await make()).toBe(429);
+  platform.now = () => Date.now() + ahead;
+});
+
+test('each request is counted by its path without its call, and by how long it took', async () => {
+  ahead += 60_000;
+  await newToken();
+  counted.length = 0;
+  let now = Date.now() + ahead;
+  platform.now = () => now;
+  next = new Promise((resolve) => {
+    setImmediate(() => {
+      now += 1500;
+      resolve(created);
+    });
+  });
+  await ask('POST', ENDPOINT);
+  next = true;
+  await ask('DELETE', CALL);
+  expect(counted).toEqual([
+    ['POST', '/v1/whip', 201, 1.5],
+    ['DELETE', '/v1/whip/:session_uuid', 200, 0],
+  ]);
   platform.now = () => Date.now() + ahead;
 });
 
