@@ -167,8 +167,8 @@ void Room::open_music(uint32_t id) {
   music_->id = id;
 }
 
-/** Lets the music be heard while a member that we do not hold is alone and nothing is played, and holds it back
- * otherwise. */
+/** Lets the music be heard, as loud as the room, while a member that we do not hold is alone and nothing is played, and
+ * holds it back otherwise. */
 void Room::hold() {
   Player& player = music_->player;
   const bool heard = seats_.size() == 1 && !seats_[0]->held() && !closing_ && !player_.active();
@@ -181,6 +181,7 @@ void Room::hold() {
     player.forget_ramp();
   }
   music_->listener = seats_[0].get();
+  (void)player.set_volume(player.playback(), seats_[0]->to_percent);
   (void)player.resume(player.playback());
 }
 

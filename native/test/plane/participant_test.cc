@@ -212,6 +212,24 @@ TEST("hold music is heard by the member that is alone, over its own playback, an
   CHECK(!party.room_only && party.hears_now.back() == 500);  // it speaks, which alone is no reason to hear the room
 }
 
+TEST("hold music is as loud as the room is for the member that hears it") {
+  Studio studio;
+  Party party(1);
+  Room room(100, studio.filters);
+  room.open_music(200);
+  play(*room.music(), 1, 500, 8000 * 4);
+  Seat& seat = room.join(party, false, 100, 40);
+  studio.tick(room, 3);
+  CHECK(party.hears_now.back() == 200);
+  room.set_volume(seat, false, 0);
+  studio.tick(room, 3);
+  CHECK(party.hears_now.back() == 0);
+  room.set_volume(seat, false, 100);
+  room.set_volume(seat, true, 0);
+  studio.tick(room, 3);
+  CHECK(party.hears_now.back() == 500);
+}
+
 TEST("a member hears its own playback over its room, and the room alone while that is paused or waits for its source") {
   Studio studio;
   Party ear(1);
