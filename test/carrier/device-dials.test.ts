@@ -37,6 +37,18 @@ async function endOf(signals: Signals) {
 }
 
 describe('a dial to a device', () => {
+  test('is refused while the platform drains', async () => {
+    const { carrier } = await open();
+    const phone = await phoneOf(carrier, '127.0.0.7');
+    carrier.carrier.drain();
+    await expect(carrier.dial({ to: 'sip:alice' })).rejects.toThrow('draining');
+    carrier.carrier.drain(false);
+    const { leg } = await carrier.dial({ to: 'sip:alice' });
+    phone.respond(await phone.until(/^INVITE/), '180 Ringing');
+    leg.hangup();
+    phone.respond(await phone.until(/^CANCEL/), '200 OK');
+  });
+
   test('carries the name and the header fields that it was given, and tells its Call-ID', async () => {
     const { carrier } = await open();
     const phone = await phoneOf(carrier, '127.0.0.7');

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEVICE_RESTARTED_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import { DEVICE_PING_MS, DEVICE_RESTARTED_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Alice } from './device-directory.ts';
@@ -388,6 +388,21 @@ describe('a device that went away without a word', () => {
     expect(devices.bound).toHaveLength(1);
     leg.hangup();
     alice.respond(await alice.until(/^CANCEL/), '200 OK');
+  });
+});
+
+describe('a phone that is bound as the platform starts', () => {
+  test('is pinged as if it had registered since', async () => {
+    const before = await open();
+    const alice = await before.phone('udp');
+    await register(alice, `<sip:alice@${INSIDE}:5060>`);
+    const clock = new VirtualClock(Date.now());
+    const { carrier } = await open({ clock });
+    carrier.carrier.devicesBound(before.devices.bound.map((binding) => ({ username: 'alice', binding })));
+    await clock.advance(DEVICE_PING_MS);
+    const ping = await alice.until(/^OPTIONS/);
+    expect(ping).toContain(`:${carrier.port('udp')}`);
+    alice.respond(ping, '200 OK');
   });
 });
 

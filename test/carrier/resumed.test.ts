@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 /** A call that one carrier has answered and another goes on with; `peer` is its far end as the other one hears it. */
-async function handedOver() {
+async function handedOver(prepare: (after: TestCarrier) => void = () => {}) {
   const before = await TestCarrier.open();
   const after = await TestCarrier.open();
   const caller = await RawPeer.udp(before.port('udp'));
@@ -31,6 +31,7 @@ async function handedOver() {
   const snapshot = handOver?.kept();
   if (handOver === undefined || snapshot === undefined) throw new Error('the call cannot be handed over');
   handOver.release();
+  prepare(after);
   return { peer, after, resumed: after.carrier.resume?.(snapshot, 1_000, 8_000) };
 }
 
@@ -62,4 +63,17 @@ test('a far end that refuses to follow stays with its own node, and hears no BYE
   await after.idle();
   expect(peer.heard.filter((message) => message.startsWith('BYE'))).toEqual([]);
   expect(after.media.open.size).toBe(0);
+});
+
+test('a far end is not asked to follow to a node that drains, or has no such trunk', async () => {
+  for (const prepare of [
+    (after: TestCarrier) => after.carrier.drain(),
+    (after: TestCarrier) => {
+      after.trunks = [];
+    },
+  ]) {
+    const { peer, after, resumed } = await handedOver(prepare);
+    expect(await resumed).toEqual({ failed: 'the trunk is not here, or the node drains', asked: false });
+    expect([peer.heard, after.carrier.load().dialogs, after.carrier.channelsHeld()]).toEqual([[], 0, {}]);
+  }
 });
