@@ -15,9 +15,10 @@ const TO = '+972500000001';
 let platform: Platform;
 let app: AppSecrets;
 let other: AppSecrets;
+let isDraining = false;
 
 beforeAll(async () => {
-  platform = await openPlatform();
+  platform = await openPlatform({ draining: () => isDraining });
   const { apps, callerIds } = platform.testStore.store;
   app = await apps.create({ name: 'one' });
   other = await apps.create({ name: 'two' });
@@ -106,6 +107,16 @@ describe('messages', () => {
       '?to=%2B1234&to=%2B1235',
     ])
       expect([bad, await list(bad)]).toEqual([bad, 400]);
+  });
+
+  test('are refused while the platform drains, and read all the same', async () => {
+    const { body } = await send(hello);
+    isDraining = true;
+    const refused = await send(hello);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^[0-9]+$/)]);
+    expect((await platform.call(app, 'GET', `/v1/messages/${body.message_uuid}`)).status).toBe(200);
+    isDraining = false;
+    expect((await send(hello)).status).toBe(202);
   });
 
   test('are 503 where no provider is configured', async () => {
