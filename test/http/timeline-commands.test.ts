@@ -67,6 +67,24 @@ test('The operator tries calls of an application that there is, and those alone 
   isDraining = false;
 });
 
+test('Nothing new is begun while the platform drains.', async () => {
+  const samples = { encoding: 'pcm_s16le', sample_rate: 8000 };
+  const formats = { media_format: { from_session: samples, to_session: samples } };
+  const told = async () => {
+    const begun = [
+      ['/v1/sessions:dial', { from: '+15550100', to: '+15550199', ring_timeout_sec: 9 }],
+      ['/v1/sessions:connectWebsocket', { websocket: { url: 'wss://bot.example/' }, ...formats }],
+      ['/v1/webrtc-tokens', {}],
+      ['/api/v1/rooms', {}],
+    ] as const;
+    return await Promise.all(begun.map(async ([path, body]) => (await platform.call(app, 'POST', path, body)).body.message));
+  };
+  isDraining = true;
+  expect(new Set(await told())).toEqual(new Set([problems.draining().message]));
+  isDraining = false;
+  expect(await told()).not.toContain(problems.draining().message);
+});
+
 test('A dial is told with the Session that it made.', async () => {
   const { body } = await platform.call(app, 'POST', '/v1/sessions:dial', {
     from: '+15550100',
