@@ -1,5 +1,6 @@
 /** The shapes of playback, its rate buckets, and the ingest of a push, through the real app. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import type { PeerStreams } from '../../src/call/ports/peer-streams.ts';
 import type { OpenIngest } from '../../src/call/session/ingests.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
@@ -11,8 +12,21 @@ let platform: Platform;
 let app: AppSecrets;
 /** What was done to the server's idle timeout: lifted, or set to so many seconds. */
 const idle: ('lifted' | number)[] = [];
+/** A push of another node, and what went on there. */
+const elsewhere = newUuid();
+const wentOn: unknown[] = [];
+const streams: PeerStreams = {
+  nodeOfIngest: (name) => (name === elsewhere ? 'node-b' : undefined),
+  nodeOfVolume: () => undefined,
+  send: async (nodeId, object, request) => {
+    wentOn.push([nodeId, object, [...idle], await request.text()]);
+    return { status: 200, body: { operation_uuid: 'op', bytes_received: 7 } };
+  },
+  ...{ get: async () => undefined, redeem: () => undefined },
+};
 beforeAll(async () => {
   platform = await openPlatform({
+    streams,
     disableIdleTimeout: () => void idle.push('lifted'),
     setIdleTimeout: (_, seconds) => void idle.push(seconds),
   });
@@ -187,16 +201,26 @@ describe('the ingest of a push', () => {
 
   test('has no idle timeout while its body is taken, and the usual one afterwards, however it ends', async () => {
     const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
-    for (const [body, status] of [
-      ['samples', 200],
-      [broken, 400],
+    for (const [body, status, ends, failures] of [
+      ['samples', 200, 1, 0],
+      [broken, 400, 0, 1],
     ] as const) {
       const { name, push } = open();
+      const [end, fail] = [spyOn(push, 'end'), spyOn(push, 'fail')];
       idle.length = 0;
       expect((await send(name, body)).status).toBe(status);
-      expect(idle).toEqual(['lifted', HTTP_IDLE_TIMEOUT_SEC]);
+      expect([idle, end.mock.calls.length, fail.mock.calls.length]).toEqual([['lifted', HTTP_IDLE_TIMEOUT_SEC], ends, failures]);
       push.release();
     }
+  });
+
+  test('goes on to the node that made the push, where that is another one, without an idle timeout meanwhile', async () => {
+    platform.sessions.ingest = () => undefined;
+    idle.length = 0;
+    expect((await send(elsewhere, 'samples')).body).toEqual({ operation_uuid: 'op', bytes_received: 7 });
+    const object = { kind: 'ingest', appUuid: app.appUuid, ingestUuid: elsewhere };
+    expect([wentOn, idle]).toEqual([[['node-b', object, ['lifted'], 'samples']], ['lifted', HTTP_IDLE_TIMEOUT_SEC]]);
+    expect((await send(newUuid(), 'samples')).status).toBe(404);
   });
 
   test('has failed, and is refused, where its body comes in more small pieces than it has samples to tell', async () => {
