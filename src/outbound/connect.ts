@@ -12,7 +12,7 @@ import { type Cidr, parseCidr } from './screen.ts';
 export interface ConnectRequest {
   /** The host as it stands in a URL: an IPv6 address comes in brackets. */
   readonly hostname: string;
-  /** What it is for: for its names one waits, where they have thousands of addresses. Absent: the platform itself. */
+  /** What the connection is for, which rests between look-ups (`LookUpRests`). Absent: the platform itself. */
   readonly owner?: string;
   /** Any port. Whoever asks by HTTP has refused those of other protocols (`safe-fetch.ts`). */
   readonly port: number;

@@ -20,7 +20,7 @@ import { OutboundError } from './outbound.ts';
 
 export interface GetRequest {
   readonly url: string;
-  /** What it is for: for its names one waits, where they have thousands of addresses. Absent: the platform itself. */
+  /** What the connection is for, which rests between look-ups (`LookUpRests`). Absent: the platform itself. */
   readonly owner?: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds for lookup, TCP and TLS of each hop. */

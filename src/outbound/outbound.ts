@@ -29,7 +29,7 @@ export class OutboundError extends Error {
 
 export interface OutboundRequest {
   readonly url: string;
-  /** What it is for: for its names one waits, where they have thousands of addresses. Absent: the platform itself. */
+  /** What the connection is for, which rests between look-ups (`LookUpRests`). Absent: the platform itself. */
   readonly owner?: string;
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;

@@ -50,6 +50,17 @@ test('One whose name has thousands rests for a tenth of a millisecond for each, 
   expect(began.slice(6)).toEqual(['f 2800', 'g 2800']);
 });
 
+test('A name with few addresses more does not bring the next ones nearer together', async () => {
+  const { clock, look, began } = rests();
+  await Promise.all([look('app_1', 'a', 4_064), look('app_1', 'b', 74)]);
+  const waiting = [look('app_1', 'c', 1), look('app_1', 'd', 1)];
+  for (const each of waiting) {
+    clock.advance(401);
+    await each;
+  }
+  expect(began).toEqual(['a 0', 'b 0', 'c 401', 'd 801']);
+});
+
 test('A look-up that would wait for more than ten seconds fails at once, and those under way still have their turns', async () => {
   const { clock, look, began } = rests();
   await Promise.all(Array.from({ length: 25 }, (_, at) => look('app_1', `burst ${at}`, 4_064)));

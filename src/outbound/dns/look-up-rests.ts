@@ -9,7 +9,7 @@ import { LOOK_UP_REST_MAX_MS, LOOK_UP_REST_OF_ADDRESS_MS, NAME_ADDRESSES_MAX } f
 interface Resting {
   /** When the next look-up may begin. */
   until: number;
-  /** The rest that the last long answer cost. It is reserved for each look-up that waits. */
+  /** The longest rest that one answer has cost. It is reserved for each look-up that waits. */
   eachMs: number;
 }
 
@@ -53,8 +53,8 @@ export class LookUpRests {
     const restMs = Math.max(0, addresses - NAME_ADDRESSES_MAX) * LOOK_UP_REST_OF_ADDRESS_MS;
     if (restMs <= reservedMs) return;
     const now = this.#clock.now();
-    const until = Math.max(now, this.#owners.get(owner)?.until ?? now) + restMs - reservedMs;
-    for (const [each, resting] of this.#owners) if (resting.until <= now) this.#owners.delete(each);
-    this.#owners.set(owner, { until, eachMs: restMs });
+    for (const [each, { until }] of this.#owners) if (until <= now) this.#owners.delete(each);
+    const { until, eachMs } = this.#owners.get(owner) ?? { until: now, eachMs: 0 };
+    this.#owners.set(owner, { until: until + restMs - reservedMs, eachMs: Math.max(eachMs, restMs) });
   }
 }
