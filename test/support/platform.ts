@@ -35,6 +35,7 @@ export class Platform {
   readonly #environment: Readonly<Record<string, string>>;
   #rtpRange: RtpRange | undefined;
   #isUp = false;
+  #isSignalled = false;
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
   #output = '';
@@ -90,6 +91,7 @@ export class Platform {
     });
     this.#child = child;
     this.#isUp = false;
+    this.#isSignalled = false;
     const { promise, resolve, reject } = Promise.withResolvers<Ready>();
     const read = (chunk: Buffer) => {
       this.#output = (this.#output + chunk.toString()).slice(-200_000);
@@ -103,6 +105,11 @@ export class Platform {
     const timer = setTimeout(() => reject(new Error(`the platform was not ready in 60 s:\n${this.#output}`)), 60_000);
     this.#ready = await promise.finally(() => clearTimeout(timer));
     this.#isUp = true;
+    // Every later request fails then for want of a listener, which says nothing of the cause.
+    child.once('exit', (code, signal) => {
+      if (this.#child === child && !this.#isSignalled)
+        console.error(`the platform ended by itself with ${code ?? signal}:\n${this.#output}`);
+    });
   }
 
   get output(): string {
@@ -142,6 +149,7 @@ export class Platform {
 
   /** Any signal. */
   signal(signal: NodeJS.Signals): void {
+    this.#isSignalled = true;
     this.#child?.kill(signal);
   }
 

@@ -65,7 +65,7 @@ export function test(title: string, body: () => unknown, tryMaxMs: number = TRY_
       } catch (error) {
         const found = hindrance.found();
         if (found === undefined || left === 0) throw error;
-        console.log(`run again after ${found}: ${title}`);
+        console.log(`run again after ${found}: ${title}: ${String(error)}`);
       } finally {
         hindrance.stop();
       }
