@@ -8,7 +8,7 @@ import type { Peer } from './flow.ts';
 import type { SipRequest } from './message/message.ts';
 import type { RegistrationState } from './registration.ts';
 
-/** The target of a probe: a trunk, or the contact of a device. */
+/** The kind of far end that a probe asks, and the name that its sender has given to the probe. */
 export interface Probed {
   readonly whom: 'trunk' | 'device';
   readonly name: string;

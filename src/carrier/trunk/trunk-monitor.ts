@@ -26,10 +26,19 @@ interface Monitored {
   /** Whether the trunk answered its last probe. Undefined until the first one. */
   answers: boolean | undefined;
   lastProbe: TrunkStatus['lastProbe'];
-  /** The peers of the trunk that are asked where those before them do not answer. */
-  untried: readonly Peer[];
+  /** The number of the probe that has told `answers`, 0 before the first one. */
+  toldBy: number;
   cancelProbe: () => void;
   stopped: boolean;
+}
+
+/** A probe that is under way. Several of one trunk may be: each takes up to 32 s where a peer is silent (timer F). */
+interface Probe {
+  readonly monitored: Monitored;
+  /** Later probes have higher numbers. */
+  readonly number: number;
+  /** The peers of the trunk that are asked where those before them do not answer. */
+  readonly untried: readonly Peer[];
 }
 
 interface TrunkMonitorOptions {
@@ -47,6 +56,9 @@ interface TrunkMonitorOptions {
 export class TrunkMonitor {
   readonly #options: TrunkMonitorOptions;
   readonly #trunks = new Map<string, Monitored>();
+  /** The probes that are under way, by the names that the user agent is given. */
+  readonly #probes = new Map<string, Probe>();
+  #asked = 0;
 
   constructor(options: TrunkMonitorOptions) {
     this.#options = options;
@@ -76,7 +88,7 @@ export class TrunkMonitor {
         registration: undefined,
         answers: undefined,
         lastProbe: undefined,
-        untried: [],
+        toldBy: 0,
         cancelProbe: () => {},
         stopped: false,
       };
@@ -145,11 +157,19 @@ export class TrunkMonitor {
    * The outcome of a probe. Status 0 means that no answer came: the next peer of the trunk is asked, as a call would go
    * there.
    */
-  onProbed(name: string, status: number, tookMs: number): void {
-    const monitored = this.#trunks.get(name);
-    if (monitored === undefined) return;
+  onProbed(ping: string, status: number, tookMs: number): void {
+    const probe = this.#probes.get(ping);
+    this.#probes.delete(ping);
+    if (probe !== undefined && !probe.monitored.stopped && (status !== 0 || !this.#askNext(probe)))
+      this.#tell(probe, status, tookMs);
+  }
+
+  /** Tells what came of a probe, unless a later one has told already. */
+  #tell({ monitored, number }: Probe, status: number, tookMs: number): void {
+    if (number < monitored.toldBy) return;
+    monitored.toldBy = number;
+    const { name } = monitored.trunk;
     const answers = status !== 0;
-    if (!answers && this.#askNext(monitored)) return;
     if (monitored.answers !== answers)
       this.#options.log[answers ? 'info' : 'warn']({ trunk: name, answers, status }, 'trunk probe');
     const { registration } = monitored;
@@ -254,19 +274,19 @@ export class TrunkMonitor {
 
   /** Sends an OPTIONS to the first peer of the trunk. */
   async #ask(monitored: Monitored): Promise<void> {
-    monitored.untried = await this.#options.resolve(monitored.trunk);
-    if (!monitored.stopped && !this.#askNext(monitored)) this.onProbed(monitored.trunk.name, 0, 0);
+    const probe = { monitored, number: ++this.#asked, untried: await this.#options.resolve(monitored.trunk) };
+    if (!monitored.stopped && !this.#askNext(probe)) this.#tell(probe, 0, 0);
   }
 
   /** Sends an OPTIONS to the next peer. False: there is none. */
-  #askNext(monitored: Monitored): boolean {
-    const { trunk, address, untried } = monitored;
-    const [peer, ...others] = untried;
-    monitored.untried = others;
+  #askNext({ monitored, number, untried: [peer, ...untried] }: Probe): boolean {
     if (peer === undefined) return false;
+    const { trunk, address } = monitored;
     const { route } = routeOf(trunk);
+    const name = String(number);
+    this.#probes.set(name, { monitored, number, untried });
     this.#options.driver.run((now) =>
-      this.#options.driver.agent.probe({ whom: 'trunk', name: trunk.name }, `sip:${trunkDomain(address)}`, peer, now, route),
+      this.#options.driver.agent.probe({ whom: 'trunk', name }, `sip:${trunkDomain(address)}`, peer, now, route),
     );
     return true;
   }
