@@ -121,7 +121,7 @@ class SipCarrier implements Carrier {
       now: () => clock.now(),
       localHost: (peer) => this.#localHost(peer),
       isConnected: (contact) => this.#isConnected(contact),
-      isSilent: (username, contact) => this.#pings.isSilent(username, contact.key),
+      isSilent: (username, contact) => this.#pings.isSilent(username, contact),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor({

@@ -68,9 +68,13 @@ export class DevicePings {
     else if (pinged.answers === true) pinged.answers = false;
   }
 
-  /** Whether a contact has answered pings, and does not any more. */
-  isSilent(username: string, key: string): boolean {
-    return this.#pinged.get(nameOf(username, key))?.answers === false;
+  /**
+   * Whether a contact has answered pings, and does not any more. What is known of it counts for nothing once it was
+   * bound again at another node, as its end tells.
+   */
+  isSilent(username: string, { key, expiresAt }: Pick<Binding, 'key' | 'expiresAt'>): boolean {
+    const pinged = this.#pinged.get(nameOf(username, key));
+    return pinged?.answers === false && pinged.until === expiresAt;
   }
 
   close(): void {
