@@ -261,7 +261,12 @@ export class Registration implements RequestOwner, Timed {
       .add('supported', 'path')
       .add('user-agent', this.#context.product);
     const request: SipRequest = { kind: 'request', method: 'REGISTER', uri: registrar, headers, body: NO_BODY };
-    const authentication = { credentials: () => credentials, nextNumber: () => ++this.#number };
+    const nextNumber = () => {
+      // It is asked for after a challenge: the peer is there, and has as long as its transaction.
+      this.#context.layer.deadlines.set(this, Infinity);
+      return ++this.#number;
+    };
+    const authentication = { credentials: () => credentials, nextNumber };
     this.#outgoing = new OutgoingRequest(this.#context, request, peer, this, authentication).send();
   }
 

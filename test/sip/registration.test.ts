@@ -210,6 +210,18 @@ describe('a registrar at several addresses', () => {
     expect([asked(), states]).toEqual([[], ['refused 403']]);
   });
 
+  test('that asks for credentials is waited for, as long as the request with them lives', () => {
+    const { registration, states, answer, asked, advance } = registrar(() => [PEER, OTHER]);
+    registration.start(START);
+    const [first] = asked();
+    answer(first?.request ?? '', 401, 'WWW-Authenticate: Digest realm="r", nonce="n"\r\n', START + 1_000);
+    const [second] = asked();
+    advance(START + SIP_REGISTER_SILENT_MS);
+    expect(hosts(asked())).toEqual([PEER.host]);
+    answer(second?.request ?? '', 200, 'Expires: 300\r\n', START + SIP_REGISTER_SILENT_MS + 500);
+    expect([asked(), states]).toEqual([[], ['registered 200']]);
+  });
+
   test('is looked up before each REGISTER, and unregistered from where the binding is', () => {
     let peers: readonly Peer[] = [PEER];
     const { registration, answer, asked, advance } = registrar(() => peers);
