@@ -5,7 +5,7 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns/promises';
-import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
+import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_SILENT_MS, SIP_RESOLVED_TTL_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer, sdp } from './raw-peer.ts';
@@ -128,4 +128,30 @@ test('A trunk whose second target answers an OPTIONS is there, and no call goes 
   second.respond(await second.until(/^OPTIONS sip:carrier.test /), '200 OK');
   while (status() === undefined) await new Promise(setImmediate);
   expect(status()).toMatchObject({ ok: true, sipStatus: 200 });
+}, 20_000);
+
+test('The address of a trunk stays known while its name cannot be looked up: the OPTIONS of the carrier are answered', async () => {
+  const clock = new VirtualClock();
+  carrier = await TestCarrier.open([], { clock });
+  const far = await RawPeer.udp(carrier.port('udp'));
+  peers.push(far);
+  await serve([far.port]);
+  carrier.trunks.push(trunkTo('sip:carrier.test', { inboundCidrs: ['127.0.0.200/32'] }));
+  carrier.carrier.trunksChanged();
+  const isThere = async (answers: boolean) => {
+    while (carrier.carrier.trunkStatus('carrier').lastProbe?.ok !== answers) await new Promise(setImmediate);
+  };
+  const asked = async (id: string) => {
+    far.send(far.request('OPTIONS', { id }));
+    return (await far.until(/^SIP\/2.0 /)).slice(0, 'SIP/2.0 200'.length);
+  };
+  carrier.carrier.probeTrunk('carrier');
+  far.respond(await far.until(/^OPTIONS /), '200 OK');
+  await isThere(true);
+  expect(await asked('before')).toBe('SIP/2.0 200');
+  names?.close();
+  await serve([]);
+  await clock.advance(SIP_RESOLVED_TTL_MS);
+  await isThere(false);
+  expect(await asked('since')).toBe('SIP/2.0 200');
 }, 20_000);

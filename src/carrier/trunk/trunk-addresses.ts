@@ -17,9 +17,12 @@ export class TrunkAddresses {
     for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
   }
 
-  /** Remembers what the host of a trunk's URI was resolved to. */
-  learn(host: string, addresses: Iterable<string>): void {
-    this.#resolved.set(host, new Set(addresses));
+  /**
+   * Remembers what the host of a trunk's URI was resolved to. None means that it could not be: what it was before
+   * counts.
+   */
+  learn(host: string, addresses: readonly string[]): void {
+    if (addresses.length > 0) this.#resolved.set(host, new Set(addresses));
   }
 
   /** The name of the trunk that calls from an address come from. Undefined where no range has it. */
