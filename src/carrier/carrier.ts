@@ -128,7 +128,8 @@ class SipCarrier implements Carrier {
       driver: this.#driver,
       ...{ clock, log },
       resolve: (trunk) => this.#targets.own(trunk),
-      lastUsed: (trunk) => this.#channels.lastUsed(trunk),
+      // A call that the trunk has failed does not show that it is there.
+      lastUsed: (trunk) => (this.#failed.isFailed(trunk.name, clock.now()) ? 0 : this.#channels.lastUsed(trunk)),
       registers: options.registers ?? (() => true),
     });
     this.#outbound = this.#outboundOptions();

@@ -68,6 +68,32 @@ test('A registrar that answers again after a silence is registered with at once,
   far.respond(again, '200 OK', { fields: 'Expires: 300\r\n' });
 });
 
+test('A trunk that answers none of the calls that go over it all the time is down, and is there once it answers one', async () => {
+  const clock = new VirtualClock();
+  const running = await TestCarrier.open([], { clock });
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  running.trunks.push(trunkTo(`sip:${far.host}:${far.port}`));
+  running.carrier.trunksChanged();
+  for (let calls = 0; calls < 8; calls++) {
+    const { leg } = await running.dial();
+    await far.until(/^INVITE /);
+    await clock.advance(10_000);
+    leg.hangup();
+    await clock.advance(5_000);
+  }
+  expect(running.carrier.load().trunksDown).toBe(1);
+  expect(running.carrier.trunkStatus('carrier').lastProbe).toMatchObject({ ok: false });
+  const { leg, signals } = await running.dial();
+  far.respond(await far.until(/^INVITE /), '180 Ringing');
+  await signals.until('leg.ringing');
+  // The probes that went out until 30 s after the last failure are over by then.
+  await clock.advance(90_000);
+  expect(running.carrier.load().trunksDown).toBe(0);
+  leg.hangup();
+});
+
 test('A stop takes the binding of a trunk back, also at a registrar that asks for credentials first', async () => {
   const running = await TestCarrier.open([]);
   carrier = running;

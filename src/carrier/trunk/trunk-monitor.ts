@@ -47,7 +47,7 @@ interface TrunkMonitorOptions {
   readonly log: Log;
   /** Finds the peers of a trunk, in the order in which they are tried. */
   resolve(trunk: Trunk): Promise<readonly Peer[]>;
-  /** When the trunk last began or ended a call, in milliseconds. */
+  /** When the trunk last began or ended a call, in milliseconds. 0 where it has failed one since. */
   lastUsed(trunk: Trunk): number;
   /** Whether this node is the one that registers the trunk. */
   registers(trunk: string): boolean;
@@ -261,7 +261,7 @@ export class TrunkMonitor {
     this.#options.driver.run((now) => found(peers, now));
   }
 
-  /** Probes the trunk when it has been idle. A trunk that carries calls shows that it is there. */
+  /** Probes the trunk when it has been idle, or has failed a call. One that carries calls shows that it is there. */
   async #probe(monitored: Monitored): Promise<void> {
     if (this.#options.clock.now() - this.#options.lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
       monitored.answers = undefined;
