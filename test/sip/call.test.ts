@@ -82,6 +82,24 @@ test('a call with which another node goes on repeats no 200 of its own any more'
   expect(ok()).toBe(repeated);
 });
 
+test('a call with which another node goes on before its 200 is acknowledged does not repeat that', () => {
+  const random = seeded(7);
+  const [alice, bob] = [new Party('192.0.2.1', random), new Party('192.0.2.2', random)];
+  const network = new Network([alice, bob], CALM, random);
+  network.eat = (_, message) => message.startsWith('ACK');
+  bob.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+  };
+  dial(network, alice, bob);
+  network.run(2_000);
+  const ok = () => network.wire.filter(({ line }) => line === 'SIP/2.0 200 OK').length;
+  const repeated = ok();
+  expect(repeated).toBeGreaterThan(1);
+  bob.invited[0]?.abandon();
+  network.run(60_000);
+  expect(ok()).toBe(repeated);
+});
+
 test('a call that goes on here keeps its session timer: the far end is told of it, and this node refreshes the session', () => {
   const { alice, bob, network, call } = established();
   const snapshot = call.snapshot(true);

@@ -190,6 +190,20 @@ describe('a change of the far end', () => {
   });
 });
 
+describe('a change that is not answered yet when another node goes on with the call', () => {
+  test.each(['INVITE', 'UPDATE'])('by %s is refused for a while, so that the far end makes it again', (method) => {
+    const { call, own, say, told, run, sent } = answered();
+    say(method, 2, { body: 'v=0 theirs', fields: [SDP] });
+    expect(told('offer')).toEqual(['v=0 theirs']);
+    call.abandon();
+    run(0);
+    const refused = sent().at(-1);
+    expect([line(refused), refused?.includes('\r\nRetry-After: ')]).toEqual(['SIP/2.0 500 Server Internal Error', true]);
+    run(64_000);
+    expect([own.agent.load(), own.ends(call)]).toEqual([{ dialogs: 0, transactions: 0 }, []]);
+  });
+});
+
 describe('a request within a call', () => {
   test('of a method that is not taken is 405 with those that are, which OPTIONS is told too', () => {
     const { say } = answered();

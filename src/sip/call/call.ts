@@ -321,8 +321,9 @@ export class Call implements Timed {
     if (parseUri(parseNameAddress(dialog.remote)?.uri ?? '')?.user === username) this.#emit({ type: 'doubted' });
   }
 
-  /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
+  /** Forgets the call, with which another node goes on. The far end hears nothing of it but what it waits for. */
   abandon(): void {
+    this.#uas?.stop();
     this.#farChanges.abandon();
     this.#close();
   }

@@ -111,17 +111,27 @@ export class FarChanges {
 
   /** Takes the next INVITE for the ACK of our 2xx, as `UasInvite` does. */
   assumeAck(): void {
-    if (this.#unacknowledged?.offered === false) this.abandon();
+    if (this.#unacknowledged?.offered === false) this.#repeatNoMore();
   }
 
   /** Ends what is under way: the call is over. A request that waits for its answer is refused with 487 (§15.1.2). */
   stop(): void {
-    this.abandon();
+    this.#repeatNoMore();
     this.refuse(487);
   }
 
-  /** Repeats no 2xx any more: its ACK goes to the node that has the call now. */
+  /**
+   * Another node has the call now. The ACK of a 2xx goes there, and so does a request that waits for its answer, when
+   * the far end makes it again.
+   */
   abandon(): void {
+    this.#repeatNoMore();
+    const transaction = this.#offer;
+    this.#offer = undefined;
+    if (transaction !== undefined) refuseForNow(transaction, this.#context.entropy.fraction());
+  }
+
+  #repeatNoMore(): void {
     this.#unacknowledged?.stop();
     this.#unacknowledged = undefined;
   }

@@ -231,7 +231,7 @@ export class UasInvite implements ServerOwner, Timed {
     // Timer H of a failure response ran out. The call is over already.
   }
 
-  /** Stops to repeat the 2xx, because the far end hung up without acknowledging it. */
+  /** Repeats the 2xx no more: the far end hung up without acknowledging it, or its ACK goes to another node. */
   stop(): void {
     this.#unacknowledged?.stop();
   }
