@@ -40,7 +40,13 @@ async function placed() {
   open.push(one, two, carrier.carrier);
   const far = (peer: RawPeer) => ({ inboundCidrs: [`${peer.host}/32`] });
   carrier.trunks.push(
-    trunkTo(`sip:${one.host}:${one.port}`, { name: 'first', settings: { priority: 0 }, ...far(one) }),
+    trunkTo(`sip:${one.host}:${one.port}`, {
+      name: 'first',
+      username: 'u',
+      password: 'p',
+      settings: { priority: 0 },
+      ...far(one),
+    }),
     trunkTo(`sip:${two.host}:${two.port}`, { name: 'second', settings: { priority: 1, max_cps: 5 }, ...far(two) }),
   );
   carrier.carrier.trunksChanged();
@@ -60,6 +66,38 @@ async function taken(peer: RawPeer): Promise<void> {
   peer.send(peer.request('OPTIONS', { id: 'ping' }));
   await peer.until(/^SIP\/2.0 .*\r\nCall-ID: ping/s);
 }
+
+/** Lets the trunk ask for credentials, and gives the INVITE with them. */
+async function challenged(one: RawPeer, invite: string): Promise<string> {
+  one.respond(invite, '407 Proxy Authentication Required', { fields: 'Proxy-Authenticate: Digest realm="r", nonce="n"\r\n' });
+  return await one.until(/^INVITE [\s\S]*^Proxy-Authorization: /m);
+}
+
+describe('a call whose trunk asks for credentials', () => {
+  test('stays with it where it is slow, as long as no answer takes 4 s', async () => {
+    const { clock, turns, one, signals, leg, invite } = await placed();
+    await clock.advance(SIP_TRUNK_SILENT_MS - 1_000);
+    const again = await challenged(one, invite);
+    await clock.advance(SIP_TRUNK_SILENT_MS - 1_000);
+    one.respond(again, '180 Ringing');
+    await signals.until('leg.ringing');
+    await clock.advance(SIP_TRUNK_SILENT_MS);
+    expect(turns.count).toBe(0);
+    leg.hangup();
+  });
+
+  test('goes over the next one where it then says nothing for 4 s', async () => {
+    const { clock, turns, one, two, signals, leg, invite } = await placed();
+    await clock.advance(SIP_TRUNK_SILENT_MS - 1_000);
+    await challenged(one, invite);
+    await clock.advance(SIP_TRUNK_SILENT_MS);
+    (await turns.question(0))(0);
+    two.respond(await two.until(/^INVITE /), '200 OK', { body: sdp() });
+    await signals.until('leg.answered');
+    expect(turns.count).toBe(1);
+    leg.hangup();
+  });
+});
 
 describe('a call that waits for a turn of the next trunk', () => {
   test('is hung up, and the next trunk carries nothing', async () => {

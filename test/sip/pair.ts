@@ -50,10 +50,10 @@ export class Party {
   ends(call: Call): CallEvent[] {
     return (this.events.get(call) ?? []).filter((event) => event.type === 'ended');
   }
-  /** What a call has told, its first response aside. */
+  /** What a call has told, its first response and each INVITE that was sent anew aside. */
   types(call: Call | undefined): string[] {
     const types = call === undefined ? [] : (this.events.get(call) ?? []).map((event) => event.type);
-    return types.filter((type) => type !== 'trying');
+    return types.filter((type) => type !== 'trying' && type !== 'sent_anew');
   }
 }
 

@@ -227,7 +227,8 @@ describe('a provisional response', () => {
     const prack = sent('PRACK').at(-1) ?? '';
     expect([fieldOf(prack, 'RAck'), fieldOf(prack, 'CSeq')]).toEqual(['9 2 INVITE', '3 PRACK']);
     say(200, { fields: [CONTACT] });
-    const [first, second, answered] = events().map((event) => ('fork' in event ? event.fork : undefined));
+    expect(events().map(({ type }) => type)).toEqual(['progress', 'sent_anew', 'progress', 'answered']);
+    const [first, second, answered] = events().flatMap((event) => ('fork' in event ? [event.fork] : []));
     expect([first === second, second === answered]).toEqual([false, true]);
   });
 

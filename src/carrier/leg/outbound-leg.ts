@@ -175,7 +175,12 @@ export class OutboundLeg extends DialledLeg {
       if (call === undefined) this.end({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
       else this.options.driver.listen(call, (event) => this.#take(call, event));
     });
-    if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => void this.#onSilence());
+    if (!this.over) this.#awaitResponse();
+  }
+
+  #awaitResponse(): void {
+    this.#cancelWait();
+    this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => void this.#onSilence());
   }
 
   #invite({ trunk, address, marks, routes, credentials }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
@@ -234,6 +239,10 @@ export class OutboundLeg extends DialledLeg {
   #take(call: Call, event: CallEvent): void {
     // An attempt that was given up says nothing to the call any more.
     if (call !== this.call) return;
+    if (event.type === 'sent_anew') {
+      if (!this.#heard && !this.#silent && this.#asked === undefined) this.#awaitResponse();
+      return;
+    }
     this.#cancelWait();
     this.#heard = true;
     switch (event.type) {

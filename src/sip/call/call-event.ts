@@ -43,6 +43,8 @@ export type CallEnd =
 export type CallEvent =
   /** Outbound: the far end sent its first response, perhaps only a 100. */
   | { readonly type: 'trying' }
+  /** Outbound: the INVITE was sent anew as the far end asked for, with credentials or another session interval. */
+  | { readonly type: 'sent_anew' }
   /** Outbound: the call is forwarded (181), queued (182), or under way in another way that rings nobody yet. */
   | { readonly type: 'underway' }
   /** Outbound: the far end sent 180, or 183 without a body. */

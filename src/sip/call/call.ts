@@ -257,6 +257,7 @@ export class Call implements Timed {
     this.#description = request.body;
     this.#uac = new UacInvite(this.#context, request, peer, this.#credentials, {
       onTrying: () => this.#emit({ type: 'trying' }),
+      onSentAnew: () => this.#emit({ type: 'sent_anew' }),
       onEarlyDialog: (dialog) => this.#enter(dialog),
       onProvisional: (status, body, fork) => {
         // A 180 with a session description is both: it rings, and there is something to hear.

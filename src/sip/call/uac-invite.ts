@@ -31,6 +31,8 @@ import { type SessionTimer, settledTimer } from './session-timer.ts';
 interface UacInviteOwner {
   /** The first response came, perhaps only a 100. */
   onTrying(): void;
+  /** The INVITE is sent anew, as the far end asked for. */
+  onSentAnew(): void;
   /** A provisional response of an early dialog. */
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
@@ -90,6 +92,7 @@ export class UacInvite implements RequestOwner, Timed {
         this.state = 'calling';
         // The early dialogs are over with the refusal, though the next ones may have the same tags (§12.3).
         this.#forks.clear();
+        this.#owner.onSentAnew();
         return ++this.#number;
       },
     };
