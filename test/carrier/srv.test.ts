@@ -155,3 +155,19 @@ test('The address of a trunk stays known while its name cannot be looked up: the
   await isThere(false);
   expect(await asked('since')).toBe('SIP/2.0 200');
 }, 20_000);
+
+test('The address of a trunk that is deleted while its name is looked up is that of a stranger, and the call goes on', async () => {
+  carrier = await TestCarrier.open();
+  const far = await RawPeer.udp(carrier.port('udp'));
+  peers.push(far);
+  await serve([far.port]);
+  carrier.trunks = [trunkTo('sip:carrier.test', { inboundCidrs: [] })];
+  carrier.carrier.trunksChanged();
+  const { signals } = await carrier.dial();
+  carrier.trunks = [];
+  carrier.carrier.trunksChanged();
+  far.respond(await far.until(/^INVITE /), '486 Busy Here');
+  expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  far.send(far.request('OPTIONS', { id: 'since' }));
+  expect(await far.until(/^SIP\/2.0 /)).toStartWith('SIP/2.0 403');
+}, 20_000);

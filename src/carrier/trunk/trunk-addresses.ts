@@ -3,26 +3,29 @@ import { nextHopOf, type Trunk, TrunkRanges } from './trunk.ts';
 
 export class TrunkAddresses {
   #ranges: TrunkRanges;
+  /** The hosts that requests over the trunks go to. */
+  #hosts: ReadonlySet<string | undefined>;
   /** The addresses that the host of each trunk's URI was last resolved to. */
   readonly #resolved = new Map<string, ReadonlySet<string>>();
 
   constructor(trunks: readonly Trunk[]) {
     this.#ranges = new TrunkRanges(trunks);
+    this.#hosts = hostsOf(trunks);
   }
 
   /** Takes the trunks as they are after a change. */
   update(trunks: readonly Trunk[]): void {
     this.#ranges = new TrunkRanges(trunks);
-    const hosts = new Set(trunks.map((trunk) => nextHopOf(trunk)?.host));
-    for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
+    this.#hosts = hostsOf(trunks);
+    for (const host of this.#resolved.keys()) if (!this.#hosts.has(host)) this.#resolved.delete(host);
   }
 
   /**
    * Remembers what the host of a trunk's URI was resolved to. None means that it could not be: what it was before
-   * counts.
+   * counts. The trunk may have been deleted since it was asked for.
    */
   learn(host: string, addresses: readonly string[]): void {
-    if (addresses.length > 0) this.#resolved.set(host, new Set(addresses));
+    if (addresses.length > 0 && this.#hosts.has(host)) this.#resolved.set(host, new Set(addresses));
   }
 
   /** The name of the trunk that calls from an address come from. Undefined where no range has it. */
@@ -37,3 +40,6 @@ export class TrunkAddresses {
     return false;
   }
 }
+
+const hostsOf = (trunks: readonly Trunk[]): ReadonlySet<string | undefined> =>
+  new Set(trunks.map((trunk) => nextHopOf(trunk)?.host));
