@@ -1,13 +1,24 @@
 /** TLS handshakes of strangers, each of which costs as much as many messages. */
-import { expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { systemClock } from '../../src/clock.ts';
-import { SIP_TLS_HANDSHAKES_PER_STRANGER } from '../../src/limits.ts';
+import { SIP_CONNECT_TIMEOUT_MS, SIP_TLS_HANDSHAKES_PER_STRANGER } from '../../src/limits.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
+
+let directory: string;
+let tls: { readonly certFile: string; readonly keyFile: string };
+beforeEach(() => {
+  directory = dataDirectory('sip-handshakes-');
+  tls = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
+  makeCertificate(tls, { name: 'localhost', days: 2, altNames: ['DNS:localhost'] });
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+const listen = [{ transport: 'tls', host: '127.0.0.1', port: 0 }] as const;
 
 /** Whether a handshake from that address comes to its end. Resolves when its connection is closed. */
 const shakesHands = (port: number, localAddress: string): Promise<boolean> =>
@@ -24,12 +35,9 @@ const shakesHands = (port: number, localAddress: string): Promise<boolean> =>
   });
 
 test('A stranger has so many handshakes a second and no more, other strangers theirs, and a trunk as many as it likes', async () => {
-  const directory = dataDirectory('sip-handshakes-');
-  const tls = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
-  makeCertificate(tls, { name: 'localhost', days: 2, altNames: ['DNS:localhost'] });
   let now = 1_000_000;
   const carrier = await TestCarrier.open([trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.1/32'] })], {
-    listen: [{ transport: 'tls', host: '127.0.0.1', port: 0 }],
+    listen,
     tls,
     clock: { ...systemClock(), now: () => now },
   });
@@ -46,5 +54,18 @@ test('A stranger has so many handshakes a second and no more, other strangers th
   now += 500;
   expect(await done(most, '127.0.0.66')).toBe(most / 2);
   await carrier.close();
-  rmSync(directory, { recursive: true, force: true });
 }, 30_000);
+
+test('A stop does not wait for strangers who have begun a handshake and say nothing', async () => {
+  const carrier = await TestCarrier.open([], { listen, tls });
+  const port = carrier.port('tls');
+  const silent = createConnection({ host: '127.0.0.1', port });
+  silent.on('error', () => {});
+  const closed = new Promise((resolve) => silent.once('close', resolve));
+  // Connections are taken in their order.
+  expect(await shakesHands(port, '127.0.0.66')).toBe(true);
+  const began = performance.now();
+  await carrier.close();
+  await closed;
+  expect(performance.now() - began).toBeLessThan(SIP_CONNECT_TIMEOUT_MS / 2);
+});

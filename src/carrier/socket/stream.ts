@@ -88,8 +88,8 @@ export class Streams {
   readonly #servers: Server[] = [];
   readonly #inbound = new InboundConnections();
   readonly #firstFlow: number;
-  /** Releases the place of a connection whose TLS handshake is under way, by its far end. */
-  readonly #handshakes = new Map<string, () => void>();
+  /** The connections whose TLS handshake is under way, by their far ends. `release` gives the place of one back. */
+  readonly #handshakes = new Map<string, { readonly socket: Socket; readonly release: () => void }>();
   /** The handshakes of strangers, each of which takes the processor for as long as many messages do. */
   readonly #strangersHandshakes = new RefusalLimit(SIP_TLS_HANDSHAKES_PER_STRANGER, SIP_TLS_HANDSHAKES_OF_STRANGERS);
   /** Connections whose messages wait for a turn of the event loop, in order. */
@@ -146,7 +146,7 @@ export class Streams {
   #accept(transport: StreamTransport, socket: Socket): void {
     const remote = remoteOf(socket);
     // The place that the handshake had is the connection's now.
-    if (remote !== undefined) this.#handshakes.get(`${remote.host} ${remote.port}`)?.();
+    if (remote !== undefined) this.#handshakes.get(`${remote.host} ${remote.port}`)?.release();
     const kind = this.#admit(socket, remote);
     if (remote !== undefined && kind !== undefined) this.#add(socket, kind, { transport, ...remote, identity: '' });
   }
@@ -173,11 +173,11 @@ export class Streams {
     const key = `${remote.host} ${remote.port}`;
     this.#inbound.opened(remote.host, isKnown);
     const release = () => {
-      if (this.#handshakes.get(key) !== release) return;
+      if (this.#handshakes.get(key)?.socket !== socket) return;
       this.#handshakes.delete(key);
       this.#inbound.closed(remote.host, isKnown);
     };
-    this.#handshakes.set(key, release);
+    this.#handshakes.set(key, { socket, release });
     socket.once('close', release);
   }
 
@@ -203,6 +203,7 @@ export class Streams {
 
   close(): Promise<void> {
     for (const connection of [...this.#byFlow.values()]) connection.close();
+    for (const { socket } of [...this.#handshakes.values()]) socket.destroy();
     return Promise.all(this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))).then(
       () => {},
     );
