@@ -111,6 +111,18 @@ describe('a call that waits for a turn of the next trunk', () => {
     expect([invitesAt(two), inUse()]).toEqual([0, 0]);
   });
 
+  test('is a failure of its silent trunk where it is hung up meanwhile', async () => {
+    const { clock, turns, carrier, two, signals, leg, inUse } = await placed();
+    await clock.advance(SIP_TRUNK_SILENT_MS);
+    const give = await turns.question(0);
+    leg.hangup();
+    await signals.until('leg.ended');
+    give(0);
+    await settle();
+    expect([invitesAt(two), inUse()]).toEqual([0, 0]);
+    expect(carrier.carrier.trunkStatus('first')).toMatchObject({ calls24h: 1, failures24h: 1 });
+  });
+
   test('stays with a silent trunk that answers meanwhile, and goes over the next one when that fails after all', async () => {
     const { clock, turns, one, two, signals, leg, invite, inUse } = await placed();
     await clock.advance(SIP_TRUNK_SILENT_MS);

@@ -106,7 +106,7 @@ export class OutboundLeg extends DialledLeg {
     if (this.over) return;
     const { call } = this;
     // Most ring windows are shorter than the 32 s after which the call itself would tell that nobody has answered.
-    if (this.#silent && !this.#heard) this.#outbound.onFailed(this.#attempt.trunk, true);
+    if ((this.#silent || this.#asked !== undefined) && !this.#heard) this.#outbound.onFailed(this.#attempt.trunk, true);
     this.#silent = false;
     if (call === undefined) this.end(CANCELLED);
     else this.options.driver.run((now) => call.hangUp(now));
