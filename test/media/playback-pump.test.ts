@@ -236,6 +236,19 @@ describe('a pump that is moved', () => {
     }
   });
 
+  test('begins each time with as little, also where it was moved while it waited with sound for the player', async () => {
+    const pumped = new Pumped({ aheadMs: 1_000, pieceMs: 400 });
+    for (let moves = 0; moves < 3; moves++) {
+      await pumped.give(900, 100, 100, 100, 100);
+      expect(pumped.pump.fed).toBe(samples(1_000));
+      pumped.pump.seek({ positionMs: 0 });
+      pumped.pump.moved(0);
+      pumped.take();
+      await pumped.give(100);
+      expect(pumped.take()).toBe(samples(100));
+    }
+  });
+
   test('does not begin before the beginning, and rounds to the nearest sample', async () => {
     const pumped = new Pumped();
     pumped.pump.seek({ offsetMs: -10_000 });

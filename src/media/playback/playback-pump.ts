@@ -162,8 +162,8 @@ export class PlaybackPump {
 
   /** Hands over all that is held, piece by piece, waiting for the player in between. */
   async #flush(pull: number): Promise<void> {
+    this.#heldSamples = 0;
     for (const pcm of this.#held.splice(0).flatMap((held) => this.#timely(held))) {
-      this.#heldSamples -= pcm.length;
       for (let at = 0; at < pcm.length && pull === this.#pull; ) {
         if (this.#budget < 1) {
           await new Promise<void>((resolve) => {
@@ -200,7 +200,6 @@ export class PlaybackPump {
     const left = Math.min(samples(this.#owedMs), pcm.length - keep);
     if (left <= 0) return [pcm];
     this.#owedMs -= (left * 1000) / rateHz;
-    this.#heldSamples -= left;
     return [pcm.slice(0, keep), pcm.slice(keep + left)];
   }
 }
