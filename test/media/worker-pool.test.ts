@@ -1,11 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { MEDIA_RESTART_LEAST_MS, MEDIA_RESTARTS_A_MINUTE_MAX } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
 import type { RoomNotice } from '../../src/media/engine.ts';
 import { RestartLimit } from '../../src/media/worker/restart-limit.ts';
 import fc from '../support/fast-check.ts';
 import { Harness } from './harness.ts';
 import { holdsUdpPort } from './held-port.ts';
+import { Notices } from './peer.ts';
 import { mulawSample, tone, wav } from './sound.ts';
 
 describe('the limit of restarts', () => {
@@ -82,6 +84,23 @@ describe('a media worker that is lost', () => {
     }
     await until(() => descriptors() <= before + 2);
     await harness.close();
+  }, 30_000);
+
+  test('tells the log of itself, and not that its legs could not be opened, which they were', async () => {
+    const said = spyOn(silentLog, 'error');
+    const harness = await Harness.open({ workers: 1 });
+    const notices = new Notices();
+    const format = { encoding: 'mulaw', rateHz: 8000 } as const;
+    const leg = await harness.engine.openStreamLeg(
+      { fromSession: format, toSession: format, onFrame() {}, onRoom() {}, onPlayed() {}, onMark() {} },
+      notices.hear,
+    );
+    expect(leg).toBeDefined();
+    threads[0]?.terminate();
+    await notices.until(() => notices.of('media.lost').length === 1);
+    await harness.close();
+    expect(said.mock.calls.map(([, message]) => message)).toEqual(['a media worker is gone']);
+    said.mockRestore();
   }, 30_000);
 
   test('leaves a room of its own empty: whoever joins after it hears what is played there', async () => {

@@ -37,7 +37,7 @@ export interface PlaneLegOptions {
   /** A number for a recording, of the range of legs and rooms. */
   readonly nextNumber: () => number;
   readonly recordings: RecordingListeners;
-  /** It is open (0), or why not (errno; -1: its worker died). */
+  /** It is open (0), or why not (errno; -1: its worker died). Called once. */
   readonly opened: (errno: number) => void;
   /** Called once, when everything that the leg held is free again. */
   readonly freed: (counters: LegCounters) => void;
@@ -53,6 +53,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
   readonly #freed: (counters: LegCounters) => void;
   #closing: Promise<LegCounters> | undefined;
   #finished: ((counters: LegCounters) => void) | undefined;
+  #isOpen = false;
   #lost = false;
   /** The operations whose keys are being sent, by their number on the plane. */
   readonly #keys = new Map<number, string>();
@@ -209,6 +210,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
 
   opened(errno: number): void {
     if (errno !== 0) this.placement.detach();
+    this.#isOpen = errno === 0;
     this.#opened(errno);
   }
 
@@ -285,7 +287,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
     this.placement.lost();
     this.playbacks.lost();
     this.#recordings.lost();
-    this.#opened(-1);
+    if (!this.#isOpen) this.#opened(-1);
     if (this.#closing === undefined) this.notify({ type: 'media.lost' });
     this.closed(NO_COUNTERS);
   }
