@@ -65,16 +65,18 @@ void Plane::add(std::unique_ptr<Participant> party) {
   parties_.emplace(party->id(), std::move(party));
 }
 
-std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
+/** Takes a participant out. `last` become the counters of a leg, as they are while its room still listens to it. */
+std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now, Counters* last) {
   const auto found = parties_.find(id);
   if (found == parties_.end()) return nullptr;
   std::unique_ptr<Participant> party = std::move(found->second);
   parties_.erase(found);
   phases_.remove(*party);
-  if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
   if (party->rtp() != nullptr) sockets_.unwatch(*party->rtp(), now, notices_);
   // What still lay in its sockets may have been passed on, and packets of its own may wait: none may outlive it.
   if (sender_) sender_->flush();
+  if (last != nullptr && party->rtp() != nullptr) *last = party->rtp()->counters();
+  if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
   return party;
 }
 
@@ -132,11 +134,8 @@ bool Plane::close(uint32_t id, Counters& counters, const Now& now) {
   if (party == nullptr) return false;
   if (party->player().active()) stop(id, party->player().playback());
   retire(party->take_recorders());
-  const std::unique_ptr<Participant> gone = remove(id, now);  // which takes what still lies in its sockets
-  if (gone->rtp() != nullptr) {
-    gone->rtp()->bye(now);
-    counters = gone->rtp()->counters();
-  }
+  const std::unique_ptr<Participant> gone = remove(id, now, &counters);  // which takes what still lies in its sockets
+  if (gone->rtp() != nullptr) gone->rtp()->bye(now);
   return true;
 }
 

@@ -187,7 +187,7 @@ class Plane {
   void pass_on();
   void add(std::unique_ptr<Participant> party);
   std::unique_ptr<Leg> make_leg(uint32_t id, int& error, uint32_t ssrc = 0) const;
-  std::unique_ptr<Participant> remove(uint32_t id, const Now& now);
+  std::unique_ptr<Participant> remove(uint32_t id, const Now& now, Counters* last = nullptr);
   Player* player(uint32_t id);
   Recorder* recorder(uint32_t of, uint32_t id);
   void retire(std::vector<std::unique_ptr<Recorder>> recorders);

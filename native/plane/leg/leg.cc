@@ -105,7 +105,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
     encoder_.reset();
     opus_ = parameters.codec == Codec::opus ? OpusVoiceEncoder::create() : nullptr;
     say_up_to(codec_samples(parameters.codec, frame_units));
-    if (playout_) playout_->restart(parameters.codec);
+    restart_playout();
   }
   if (opus_) opus_->limit(parameters.max_bitrate);
   if (resumed) marker_ = true;
@@ -125,8 +125,20 @@ void Leg::pipe(uint32_t own, uint32_t theirs, bool at_once) {
 }
 
 void Leg::attention(bool wanted) {
+  count_late();
   if (wanted) playout_.emplace(agreed_.codec);
   else playout_.reset();
+}
+
+/** Keeps the count of the playout, which is about to go. */
+void Leg::count_late() {
+  if (playout_ && playout_->heard()) late_before_ += playout_->late();
+}
+
+/** Begins the playout anew, for another source or codec. */
+void Leg::restart_playout() {
+  count_late();
+  if (playout_) playout_->restart(agreed_.codec);
 }
 
 /** A key of telephone-event. */
@@ -167,7 +179,7 @@ bool Leg::belongs(const RtpPacket& packet, bool event) {
   if (verdict != RtpSource::Verdict::anew) return verdict == RtpSource::Verdict::known;
   // One that sent nothing but events goes on beside the audio, which is of another from the beginning.
   if (std::exchange(spoke_, false) && had_events) event_.abandon();
-  if (playout_) playout_->restart(agreed_.codec);
+  restart_playout();
   rtcp_.forget_sender();
   return true;
 }
@@ -345,8 +357,9 @@ Counters Leg::counters() const {
   counters.srtp_forged = forged_before_ + (cipher_ ? cipher_->forged() : 0);
   counters.srtp_replayed = replayed_before_ + (cipher_ ? cipher_->replayed() : 0);
   if (counters.received == 0) return counters;
+  counters.late = late_before_;
   if (playout_ && playout_->heard()) {
-    counters.late = playout_->late();
+    counters.late += playout_->late();
     counters.delay_us = static_cast<uint32_t>(std::clamp<int64_t>(playout_->delay_us(), 0, 1'000'000));
   }
   const double expected = static_cast<double>(counters.received) + std::max(counters.lost, 0);

@@ -175,6 +175,8 @@ class Leg final : public Participant, public RtpEndpoint {
   bool send_now(const uint8_t* bytes, size_t count);
   void take_back();
   void attention(bool wanted) override;
+  void count_late();
+  void restart_playout();
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
   void press(char key, bool inband, const Now& now, Notices& notices);
@@ -260,6 +262,7 @@ class Leg final : public Participant, public RtpEndpoint {
   std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
   uint32_t forged_before_ = 0;              // dropped by ciphers that the stream no longer has
   uint32_t replayed_before_ = 0;
+  uint32_t late_before_ = 0;  // counted by playouts that are gone
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
   std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at

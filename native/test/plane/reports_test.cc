@@ -1,6 +1,7 @@
 // What the reports of a leg say, and what it takes from those of the far end (RFC 3550 §6.4).
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "plane/rtp/rtcp_session.h"
@@ -349,4 +350,56 @@ TEST("the jitter of a call is the same time before and after it changes to a cod
     say(100, 80 * codec_clock_scale(codec));
     CHECK(jitter_us() > 9'000 && jitter_us() < 11'000);
   }
+}
+
+TEST("what came too late stays counted when nobody listens any more; a leg that ends in its room tells its delay") {
+  Bench bench;
+  FarEnd* far = bench.open();
+  CHECK(far != nullptr);
+  CHECK(bench.plane->open_room(9) && bench.plane->join(1, 9, false, 100, 100));
+  // Two seconds of packets, of which one comes 30 ticks after its turn.
+  const auto say = [&] {
+    const std::vector<uint8_t> frame(frame_units, 0x40);
+    uint16_t held = 0;
+    uint32_t held_at = 0;
+    const auto turn = [&] {
+      std::swap(far->sequence, held);
+      std::swap(far->timestamp, held_at);
+    };
+    for (int tick = 0; tick < 100; tick++) {
+      if (tick == 50) {
+        held = far->sequence++;
+        held_at = far->timestamp;
+        far->timestamp += frame_units;
+      } else {
+        far->say(frame);
+      }
+      if (tick == 80) {
+        turn();
+        far->say(frame);
+        turn();
+      }
+      bench.tick();
+    }
+  };
+  Counters counters;
+  say();
+  CHECK(bench.plane->counters(1, counters) && counters.late == 1 && counters.delay_us >= 20'000);
+  far->ssrc++;
+  say();
+  CHECK(bench.plane->counters(1, counters) && counters.late == 2);
+  Negotiated agreed;
+  agreed.rtp = far->here();
+  agreed.rtcp = nowhere();
+  agreed.codec = Codec::pcma;
+  agreed.payload_type = far->payload_type = 8;
+  CHECK(bench.plane->negotiate(1, agreed, bench.now));
+  CHECK(bench.plane->counters(1, counters) && counters.late == 2);
+  say();
+  CHECK(bench.plane->leave(1));
+  bench.tick();
+  CHECK(bench.plane->counters(1, counters) && counters.late == 3 && counters.delay_us == 0);
+  CHECK(bench.plane->join(1, 9, false, 100, 100));
+  say();
+  CHECK(bench.plane->close(1, counters, bench.now) && counters.late == 4 && counters.delay_us >= 20'000);
 }
