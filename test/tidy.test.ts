@@ -162,6 +162,15 @@ describe('the house', () => {
     expect(elsewhere.filter((path) => /#include\s+[<"]addon\//.test(source(path)))).toEqual([]);
   });
 
+  test('script uses each function of the addon', () => {
+    const named = (path: string, name: RegExp) => [...source(path).matchAll(name)].map(([, each]) => each);
+    const addon = native.filter((path) => path.startsWith('native/addon/'));
+    const given = addon.flatMap((path) => named(path, /\{"(\w+)",/g));
+    const used = new Set(sources.flatMap((path) => named(path, /\bnative\.(\w+)/g)));
+    expect(given.length).toBeGreaterThan(0);
+    expect(given.filter((name) => !used.has(name))).toEqual([]);
+  });
+
   test('kernels allocate nothing and know no thread, lock or clock', () => {
     const banned =
       /#include\s+<(thread|mutex|chrono|atomic|memory|string|map|unordered_map|iostream)>|\b(malloc|calloc|realloc)\s*\(|\bnew\s+[A-Za-z]/;

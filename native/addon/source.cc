@@ -17,18 +17,6 @@ struct PcmHandle : Handle {
   std::unique_ptr<Converter> converter;
 };
 
-// wavProbe(Uint8Array head) -> 0: more is needed, 1: audio begins, 2: there is none, 3: not a WAV we read
-Napi::Value wav_probe(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  size_t count = 0;
-  const uint8_t* bytes = arguments.span<uint8_t>(count);
-  if (!arguments.ok()) return arguments.refuse();
-  WavReader reader;
-  float none[1];
-  (void)reader.read(bytes, count, none, 0);
-  return arguments.give(static_cast<uint32_t>(reader.state()));
-}
-
 // wavCreate(outHz) -> wav
 Napi::Value wav_create(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -39,8 +27,8 @@ Napi::Value wav_create(const Napi::CallbackInfo& info) {
   return wrap(info.Env(), std::move(handle));
 }
 
-// wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (as wavProbe),
-// incomplete
+// wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (0 head, 1
+// sound, 2 ended, 3 no WAV we read), incomplete
 Napi::Value wav_read(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   WavHandle* wav = arguments.handle<WavHandle>();
@@ -137,7 +125,7 @@ Napi::Value pcm_flush(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"wavProbe", wav_probe},   {"wavCreate", wav_create},   {"wavRead", wav_read},   {"wavFlush", wav_flush},
+    {"wavCreate", wav_create}, {"wavRead", wav_read},       {"wavFlush", wav_flush},
     {"pcmCreate", pcm_create}, {"pcmConvert", pcm_convert}, {"pcmFlush", pcm_flush},
 };
 

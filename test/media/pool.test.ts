@@ -223,7 +223,6 @@ describe('the addon', () => {
       if (
         [
           'planeCreate',
-          'wavProbe',
           'planeFrames',
           'inboxOpen',
           'inboxClose',
