@@ -476,6 +476,27 @@ test('A receipt that comes while the database is away for the id of its message 
   await dispatcher.close();
 });
 
+test('A receipt for a message whose outcome could not be stored for a fault of ours is not brought again for ever', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, receipt, store } = queue(clock, { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  const { change } = store;
+  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await settle();
+  Object.assign(store, { change });
+  const brought = receipt('an-id')?.then(
+    () => 'taken',
+    () => 'to come again',
+  );
+  await settle();
+  await clock.advance(10_000);
+  expect(await brought).toBe('taken');
+  await dispatcher.close();
+});
+
 test('The receipts that a process before this one owed are made after the start, and those of another node each half minute', async () => {
   const clock = new VirtualClock();
   const { store } = queue(clock, { claim: 'yes', change: 'yes' });

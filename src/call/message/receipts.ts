@@ -83,12 +83,15 @@ export class Receipts {
   async storing(smscIds: readonly string[], store: () => Promise<void>): Promise<void> {
     const ids = smscIds.map(normalId);
     for (const id of ids) this.#unstored.set(id, undefined);
-    await store();
-    for (const id of ids) {
-      const early = this.#unstored.get(id);
-      this.#unstored.delete(id);
-      // Whoever was asked to bring it again may be gone; a receipt that comes twice changes nothing.
-      if (early !== undefined) this.take(early).catch(() => {});
+    try {
+      await store();
+    } finally {
+      for (const id of ids) {
+        const early = this.#unstored.get(id);
+        this.#unstored.delete(id);
+        // Whoever was asked to bring it again may be gone; a receipt that comes twice changes nothing.
+        if (early !== undefined) this.take(early).catch(() => {});
+      }
     }
     for (const [name, { receipt, candidates }] of this.#early) {
       if (!candidates.some((id) => ids.includes(id))) continue;
