@@ -274,7 +274,7 @@ export class RelayLeadership {
         endedAt: ended,
       });
       // Its retry would be sent if it were due before the endpoint is known to be switched off.
-      if (outcome.error === 'gone') await this.#disable(job.appUuid, endpoint.url);
+      if (outcome.error === 'gone') await this.#disable(job.appUuid, endpoint);
       this.#settle(job, outcome, { started, ended, url: endpoint.url });
     }
   }
@@ -328,11 +328,11 @@ export class RelayLeadership {
     }
   }
 
-  /** The 410 may be of a URL that the application has changed while the attempt was under way: the new one stays on. */
-  async #disable(appUuid: string, url: string): Promise<void> {
+  /** The application may have been patched while the attempt was under way: then its endpoint stays on. */
+  async #disable(appUuid: string, { url, since }: Endpoint): Promise<void> {
     const { apps, log } = this.#options;
     try {
-      if (await apps.disableWebhook(appUuid, url))
+      if (await apps.disableWebhook(appUuid, url, since))
         log.warn({ app_uuid: appUuid }, 'the webhook endpoint answered 410 and is switched off until the application is patched');
     } catch (error) {
       log.warn({ app_uuid: appUuid, error: String(error) }, 'the 410 of a webhook endpoint is not stored');

@@ -186,6 +186,29 @@ describe('a webhook', () => {
     next.stop();
   });
 
+  test('that is answered 410 after the application was patched because of another 410 leaves the endpoint on', async () => {
+    const asked = Promise.withResolvers<void>();
+    const patched = Promise.withResolvers<void>();
+    const receiver = startReceiver(async ({ step, nth }) => {
+      if (nth > 1) return new Response(null, { status: 200 });
+      if (step === 2) {
+        asked.resolve();
+        await patched.promise;
+      } else await asked.promise;
+      return new Response(null, { status: 410 });
+    });
+    const { appUuid } = await makeApp(receiver.url);
+    const isDisabled = async () => (await test_.store.apps.get(appUuid))?.webhookDisabled;
+    const events = [1, 2].map((step) => eventOf(appUuid, newUuid(), step));
+    await emit(events);
+    await until(async () => (await isDisabled()) === true);
+    await test_.store.apps.patch(appUuid, { webhookUrl: receiver.url });
+    patched.resolve();
+    for (const each of events) await settled(each.webhookId, appUuid, 'delivered');
+    expect(await isDisabled()).toBe(false);
+    receiver.stop();
+  });
+
   test('to an endpoint that answers 410 makes its lanes wait until the application is patched, and loses nothing', async () => {
     const receiver = startReceiver(({ step, nth }) => new Response(null, { status: step === 1 && nth === 1 ? 410 : 200 }));
     const { appUuid } = await makeApp(receiver.url);
@@ -211,7 +234,8 @@ describe('a webhook', () => {
     const { appUuid } = await makeApp('http://127.0.0.1:1/');
     const changed: string[] = [];
     test_.store.apps.onChange((each) => void changed.push(each));
-    const disable = (url: string) => test_.store.apps.disableWebhook(appUuid, url);
+    const { webhookSince = 0 } = (await test_.store.apps.settings(appUuid)) ?? {};
+    const disable = (url: string) => test_.store.apps.disableWebhook(appUuid, url, webhookSince);
     expect(await disable('http://127.0.0.1:2/')).toBe(false);
     expect([await disable('http://127.0.0.1:1/'), await disable('http://127.0.0.1:1/')]).toEqual([true, false]);
     expect(changed).toEqual([appUuid]);
@@ -234,7 +258,8 @@ describe('a webhook', () => {
   test('waits no longer for a disabled endpoint because the relay is another one by now', async () => {
     const receiver = startReceiver();
     const { appUuid } = await makeApp(receiver.url);
-    await test_.store.apps.disableWebhook(appUuid, receiver.url);
+    const { webhookSince = 0 } = (await test_.store.apps.settings(appUuid)) ?? {};
+    await test_.store.apps.disableWebhook(appUuid, receiver.url, webhookSince);
     const event = eventOf(appUuid, newUuid(), 1);
     await emit([event]);
     await relay.stop();

@@ -70,11 +70,11 @@ export interface AppStore {
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
   /**
-   * Switches the endpoint at that URL off, as it answered 410. False: the application has another URL by now, or it is
-   * off already, since what was in flight with the first 410 may be answered so too. Neither counts as a change: each
-   * change hurries all that waits.
+   * Switches the endpoint at that URL off, as it answered 410; `since` is its `webhookSince` when it was asked. False:
+   * the application has another URL by now, or the endpoint is off already, or on again, since what was in flight with
+   * the first 410 may be answered so too. None counts as a change: each change hurries all that waits.
    */
-  disableWebhook(appUuid: string, url: string): Promise<boolean>;
+  disableWebhook(appUuid: string, url: string, since: number): Promise<boolean>;
   /**
    * Makes the application `default` where there is no application at all; undefined where there is. One node of several
    * makes it.
@@ -193,12 +193,12 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       return found.length > 0;
     },
 
-    async disableWebhook(appUuid, url) {
+    async disableWebhook(appUuid, url, since) {
       const found = await database.run(() =>
         drizzle
           .update(apps)
           .set({ webhookDisabled: true, webhookSince: Math.floor(now()) })
-          .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookUrl, url), eq(apps.webhookDisabled, false)))
+          .where(and(eq(apps.appUuid, appUuid), isOn(url, since)))
           .returning({ appUuid: apps.appUuid }),
       );
       if (found.length > 0) changed(appUuid);
@@ -216,6 +216,10 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     },
   };
 }
+
+/** The condition that an application has the endpoint at that URL on, as it has been `since`. */
+const isOn = (url: string, since: number) =>
+  and(eq(apps.webhookUrl, url), eq(apps.webhookSince, since), eq(apps.webhookDisabled, false));
 
 const DEFAULT_APP_LOCK = 7_414_093_302;
 
