@@ -127,6 +127,17 @@ describe('the emission contract', () => {
       /had become available/,
     ],
     ['a recording without an end', without('recording.ended'), /no recording\.ended/],
+    [
+      'a recording that failed and has no end',
+      without('recording.ended').flatMap((told) =>
+        told.event === 'recording.became_available'
+          ? [{ event: 'recording.failed', ...recording }]
+          : told.event.startsWith('recording.')
+            ? []
+            : [told],
+      ),
+      /no recording\.ended/,
+    ],
     ['a recording that ends twice', after('recording.ended', first('recording.ended')), /recording\.ended twice/],
     ['speech that ends before it begins', without('recording.speech.started'), /before recording\.speech\.started/],
     [

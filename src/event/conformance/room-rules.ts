@@ -70,7 +70,7 @@ export class RecordingRules {
 
   /** Whether its end is still to come. */
   get isOpen(): boolean {
-    return this.#begun === 'available' && !this.#isEnded;
+    return this.#begun !== 'not' && !this.#isEnded;
   }
 
   take(event: string): readonly string[] {
