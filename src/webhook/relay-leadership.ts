@@ -65,7 +65,7 @@ interface Job extends Omit<OutboxEvent, 'attempts'> {
   parked: boolean;
   /** When its first attempt was made, in milliseconds since the epoch. */
   triedSince: number | undefined;
-  /** The URL at which its last attempt under this leadership has failed. */
+  /** The URL at which its last attempt has failed, as far as this leadership knows. */
   failedAt: string | undefined;
 }
 
@@ -83,6 +83,8 @@ export class RelayLeadership {
   #failed = 0;
   #landed = () => {};
   #reading: Promise<void> | undefined;
+  /** Looks up where jobs have failed, one application after the other: at the start there may be many. */
+  #placing: Promise<void> = Promise.resolve();
   #cancelTimer = () => {};
   #timerAt = Number.POSITIVE_INFINITY;
 
@@ -205,6 +207,13 @@ export class RelayLeadership {
     const tried = { failures: attempts.length, triedSince: attempts[0]?.at, failedAt: undefined };
     const job: Job = { ...event, ...tried, weight, parked: false };
     this.#lanes.add(job, nextAttemptAt(attempts.at(-1), this.#options.clock.now()));
+    if (attempts.length > 0) this.#placing = this.#placing.then(() => this.#place(job));
+  }
+
+  /** What failed before this leadership is taken to have failed at the URL that the application has now. */
+  async #place(job: Job): Promise<void> {
+    const endpoint = this.#over ? undefined : await this.#options.endpoints.lookUp(job.appUuid).catch(() => undefined);
+    job.failedAt ??= endpoint?.url;
   }
 
   #dispatch(): void {

@@ -172,6 +172,19 @@ test('What failed at one URL is tried at once at another, where its schedule goe
   expect(posts).toHaveLength(10);
 });
 
+test('What failed before the relay began is tried at once, too, when the application sets another URL', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([]);
+  state.toRead.push(outboxEvent(1, { attempts: [{ at: clock.now() - 1_000, retry_at: clock.now() + 3_600_000 }] }));
+  relay.start();
+  await settle();
+  patch({});
+  await settle();
+  expect(posts).toEqual([]);
+  patch({ webhookUrl: 'http://another.invalid/' });
+  await settle();
+  expect(posts).toEqual(['evt_1']);
+});
+
 test('An attempt that is under way while its URL is replaced is made at once at the other when it has failed', async () => {
   const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
   const { promise, resolve: answer } = Promise.withResolvers<number>();
