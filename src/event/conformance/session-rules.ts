@@ -20,7 +20,6 @@ const ONCE = new Set([
 export class SessionRules {
   #count = 0;
   #isEnded = false;
-  #isOutbound = false;
   #rank = 0;
   #isAnswered = false;
   #isConnected = false;
@@ -50,7 +49,6 @@ export class SessionRules {
     if (rank > 0) {
       if (rank <= this.#rank) wrong.push(`${event} after ${PROGRESS[this.#rank - 1]}`);
       this.#rank = Math.max(rank, this.#rank);
-      this.#isOutbound ||= rank < 3;
     }
     return wrong;
   }
