@@ -382,6 +382,27 @@ test('A process that shares its database keeps an answer with its effect, and no
   for (const keyed of [late, other]) expect((await idempotency.begin(keyed)).state).toBe('in_flight');
 });
 
+test('An answer is kept with its effect although the mark of its key is given back meanwhile, as that of a dead node', async () => {
+  const { journal, idempotency } = sharing;
+  const row = sessionRow({ nodeId: 'node-sharing' });
+  const { appUuid } = row;
+  const keyed = { appUuid, key: 'passed on', fingerprint: 'f' };
+  await idempotency.begin(keyed);
+  const [isGiven, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const over = sql.begin(async (tx) => {
+    await tx`UPDATE idempotency SET lease_until = lease_until - 1, node_id = '' WHERE app_uuid = ${appUuid}`;
+    isGiven.resolve();
+    await release.promise;
+  });
+  await isGiven.promise;
+  const stored = journal.commit({ session: row, events: [], answer: { appUuid, key: keyed.key, status: 202, body: {} } });
+  await untilWaiting(sql, 1);
+  release.resolve();
+  await over;
+  expect(await stored).toBe(true);
+  expect(await idempotency.begin(keyed)).toEqual({ state: 'replay', status: 202, body: '{}' });
+});
+
 test('Rows are locked in one order, so that two flushes never wait for each other', async () => {
   const { journal, nodes } = first.store;
   const [low = '', high = ''] = [newUuid(), newUuid()].sort();

@@ -279,10 +279,6 @@ export const journalStatements: readonly Statement[] = [
     const { tables } = execution;
     return { rows: NONE, apply: (xid) => void insertEvents(tables, xid, events, null) };
   }),
-  step(/^UPDATE idempotency AS i SET/, (execution) => {
-    const answers = listAt<KeptAnswer>(execution, 1);
-    return { rows: NONE, apply: () => void keepAnswers(execution.tables, answers) };
-  }),
   step(
     /^INSERT INTO idempotency AS i.* RETURNING 1 AS kept$/s,
     (execution) => {
