@@ -1,5 +1,7 @@
 /** A far end that is gone without a word, in the states where no media timeout runs. */
 import { describe, expect, test } from 'bun:test';
+import { sessionRow } from '../../src/call/session/session-row.ts';
+import { afterEnd } from '../../src/machine/session/after-end.ts';
 import type { SessionInput, Step } from '../../src/machine/session/input.ts';
 import { inbound, nextDeadline, outbound, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
@@ -87,6 +89,20 @@ describe('a held call', () => {
         hangup_cause: 'timeout',
         hangup_by: 'system',
       });
+    }
+  });
+
+  test('that was silent was answered all the same: in its row, and for a reject after its end', () => {
+    const end = { cause: 'timeout', by: 'system', description: 'gone', orphaned: true } as const;
+    for (const ofLeg of [true, false]) {
+      const call = new Simulation(inbound(about, 0), { type: 'begin' });
+      call.now = 5_000;
+      call.take({ type: 'leg.answered' });
+      call.take({ type: 'leg.held' });
+      if (ofLeg) call.take({ type: 'leg.ended', end });
+      else call.run(300_000);
+      const row = sessionRow(call.state, [], { nodeId: 'n', epoch: 1, trunk: '', call: undefined });
+      expect([row.state, row.answered, row.answeredAt, afterEnd(row, 'reject')]).toEqual(['ended', true, 5_000, 'conflict']);
     }
   });
 

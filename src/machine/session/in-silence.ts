@@ -44,9 +44,9 @@ export function probe(state: SessionState, now: number): Step {
   return { state: { ...state, deadlines: next }, events: [], effects: [{ do: 'probe' }] };
 }
 
-/** The far end was silent for too long: the Session ends as if it had never been answered. */
+/** The far end was silent for too long: the end tells of the Session as if it had never been answered. */
 export function silenced(state: SessionState, now: number): Step {
-  const why = ending('timeout', 'system', undefined, 'Nothing came from the far end');
+  const why = { ...ending('timeout', 'system', undefined, 'Nothing came from the far end'), isOrphan: true } as const;
   const order = state.phase === 'answered' ? 'hangup' : 'cancel';
-  return orderEnd({ ...state, answeredAt: undefined }, why, { do: order }, now);
+  return orderEnd(state, why, { do: order }, now);
 }

@@ -186,13 +186,16 @@ function heldByUs(state: SessionState, on: boolean): Step {
   return { state: { ...state, toldHolding: on }, events: [told], effects: [] };
 }
 
-/** A far end that was silent for too long leaves a Session that counts as never answered. */
+/** The far end is gone, or was silent for too long. */
 function legEnded(state: SessionState, leg: LegEnd, now: number): Step {
   const { cause, by, description, orphaned, hungUp, sip: said, quality } = leg;
-  const answeredAt = orphaned === true ? undefined : state.answeredAt;
   const report = { ...(said === undefined ? {} : { sip: said }), ...(quality === undefined ? {} : { quality }) };
-  const why = { ...ending(cause, by, undefined, description), ...(hungUp === true ? ({ hungUp } as const) : {}) };
-  return end({ ...state, hasLeg: false, answeredAt, report }, why, now);
+  const why = {
+    ...ending(cause, by, undefined, description),
+    ...(hungUp === true ? ({ hungUp } as const) : {}),
+    ...(orphaned === true ? ({ isOrphan: true } as const) : {}),
+  };
+  return end({ ...state, hasLeg: false, report }, why, now);
 }
 
 /** The field of an event that tells what SIP said, if it said anything. */
