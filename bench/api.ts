@@ -80,9 +80,16 @@ const sessions: Sessions = {
 };
 const ours = createHttpApp({ ...httpDeps(store, clock), sessions });
 
-const db = drizzle(
-  postgres({ path: `${dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 10 }),
-);
+// Each side has its tables for itself, on one server: what one inserts is not in the other's indexes.
+const server = `${dataDir}/postgres-socket`;
+const connect = (database: string) => postgres({ path: `${server}/.s.PGSQL.5432`, user: 'sidetone', database, max: 10 });
+const first = connect('postgres');
+await first`CREATE DATABASE usual`;
+await first.end();
+const databaseUrl = `postgres://sidetone@localhost/usual?host=${server}`;
+const masterKey = new Uint8Array(32);
+await (await openStore({ dataDir, databaseUrl, databaseDriver: 'postgres', masterKey }, silentLog, clock)).close();
+const db = drizzle(connect('usual'));
 const usual = new Hono();
 usual.get('/v1/sessions/:uuid', async (context) => {
   const [found] = await db
@@ -93,10 +100,11 @@ usual.get('/v1/sessions/:uuid', async (context) => {
 });
 usual.post('/v1/sessions:dial', async (context) => {
   await context.req.json();
-  const session = row(apps[0]?.appUuid ?? '');
+  const session = { ...row(apps[0]?.appUuid ?? ''), sessionUuid: newUuid() };
   await db.transaction(async (tx) => {
     await tx.insert(schema.sessions).values({ ...session, endedAt: null });
-    const { webhookId, appUuid, name, sessionUuid, lanes, body, traceparent, at } = eventOf(session);
+    const { appUuid, name, sessionUuid, lanes, body, traceparent, at } = eventOf(session);
+    const webhookId = `evt_${newUuid()}`;
     const [event] = await tx
       .insert(schema.events)
       .values({ webhookId, appUuid, name, sessionUuid, lanes, body, traceparent, at })
@@ -110,6 +118,7 @@ const targets: { app: AppSecrets; uuid: string }[] = [];
 for (const app of apps) {
   const session = row(app.appUuid);
   await store.journal.commit({ session, events: [] });
+  await db.insert(schema.sessions).values({ ...session, endedAt: null });
   targets.push({ app, uuid: session.sessionUuid });
 }
 const dial = JSON.stringify({ from: '+15550100', to: '+15550199', ring_timeout_sec: 30 });

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
 import { openStore } from '../src/database/store.ts';
-import { newUuid, newWebhookId } from '../src/id.ts';
+import { newSessionUuid, newWebhookId } from '../src/id.ts';
 import { silentLog } from '../src/log.ts';
 import type { Outbound } from '../src/outbound/outbound.ts';
 import { createRelay } from '../src/webhook/relay.ts';
@@ -99,7 +99,7 @@ const commit = (session: string, step: number) =>
 
 async function whole(): Promise<number> {
   const before = (await counts()).received;
-  const sessions = Array.from({ length: SESSIONS }, () => newUuid());
+  const sessions = Array.from({ length: SESSIONS }, () => newSessionUuid());
   const started = performance.now();
   for (let step = 0; step * SESSIONS < EVENTS; step += 1) await Promise.all(sessions.map((session) => commit(session, step)));
   await until(before + Math.ceil(EVENTS / SESSIONS) * SESSIONS);
@@ -111,7 +111,7 @@ async function whole(): Promise<number> {
  */
 async function quiet(): Promise<{ commit: number; p50: number; p99: number }> {
   await fetch(`${url}?reset`);
-  const session = newUuid();
+  const session = newSessionUuid();
   const commits: number[] = [];
   for (let step = 0; step < 500; step += 1) {
     const started = performance.now();

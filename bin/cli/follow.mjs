@@ -117,7 +117,8 @@ async function show(api, uuid, shown, json, mustBeThere) {
     const name = JSON.stringify(entry);
     if (known.entries.has(name)) continue;
     known.entries.add(name);
-    console.log(json ? plainJson({ session_uuid: uuid, ...entry }) : `${uuid.slice(0, 8)}  ${entryLine(entry)}`);
+    // The calls of a minute begin alike, with the time.
+    console.log(json ? plainJson({ session_uuid: uuid, ...entry }) : `${uuid.slice(-8)}  ${entryLine(entry)}`);
   }
   if (timeline.session.ended_at !== '') known.looksSinceEnd += 1;
   return known.looksSinceEnd > LATE_LOOKS;

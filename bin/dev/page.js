@@ -92,7 +92,7 @@ function show(event) {
   line.append(
     part('time', timestamp.slice(11, 23)),
     part('b', name),
-    part('span', uuid.slice(0, 8)),
+    part('span', uuid.slice(-8)),
     part('small', more.join(' ')),
   );
   list.prepend(line);

@@ -201,9 +201,12 @@ export function FilterField(props: {
   );
 }
 
-/** A link to a call's page, in a tab of its own where this page has to stay. */
+/**
+ * A link to a call's page, in a tab of its own where this page has to stay. It shows the end of the UUID: the beginning
+ * is the time.
+ */
 export const CallLink = ({ uuid, apart = false }: { readonly uuid: string; readonly apart?: boolean }) => (
   <a class="mono" href={`/console/calls/${uuid}`} target={apart ? '_blank' : undefined}>
-    {uuid.slice(0, 8)}
+    {uuid.slice(-8)}
   </a>
 );

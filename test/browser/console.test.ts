@@ -258,7 +258,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const room = tab.getByRole('region', { name: String(roomId) });
     await room
       .getByRole('listitem')
-      .filter({ hasText: callee.slice(0, 8) })
+      .filter({ hasText: callee.slice(-8) })
       .filter({ hasText: 'muted' })
       .filter({ hasText: `in ${NUMBER}` })
       .waitFor();

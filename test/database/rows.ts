@@ -2,10 +2,10 @@
 
 import type { FoundSession } from '../../src/database/call/sessions.ts';
 import type { RoomRow, SessionRow } from '../../src/database/journal/journal.ts';
-import { newAppUuid, newUuid } from '../../src/id.ts';
+import { newAppUuid, newSessionUuid, newUuid } from '../../src/id.ts';
 
 export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
-  sessionUuid: newUuid(),
+  sessionUuid: newSessionUuid(),
   appUuid: newAppUuid(),
   nodeId: 'node-a',
   epoch: 0,

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts';
 import type { FoundSession } from '../../database/call/sessions.ts';
-import { isUuid, newUuid } from '../../id.ts';
+import { isUuid, newSessionUuid } from '../../id.ts';
 import { CALL_DURATION_DEFAULT_SEC, MACHINE_DETECTION_DEFAULT_MS, WEBSOCKET_CONNECT_DEFAULT_SEC } from '../../limits.ts';
 import type { Seat } from '../../machine/room/membership.ts';
 import { connecting, inbound, outbound, type SessionState } from '../../machine/session/session.ts';
@@ -61,7 +61,7 @@ export class NewSessions {
       call.refuse();
       return undefined;
     }
-    const sessionUuid = newUuid();
+    const sessionUuid = newSessionUuid();
     const { appUuid, callerId, did, sip, type: inboundType, clientState = '' } = call;
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
@@ -86,7 +86,7 @@ export class NewSessions {
     if (dialer === undefined) return problems.noTrunk();
     const refused = this.#refusesNew(context.appUuid);
     if (refused !== undefined) return refused;
-    const sessionUuid = newUuid();
+    const sessionUuid = newSessionUuid();
     const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
     if (isProblem(seat)) return seat;
     // The leg may speak before its actor is there, never before it is started.
@@ -130,7 +130,7 @@ export class NewSessions {
     const { appUuid, operationUuid, traceparent } = context;
     if (phoneSessionUuid !== undefined && !(await this.#isPhoneOf(appUuid, phoneSessionUuid)))
       return problems.notFound('Session');
-    const sessionUuid = newUuid();
+    const sessionUuid = newSessionUuid();
     const seat = await this.#seat(request, sessionUuid, appUuid, true);
     if (isProblem(seat)) return seat;
     // Others may have begun while its phone Session and a seat were looked for.
