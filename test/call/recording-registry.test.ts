@@ -13,6 +13,7 @@ import type { RecordingRow } from '../../src/database/journal/recording-rows.ts'
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { beginRecording } from '../../src/machine/recording/recording.ts';
+import { inbound } from '../../src/machine/session/session.ts';
 import { wavDurationMs } from '../../src/media/recording/mend-wav.ts';
 import { problems } from '../../src/problem.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
@@ -20,6 +21,7 @@ import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { beginWav, growWav } from '../recording-storage/wav.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+import { quietSession } from './quiet-session.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -275,9 +277,36 @@ describe('the desk of recordings', () => {
     row('rec_begun');
     const terms = { recordingUuid: 'rec_begun', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
     const { records } = beginRecording({ session_uuid: 's' }, terms, 'op', 0);
-    desk.neverBegan([...records, { record: 'ended', recordingUuid: 'rec_other', durationMs: 1, bytes: 1 }]);
+    desk.leftBehind('app_1', [...records, { record: 'ended', recordingUuid: 'rec_other', durationMs: 1, bytes: 1 }]);
     await clock.advance(1_000);
     expect(events.map((event) => [event.recording_uuid, event.duration])).toEqual([['rec_begun', 0]]);
+  });
+
+  test('one whose Session another node took as its end was stored is over here too: it is uploaded, and has no place', async () => {
+    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    const { recording, records } = beginRecording({ session_uuid: 's1' }, terms, 'op', 0);
+    desk.committed('app_1', records);
+    const uploaded: string[] = [];
+    storage.finished = (recordingUuid) => void uploaded.push(recordingUuid);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const slow = { commit: () => promise, wasStored: async () => true };
+    const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const state = { ...inbound(about, clock.now()), phase: 'answered', recordings: [recording] } as const;
+    const actor = quietSession(state, slow, clock, 'node', { recordings: desk, keepsCalls: true });
+    actor.signal({ type: 'leg.media', notice: { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 9, bytes: 60 } });
+    actor.dropTaken();
+    resolve(true);
+    await actor.settled();
+    expect([desk.growing, uploaded]).toEqual([0, ['rec_1']]);
+  });
+
+  test('one whose end another node has told of is over here once the media plane says so', async () => {
+    const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity: undefined, livenessMs: 10_000 };
+    desk.committed('app_1', beginRecording({ session_uuid: 's1' }, terms, 'op', 0).records);
+    row('rec_1', { endedAt: 5 });
+    desk.late({ type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 9, bytes: 60 });
+    await clock.advance(1_000);
+    expect([desk.growing, events]).toEqual([0, []]);
   });
 
   test('one whose lost worker left a file that could not be mended is mended at the next start, and is over until then', async () => {

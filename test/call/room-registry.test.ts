@@ -158,7 +158,7 @@ test('A Room that is found to be at another node leaves the end of its recording
 });
 
 test('A recording that a Room began while another node took it is told of as ended, and is not begun here.', async () => {
-  const neverBegan = spyOn(noRecordings, 'neverBegan').mockImplementation(() => {});
+  const leftBehind = spyOn(noRecordings, 'leftBehind').mockImplementation(() => {});
   const record = spyOn(quietRoom, 'record');
   try {
     const { registry } = world(0);
@@ -166,9 +166,9 @@ test('A recording that a Room began while another node took it is told of as end
     const answer = begin();
     room?.abandon();
     expect(await answer).toMatchObject({ status: 202 });
-    expect([record.mock.calls, neverBegan.mock.calls]).toMatchObject([[], [[[{ record: 'begun' }]]]]);
+    expect([record.mock.calls, leftBehind.mock.calls]).toMatchObject([[], [['app_1', [{ record: 'begun' }]]]]);
   } finally {
-    neverBegan.mockRestore();
+    leftBehind.mockRestore();
     record.mockRestore();
   }
 });

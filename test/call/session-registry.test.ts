@@ -398,7 +398,7 @@ describe('a live Session', () => {
   const play = { type: 'play', urls: ['http://good/'], loop: 1, volume: 100 } as const;
 
   test('that another node took while a command was stored does nothing of it here', async () => {
-    const neverBegan = spyOn(noRecordings, 'neverBegan');
+    const leftBehind = spyOn(noRecordings, 'leftBehind');
     try {
       const { clock, leg, context } = world();
       const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
@@ -416,9 +416,12 @@ describe('a live Session', () => {
         expect(await answer).toMatchObject({ status: 202 });
       }
       expect([leg.orders, leg.played, released]).toEqual([['hangup', 'hangup'], [], ['play', 'record']]);
-      expect(neverBegan.mock.calls).toMatchObject([[[]], [[{ record: 'begun', recording: { recordingUuid: 'rec_1' } }]]]);
+      expect(leftBehind.mock.calls).toMatchObject([
+        ['app_1', []],
+        ['app_1', [{ record: 'begun', recording: { recordingUuid: 'rec_1' } }]],
+      ]);
     } finally {
-      neverBegan.mockRestore();
+      leftBehind.mockRestore();
     }
   });
 

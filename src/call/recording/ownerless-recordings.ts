@@ -88,7 +88,10 @@ export class OwnerlessRecordings {
   async #endLate(recordingUuid: string, file: FileEnd): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));
-    if (row !== undefined && row.endedAt === undefined) await this.#end(row, file);
+    if (row === undefined) return;
+    if (row.endedAt === undefined) await this.#end(row, file);
+    // Somebody else has told of it, and nobody writes it any more.
+    else if (this.#here.isGrowing(recordingUuid)) this.#here.over(recordingUuid, row.appUuid, file);
   }
 
   /** Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later. */

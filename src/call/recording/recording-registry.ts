@@ -243,9 +243,13 @@ export class RecordingRegistry implements Recordings {
     this.#ownerless.abandoned(recordings);
   }
 
-  /** The records of a step that is stored, though its Session or Room is another node's by now. */
-  neverBegan(records: readonly RecordingRecord[]): void {
+  /**
+   * The records of a step that is stored, though its Session or Room is another node's by now: what it began has no
+   * file, and what it ended is over here too.
+   */
+  leftBehind(appUuid: string, records: readonly RecordingRecord[]): void {
     this.#ownerless.neverBegan(records);
+    for (const each of records) if (each.record === 'ended') this.#over(each.recordingUuid, appUuid, each);
   }
 
   /**

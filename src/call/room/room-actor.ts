@@ -247,7 +247,7 @@ export class RoomActor {
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
     if (outcome === 'refused' && input.type === 'begin') this.#neverBegan();
-    if (outcome === 'gone') recordings.neverBegan(next.recordings ?? []);
+    if (outcome === 'gone') recordings.leftBehind(this.#state.appUuid, next.recordings ?? []);
     if (outcome === 'refused' || outcome === 'elsewhere' || outcome === 'gone') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;

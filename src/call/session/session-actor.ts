@@ -273,7 +273,7 @@ export class SessionActor {
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
     const isGivenUp = envelope.input.type === 'begin' && outcome === 'late';
     if (envelope.input.type === 'begin' && outcome === 'refused') this.#close();
-    if (outcome === 'gone') this.#environment.recordings.neverBegan(next.recordings ?? []);
+    if (outcome === 'gone') this.#environment.recordings.leftBehind(this.#state.appUuid, next.recordings ?? []);
     const before = this.#state.membership;
     // It goes on joining: the Room's next home tells when it is heard there, or that there is no place.
     if (outcome === 'room_moved' && before !== undefined) this.#environment.onRoomMoved(this.#state.sessionUuid, before);
