@@ -188,6 +188,8 @@ export class SmppGateway implements SmsGateway {
         connection.close('bind refused');
         return;
       }
+      // What came in the same packet has ended the connection.
+      if (this.#connection !== connection) return;
       this.#bound = true;
       this.#boundAt = this.#clock.now();
       this.#log.info({ host: this.#settings.host }, 'bound to the SMSC');

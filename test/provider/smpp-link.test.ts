@@ -423,6 +423,17 @@ describe('a link that is let go', () => {
     await lost;
   });
 
+  test('that unbinds us as it answers the bind has not bound us', async () => {
+    smsc.unbindsAtOnce = true;
+    const pauseMs = await nextLoss();
+    await smsc.until(() => smsc.unbindAnswers === 1, 'the answer');
+    expect([gateway.ready(), await submit()]).toEqual([false, { outcome: 'later' }]);
+    smsc.unbindsAtOnce = false;
+    await clock.advance(pauseMs);
+    await ready();
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+  });
+
   test('that unbinds us and answers no more is left after five seconds; what it was given is unknown', async () => {
     await ready();
     smsc.misbehave = () => 'ignore';

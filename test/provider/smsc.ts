@@ -22,6 +22,8 @@ export type Misbehaviour = { readonly status: number } | { readonly commandId: n
 
 /** SMPP 3.4 §5.1.3, ESME_RALYBND. */
 const ALREADY_BOUND = 0x05;
+/** SMPP 3.4 §5.1.2.1. */
+const UNBIND = 0x06;
 
 let numbers = 1000;
 /** Ids of one SMSC after the other: a real one does not begin again. */
@@ -51,6 +53,8 @@ export class Smsc {
   idOf = (number: number): string => String(number);
   misbehave: (attempt: number) => Misbehaviour = () => undefined;
   bindStatus = 0;
+  /** A client is asked to go in the same packet in which its bind is answered. */
+  unbindsAtOnce = false;
   /** Submissions are taken at once, and answered when this has come. */
   answersAfter: Promise<unknown> | undefined;
   /** A second bind under a system_id is refused while the first is up. */
@@ -188,7 +192,8 @@ export class Smsc {
       const isSecond = this.permitsOneBind && this.#bound.has(String(pdu.system_id));
       const status = isSecond ? ALREADY_BOUND : this.bindStatus;
       if (status === 0) this.#bound.set(String(pdu.system_id), socket);
-      answer({ command_status: status, system_id: 'smsc' });
+      const response = pdu.response({ command_status: status, system_id: 'smsc' }).toBuffer();
+      socket.write(this.unbindsAtOnce ? Buffer.concat([response, this.frame(UNBIND, Buffer.alloc(0))]) : response);
     } else if (pdu.command === 'enquire_link') {
       this.enquiries++;
       answer({});
