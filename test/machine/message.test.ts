@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { messageBody } from '../../src/http/route/messages.ts';
 import { SMPP_RESPONSE_TIMEOUT_MS } from '../../src/limits.ts';
 import type { PartOutcome } from '../../src/machine/message/gateway.ts';
 import {
@@ -165,6 +166,13 @@ describe('a short message', () => {
     expect(early.state.status).toBe('sending');
     const out = submitted(claim(early.state, NOW + 1000).state, [accepted(1)], 1, NOW + 1000);
     expect(names(out)).toEqual(['sent', 'undelivered']);
+    // What the receipt said is told with the end, not with the statuses before it.
+    expect(messageBody(early.state)).toMatchObject({ status: 'sending', error_code: '', error_message: '' });
+    expect(out.events).toMatchObject([
+      { status: 'sent', error_code: '', error_message: '' },
+      { status: 'undelivered', error_code: 'rejected', error_message: 'The message was rejected by the carrier' },
+    ]);
+    expect(messageBody(out.state)).toMatchObject({ status: 'undelivered', error_code: 'rejected' });
   });
 
   test('whose first part is delivered before the second is taken has that part sent once, and ends with the second', () => {

@@ -6,7 +6,7 @@ import { timestamp } from '../../clock.ts';
 import type { MessageQuery } from '../../database/messages.ts';
 import { isUuid } from '../../id.ts';
 import { LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS, MESSAGE_TEXT_MAX_CHARS } from '../../limits.ts';
-import { MESSAGE_STATUSES, type MessageState } from '../../machine/message/message.ts';
+import { errorOf, MESSAGE_STATUSES, type MessageState } from '../../machine/message/message.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
@@ -97,8 +97,7 @@ export const messageBody = (message: MessageState): Readonly<Record<string, unkn
   status: message.status,
   segments: message.segments,
   encoding: message.encoding,
-  error_code: message.errorCode,
-  error_message: message.errorMessage,
+  ...errorOf(message),
   created_at: time(message.createdAt),
   updated_at: time(message.updatedAt),
   sent_at: time(message.sentAt),

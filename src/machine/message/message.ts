@@ -175,6 +175,11 @@ const statusChanged = (state: MessageState): Event => ({
   from: state.from,
   to: state.to,
   segments: state.segments,
-  error_code: state.errorCode,
-  error_message: state.errorMessage,
+  ...errorOf(state),
 });
+
+/** Why a message ended as it did: a bad receipt that is remembered says nothing of one that is on its way yet. */
+export const errorOf = (state: MessageState): { readonly error_code: string; readonly error_message: string } =>
+  RANK[state.status] > RANK.sent
+    ? { error_code: state.errorCode, error_message: state.errorMessage }
+    : { error_code: '', error_message: '' };
