@@ -22,6 +22,32 @@ test('of a trunk that was used and deleted nothing is kept, here or where the no
   expect([kept, channels.counts('gone').calls24h]).toEqual([[['other']], 0]);
 });
 
+test('calls that began before their trunk had max_channels hold channels, and give them back as they end', async () => {
+  const told: number[] = [];
+  const shared: SharedChannels = {
+    hold: async (_trunk, max, channels, current) => {
+      told.push(channels);
+      return Math.max(current, Math.min(max, channels));
+    },
+    keep() {},
+  };
+  const channels = new Channels(() => 0, shared);
+  const wide = { ...trunkTo('sip:127.0.0.1'), name: 'wide' };
+  const narrow = { ...wide, maxChannels: 3 };
+  const early = [channels.take(wide), channels.take(wide)];
+  expect([channels.allHeld(), told]).toEqual([{}, []]);
+  // Another node opens the ledger of the trunk, which is narrow now.
+  expect(channels.held('wide')).toBe(2);
+  const taken = await channels.expect(narrow);
+  const late = channels.take(narrow);
+  taken();
+  expect([late === undefined, channels.hasFree(narrow), told]).toEqual([false, false, [3]]);
+  for (const give of early) give?.();
+  expect([channels.held('wide'), told]).toEqual([1, [3, 2, 1]]);
+  late?.();
+  expect([channels.allHeld(), told]).toEqual([{}, [3, 2, 1, 0]]);
+});
+
 test('calls and failures of a trunk count for a day', () => {
   const hour = 3_600_000;
   let now = 0;

@@ -83,7 +83,14 @@ export class Channels {
 
   /** What this node holds of a trunk, for the node that keeps the count. */
   held(name: string): number {
-    return (this.#trunks.get(name) ?? UNUSED).granted;
+    const use = this.#trunks.get(name);
+    return use === undefined ? 0 : this.#heldBy(use);
+  }
+
+  /** Calls that began before the trunk had `max_channels` hold their channels too, and give them back as they end. */
+  #heldBy(use: Use): number {
+    use.granted = Math.max(use.granted, use.used);
+    return use.granted;
   }
 
   /** The same of every trunk that is shared, by name. */
@@ -102,7 +109,7 @@ export class Channels {
     use.expected++;
     const needed = use.used + use.expected;
     if (needed > use.granted) {
-      const granted = await this.#shared.hold(name, maxChannels, needed, use.granted);
+      const granted = await this.#shared.hold(name, maxChannels, needed, this.#heldBy(use));
       use.granted = Math.max(use.granted, granted);
     }
     return () => {
@@ -114,9 +121,9 @@ export class Channels {
   /** Gives back what is held and not used: another node may need it. */
   #giveBack({ name, maxChannels }: Trunk, use: Use): void {
     const needed = use.used + use.expected;
-    if (this.#shared === undefined || maxChannels === undefined || needed >= use.granted) return;
+    if (this.#shared === undefined || needed >= use.granted) return;
     use.granted = needed;
-    void this.#shared.hold(name, maxChannels, needed, needed);
+    void this.#shared.hold(name, maxChannels ?? needed, needed, needed);
   }
 
   hasFree(trunk: Trunk): boolean {
