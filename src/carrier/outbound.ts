@@ -95,7 +95,7 @@ async function nextAttempt(options: OutboundOptions, left: Trunk[], appUuid: str
 interface Taken extends Pick<Attempt, 'trunk' | 'address' | 'waitMs'> {
   readonly left: Trunk[];
   readonly appUuid: string;
-  release(): void;
+  release(wasCall?: boolean): void;
 }
 
 function attempt(options: OutboundOptions, { trunk, address, release, waitMs, left, appUuid }: Taken): Attempt {
@@ -108,7 +108,7 @@ function attempt(options: OutboundOptions, { trunk, address, release, waitMs, le
     waitMs,
     turn: () => options.turn(trunk, appUuid),
     abandon() {
-      release();
+      release(false);
       left.unshift(trunk);
     },
     targets: () => options.targets(trunk),

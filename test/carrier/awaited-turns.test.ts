@@ -124,19 +124,20 @@ describe('a call that waits for a turn of the next trunk', () => {
   });
 
   test('stays with a silent trunk that answers meanwhile, and goes over the next one when that fails after all', async () => {
-    const { clock, turns, one, two, signals, leg, invite, inUse } = await placed();
+    const { clock, turns, carrier, one, two, signals, leg, invite, inUse } = await placed();
     await clock.advance(SIP_TRUNK_SILENT_MS);
     const give = await turns.question(0);
     one.respond(invite, '100 Trying');
     await taken(one);
     give(0);
     await settle();
-    expect([invitesAt(two), inUse()]).toEqual([0, 0]);
+    const calls = () => carrier.carrier.trunkStatus('second').calls24h;
+    expect([invitesAt(two), inUse(), calls()]).toEqual([0, 0, 0]);
     one.respond(invite, '503 Service Unavailable');
     (await turns.question(1))(0);
     two.respond(await two.until(/^INVITE /), '200 OK', { body: sdp() });
     await signals.until('leg.answered');
-    expect(inUse()).toBe(1);
+    expect([inUse(), calls()]).toEqual([1, 1]);
     leg.hangup();
   });
 

@@ -27,6 +27,9 @@ interface Use {
 
 const UNUSED: Readonly<Use> = { used: 0, expected: 0, granted: 0, lastUsed: 0, hours: [] };
 
+/** Gives a channel back. `wasCall` is false where no call was made over it, so that it counts as none. */
+type GiveBack = (wasCall?: boolean) => void;
+
 /** The channels of a trunk that the nodes of a cluster share. */
 export interface SharedChannels {
   /**
@@ -135,19 +138,21 @@ export class Channels {
   }
 
   /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
-  take(trunk: Trunk): (() => void) | undefined {
+  take(trunk: Trunk): GiveBack | undefined {
     return this.hasFree(trunk) ? this.#begin(trunk) : undefined;
   }
 
-  #begin(trunk: Trunk): () => void {
+  #begin(trunk: Trunk): GiveBack {
     const use = this.#use(trunk.name);
     use.used++;
     use.lastUsed = this.#now();
-    this.#hour(trunk.name).calls++;
+    const hour = this.#hour(trunk.name);
+    hour.calls++;
     let given = false;
-    return () => {
+    return (wasCall = true) => {
       if (given) return;
       given = true;
+      if (!wasCall) hour.calls--;
       use.used--;
       use.lastUsed = this.#now();
       this.#giveBack(trunk, use);
