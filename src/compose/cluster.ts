@@ -134,8 +134,6 @@ interface ClusterParts {
   readonly carrier: ClusterCarrier;
   readonly messages: MessageDispatcher;
   readonly drain: Drain;
-  /** Ends the process, which was declared dead. */
-  exit(): void;
   readonly trunks: () => readonly TrunkRow[];
   reloadTrunks(set?: string): Promise<void>;
   /** Reads a device again that another node has changed. */
@@ -148,7 +146,6 @@ interface ClusterParts {
  */
 export async function connectCluster(parts: ClusterParts, perform: LocalWork['perform']): Promise<Peers | undefined> {
   const { cluster, store, carrier, messages, drain } = parts;
-  store.nodes.onDead((by) => void die(parts, by));
   if (cluster === undefined) {
     await messages.start();
     return undefined;
@@ -351,11 +348,23 @@ export function clusterReadings(cluster: Cluster | undefined, rooms: Pick<RoomRe
 /** The lease of the node that registers a trunk. */
 export const registerLease = (trunk: string): string => `register:${trunk}`;
 
+/** What ends with a node. */
+interface Mortal extends Pick<ClusterParts, 'store' | 'log' | 'clock'> {
+  readonly sessions: Pick<SessionRegistry, 'size' | 'abandon'>;
+  /** Ends the process, which was declared dead. */
+  exit(): void;
+}
+
+/** Ends this process once it is declared dead, from before it writes: what it takes up would be tried for ever. */
+export function endWhenDead(parts: Mortal): void {
+  parts.store.nodes.onDead((by) => void die(parts, by));
+}
+
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
-async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
+async function die({ log, clock, sessions, exit }: Mortal, by: string): Promise<void> {
   log.error(
     { ...(by === '' ? {} : { by }), sessions: sessions.size },
-    'this node was declared dead: it was stopped, or cut off, for longer than NODE_BURIAL_SEC; it hangs up its calls and ends',
+    'this node was declared dead: it was stopped, cut off, or starting, for longer than NODE_BURIAL_SEC; it hangs up its calls and ends',
   );
   sessions.abandon();
   await sleep(clock, NODE_DEAD_GRACE_MS);

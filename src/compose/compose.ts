@@ -41,7 +41,7 @@ import { newTraceparent, type Tracing } from '../tracing/tracing.ts';
 import { createRelay, type Relay } from '../webhook/relay.ts';
 import { WebrtcDoor } from '../webrtc/browser-calls.ts';
 import { WebSocketLeg } from '../websocket/websocket-leg.ts';
-import { clusterReadings, connectCluster, enter, registerLease } from './cluster.ts';
+import { clusterReadings, connectCluster, endWhenDead, enter, registerLease } from './cluster.ts';
 import { DeviceUsers } from './device-users.ts';
 import { Drain, operatorNodes } from './drain.ts';
 import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
@@ -124,11 +124,12 @@ export async function compose(
   const engines = await openEngines(settings, log, listener, opening);
   const heart = makeHeart(engines);
   engines.callTraces.of = (sessionUuid, operationUuid) => heart.sessions.find(sessionUuid)?.traces.of(operationUuid) ?? '';
+  endWhenDead({ ...engines, ...heart, exit: () => process.exit(1) });
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
   let app: HttpApp | undefined;
   const drain = new Drain(doors.carrier, heart.sessions, engines);
-  const parts = { ...engines, ...heart, ...doors, drain, exit: () => process.exit(1) };
+  const parts = { ...engines, ...heart, ...doors, drain };
   const peers = await connectCluster(parts, async (operation, until) => (await app?.perform(operation, until)) ?? 'moved');
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
   app = openHttp(

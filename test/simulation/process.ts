@@ -4,7 +4,7 @@ import type { Peers } from '../../src/call/ports/peers.ts';
 import type { Clock } from '../../src/clock.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/membership/join.ts';
-import { connectCluster } from '../../src/compose/cluster.ts';
+import { connectCluster, endWhenDead } from '../../src/compose/cluster.ts';
 import { Drain } from '../../src/compose/drain.ts';
 import { type Heart, makeHeart, recover } from '../../src/compose/heart.ts';
 import type { NodeAbout } from '../../src/database/node/nodes.ts';
@@ -144,6 +144,7 @@ export class Process {
     const cluster = await this.#enter(store);
     this.#cluster = cluster;
     const heart = this.#heart(store, cluster);
+    endWhenDead({ ...heart, store, log, clock, exit: () => this.#exit() });
     await recover({ log }, heart);
     const relay = createRelay({
       ...{ outbox: store.outbox, apps: store.apps, credentials: store.credentials },
@@ -190,6 +191,12 @@ export class Process {
     return new Cluster({ settings: SETTINGS, shared: {}, name, pipeHost: '127.0.0.1', nodes, clock, log, open });
   }
 
+  /** Ends as a process that was declared dead. */
+  #exit(): void {
+    this.kill();
+    this.#world.onExit(this);
+  }
+
   /** Takes part in the cluster, where there is one. */
   async #connect(store: Store, heart: Heart, cluster: Cluster | undefined, app: () => HttpApp): Promise<Peers | undefined> {
     const parts = {
@@ -202,10 +209,6 @@ export class Process {
       log: this.#log,
       carrier: this.#carrier(),
       drain: new Drain({ drain: () => {} }, heart.sessions, { clock: this.#clock, log: this.#log }),
-      exit: () => {
-        this.kill();
-        this.#world.onExit(this);
-      },
       trunks: () => [TRUNK],
       reloadTrunks: async () => {},
       refreshDevice: async () => {},
