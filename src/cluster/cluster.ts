@@ -41,7 +41,7 @@ export interface ClusterOptions {
   readonly name: string;
   /** The literal address on which pipes to other nodes are bound. */
   readonly pipeHost: string;
-  readonly nodes: NodeStore;
+  readonly nodes: Pick<NodeStore, 'nodeId' | 'beat' | 'bury'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -111,11 +111,10 @@ export class Cluster {
     this.rooms = new RoomMessages({ bus: this.#bus, members: () => this.#members, pipeHost: options.pipeHost });
   }
 
-  /** Connects to NATS in the background, and begins to watch the others. Rejects when the database is away. */
+  /** Begins to watch the others. Rejects when the database is away. */
   async start({ load, takeOver, onOwn, onForsaken, onBack }: ClusterWork): Promise<void> {
     const { settings, nodes, clock, log } = this.#options;
     this.#onBack = onBack;
-    this.#bus.start().catch((error: unknown) => log.error({ error: String(error) }, 'NATS cannot be used'));
     this.#members = new Members({
       nodes,
       clock,
@@ -154,11 +153,15 @@ export class Cluster {
     return this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
   }
 
-  /** Begins to serve what other nodes forward, and to forward. */
+  /**
+   * Begins to serve what other nodes forward, and to forward: connects to NATS in the background. What came before
+   * would have no answer, and nobody would know what became of it.
+   */
   serve(work: LocalWork): Peers {
-    const { nodes, clock } = this.#options;
+    const { nodes, clock, log } = this.#options;
     if (this.#members === undefined) throw new Error('the cluster is not started');
     this.#commands = new PeerCommands({ ...work, bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
+    this.#bus.start().catch((error: unknown) => log.error({ error: String(error) }, 'NATS cannot be used'));
     return this.#commands;
   }
 
