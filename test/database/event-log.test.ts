@@ -84,6 +84,14 @@ test('A timeline shows the first events of a call that has too many large ones',
   expect(stepsOf(events)).toEqual(Array.from({ length: events.length }, (_, step) => step));
 }, 30_000);
 
+test('What is stored while a timeline is read is shown once, also a command that is told after what it caused', async () => {
+  const command = { kind: 'command', method: 'POST', path: '/', status: 202, operation_uuid: '', took_ms: 40 } as const;
+  const left = [{ at: 100, kind: 'media', what: 'started' } as const, { at: 60, ...command }];
+  const calls = { ...own.store.calls, timeline: async () => left };
+  const options = { calls, events: own.store.events, clock: systemClock(), unsaved: () => left, hidden: [] };
+  expect((await recordOf(options, newUuid())).entries).toEqual(left);
+});
+
 test('A stream tells large events in small pieces, and none is left out', async () => {
   const [last] = await own.store.events.list({ ...all, after: 0, before: Number.MAX_SAFE_INTEGER, limit: 1 });
   await largeEvents('app streamed', 30);

@@ -171,7 +171,7 @@ async function entriesOf({ calls, unsaved }: CallRoutesOptions, sessionUuid: str
   // What is stored between the two readings is found twice rather than not at all.
   const left = unsaved(sessionUuid);
   const stored = await calls.timeline(sessionUuid);
-  const since = left[0]?.at ?? Number.POSITIVE_INFINITY;
+  const since = Math.min(...left.map(({ at }) => at));
   const seen = new Set(stored.filter(({ at }) => at >= since).map((entry) => JSON.stringify(entry)));
   return [...stored, ...left.filter((entry) => !seen.has(JSON.stringify(entry)))];
 }
