@@ -19,7 +19,6 @@ import { SipTrace } from '../history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from '../http/app.ts';
 import { createHttpMetrics } from '../http/metrics.ts';
 import type { OperatorNodes } from '../http/operator/hooks.ts';
-import { sentMediaPath } from '../http/route/recording-media.ts';
 import { newUuid } from '../id.ts';
 import type { Log } from '../log.ts';
 import { createMediaEngine, type NativeMediaEngine } from '../media/media-engine.ts';
@@ -334,7 +333,7 @@ function openHttp(
     disableIdleTimeout: listener.disableIdleTimeout,
     setIdleTimeout: listener.setIdleTimeout,
     peer: listener.peer,
-    sentPath: sentMediaPath,
+    sentPath: listener.sentPath,
     followed: followRecording,
     draining,
     ready: async () => ({

@@ -8,7 +8,7 @@ import { codeOf } from '../error-facts.ts';
 import type { HttpApp } from '../http/app.ts';
 import type { HttpPeer } from '../http/pipelining.ts';
 import { problemResponse } from '../http/response.ts';
-import { MEDIA_ROUTE } from '../http/route/recording-media.ts';
+import { MEDIA_ROUTE, sentMediaPath } from '../http/route/recording-media.ts';
 import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, HTTP_WAIT_FOR_START_MAX, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import { problems } from '../problem.ts';
 import { originAt } from '../settings/load.ts';
@@ -25,6 +25,8 @@ export interface HttpListener {
   disableIdleTimeout(request: Request): void;
   setIdleTimeout(request: Request, seconds: number): void;
   peer(request: Request): HttpPeer | undefined;
+  /** The path of a recording's URL as it was sent. */
+  sentPath(request: Request): string | undefined;
   /** Refuses new connections and closes all. */
   stop(): Promise<void>;
 }
@@ -35,7 +37,7 @@ export interface HttpListener {
  */
 export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
   let app: HttpApp | undefined;
-  /** The requests of the server behind those that were made of them: only those have a connection. */
+  /** The requests of the server behind those that were made of them: only those have a connection and a route. */
   const received = new WeakMap<Request, Request>();
   const own = (request: Request): Request => received.get(request) ?? request;
   const up = Promise.withResolvers<HttpApp>();
@@ -70,6 +72,7 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
     disableIdleTimeout: (request) => server.timeout(own(request), 0),
     setIdleTimeout: (request, seconds) => server.timeout(own(request), seconds),
     peer: (request) => server.requestIP(own(request)) ?? undefined,
+    sentPath: (request) => sentMediaPath(own(request)),
     stop: () => server.stop(true),
   };
 }

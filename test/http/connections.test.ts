@@ -5,16 +5,20 @@ import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import { listen } from '../../src/compose/listen.ts';
 import type { HttpApp } from '../../src/http/app.ts';
+import { newUuid } from '../../src/id.ts';
+import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
 let platform: Platform;
 let app: Credentials;
 const OPERATOR_TOKEN = 'operator-token-of-the-connections';
+const masterKey = new Uint8Array(32).fill(5);
 const receiver = new Receiver();
 
 beforeAll(async () => {
-  platform = await Platform.start({ LOG_LEVEL: 'info', OPERATOR_TOKEN });
+  const MASTER_KEY = Buffer.from(masterKey).toString('base64');
+  platform = await Platform.start({ LOG_LEVEL: 'info', OPERATOR_TOKEN, MASTER_KEY });
   app = await platform.application(receiver.url, '+15550061');
 }, 60_000);
 afterAll(async () => {
@@ -54,6 +58,14 @@ describe('a connection', () => {
   test('of HTTP/1.0 without Host gets the 404 of an unknown path also where that begins with two slashes', async () => {
     for (const path of ['//', '//healthz', '//a:b/', '///'])
       expect([path, answers((await exchange(`GET ${path} HTTP/1.0\r\n\r\n`, () => false)).text)]).toEqual([path, [404]]);
+  });
+
+  test('of HTTP/1.0 without Host opens the signed URL of a recording like any other', async () => {
+    const { mediaUrl } = createRecordingUrls({ masterKey, publicUrl: '', ttlSec: 60 }).sign(`rec_${newUuid()}`, Date.now());
+    const statusOf = async (head: string) => answers((await exchange(head, () => false)).text);
+    const close = 'Host: a\r\nConnection: close\r\n';
+    expect(await statusOf(`GET ${mediaUrl} HTTP/1.1\r\n${close}\r\n`)).toEqual([404]);
+    expect(await statusOf(`GET ${mediaUrl} HTTP/1.0\r\n\r\n`)).toEqual([404]);
   });
 
   test('that gives Host twice is refused in the error format', async () => {
