@@ -1,6 +1,6 @@
 /** Bodies that go on from node to node: the tokens for them over a bus of calls, the bodies over HTTP. */
 import { afterEach, expect, test } from 'bun:test';
-import { PEER_TOKEN_HEADER, type StreamObject } from '../../src/call/ports/peer-streams.ts';
+import { PEER_STREAM_PATH, PEER_TOKEN_HEADER, type StreamObject } from '../../src/call/ports/peer-streams.ts';
 import { Streams, type StreamsOptions } from '../../src/cluster/peer/streams.ts';
 import { NODE_TOKEN_MS, NODE_TOKENS_MAX } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -13,13 +13,16 @@ let server: ReturnType<typeof Bun.serve> | undefined;
 afterEach(() => server?.stop(true));
 
 /** Node `a`, which has nothing, and `b`, which serves each request as the test says. */
-function nodes(serve: (request: Request, b: Streams, clock: VirtualClock) => Response | Promise<Response>) {
+function nodes(
+  serve: (request: Request, b: Streams, clock: VirtualClock) => Response | Promise<Response>,
+  hostname = '127.0.0.1',
+) {
   const clock = new VirtualClock();
   const answers = new Map<string, Parameters<StreamsOptions['bus']['answer']>[1]>();
   const suspects: string[] = [];
   const fetch = (request: Request): Response | Promise<Response> => serve(request, b, clock);
-  server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch });
-  const row = { host: '127.0.0.1', httpPort: server.port ?? 0, volumeId: 'volume' };
+  server = Bun.serve({ port: 0, hostname, fetch });
+  const row = { host: hostname, httpPort: server.port ?? 0, volumeId: 'volume' };
   const rows = ['node-a', 'node-b', 'node-c'].map((nodeId) => nodeRow(nodeId, row));
   const node = (nodeId: string) =>
     new Streams({
@@ -56,6 +59,20 @@ test('A body goes to the node that has asked for it, and its answer comes back',
   const { a } = nodes(async (request, b) => Response.json({ object: b.redeem(request), took: await request.text() }));
   const ingest: StreamObject = { kind: 'ingest', appUuid: 'app', ingestUuid: 'ingest' };
   expect(await a.send('node-b', ingest, asking('samples'))).toEqual({ status: 200, body: { object: ingest, took: 'samples' } });
+});
+
+test('A node is asked by the name and the port that it has, also where that is an address of IPv6', async () => {
+  for (const [hostname, host] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['::1', '[::1]'],
+  ] as const) {
+    const { a } = nodes(({ url }) => Response.json({ url }), hostname);
+    const url = `http://${host}:${server?.port}${PEER_STREAM_PATH}`;
+    const got = await a.get('node-b', RECORDING, new Headers());
+    expect(JSON.parse(Buffer.from((await got?.next()) ?? []).toString())).toEqual({ url });
+    expect(await a.send('node-b', RECORDING, asking())).toEqual({ status: 200, body: { url } });
+    await server?.stop(true);
+  }
 });
 
 test('A token opens nothing after thirty seconds, and neither does one that nobody gave out', async () => {

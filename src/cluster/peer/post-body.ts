@@ -10,6 +10,7 @@ import { BodyReader, framingOf, headEnd, parseHead } from '../../outbound/http-r
 import { type Problem, problems } from '../../problem.ts';
 
 export interface PostTo {
+  /** The value of `Host`: a name or an address, with its port. */
   readonly host: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

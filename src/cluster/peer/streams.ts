@@ -65,7 +65,7 @@ export class Streams implements PeerStreams {
     if (socket === undefined) return problems.nodeAway('this call');
     return await postBody(
       socket,
-      { host: target.host, path: PEER_STREAM_PATH, headers: { [PEER_TOKEN_HEADER]: target.token } },
+      { host: target.authority, path: PEER_STREAM_PATH, headers: { [PEER_TOKEN_HEADER]: target.token } },
       request.body,
     );
   }
@@ -80,7 +80,7 @@ export class Streams implements PeerStreams {
     try {
       const response = await httpGet(
         {
-          url: `http://${target.host.includes(':') ? `[${target.host}]` : target.host}:${target.port}${PEER_STREAM_PATH}`,
+          url: `http://${target.authority}${PEER_STREAM_PATH}`,
           headers: { ...Object.fromEntries(asked), [PEER_TOKEN_HEADER]: target.token },
           connectTimeoutMs: SOURCE_CONNECT_MS,
           responseTimeoutMs: NODE_COMMAND_TIMEOUT_MS * 5,
@@ -127,7 +127,8 @@ export class Streams implements PeerStreams {
       ...(await bus.ask(nodeId, 'stream', { object }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS)),
     };
     if (outcome !== 'answered' || typeof body !== 'object' || body === null || !('token' in body)) return undefined;
-    return { host: row.host, port: row.httpPort, token: String(body.token) };
+    const { host, httpPort: port } = row;
+    return { host, port, authority: `${host.includes(':') ? `[${host}]` : host}:${port}`, token: String(body.token) };
   }
 }
 
