@@ -2,7 +2,7 @@
  * The SIP of a call as a capture file (pcap 2.4, raw IP), so that Wireshark and sngrep can show it. It is written from
  * the redacted text, and every message is a UDP datagram in it, whatever carried it.
  */
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { SipEntry, TimedEntry } from './entry.ts';
 
@@ -11,6 +11,8 @@ const UDP = 17;
 /** Our own side of the capture, since an entry names the far end only. */
 const OURS = { 4: '192.0.2.1', 6: '2001:db8::1' } as const;
 const OUR_PORT = 5060;
+/** Stands for a far end that was called by its name, which was resolved only as the message was sent. */
+const UNKNOWN = '192.0.2.2';
 
 /** The SIP messages among the entries of a timeline. */
 export const sipMessages = (entries: readonly TimedEntry[]): readonly (SipEntry & { readonly at: number })[] =>
@@ -28,7 +30,8 @@ export function pcap(messages: readonly (SipEntry & { readonly at: number })[]):
 }
 
 function packet(message: SipEntry & { readonly at: number }): readonly Buffer[] {
-  const [, host = '192.0.2.2', port = '5060'] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(message.peer) ?? [];
+  const [, named = '', port = '5060'] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(message.peer) ?? [];
+  const host = isIP(named) === 0 ? UNKNOWN : named;
   const family = isIPv6(host) ? 6 : 4;
   const far = { host, port: Number(port) };
   const ours = { host: OURS[family], port: OUR_PORT };

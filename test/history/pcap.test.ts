@@ -45,6 +45,12 @@ test('each message is a packet with its time, its addresses and right checksums'
   expect(bytes.readUInt8(40 + length + 16) >> 4).toBe(6);
 });
 
+test('a far end that was called by its name, as a Contact may have one, has an address that stands for it', () => {
+  const bytes = Buffer.from(pcap([entry('out', 'sbc.carrier.example:5070', INVITE, 1_700_000_000_123)]));
+  expect([...bytes.subarray(40 + 16, 40 + 20)]).toEqual([192, 0, 2, 2]);
+  expect(bytes.readUInt16BE(40 + 22)).toBe(5070);
+});
+
 const hasTshark = spawnSync('tshark', ['-v']).status === 0;
 
 test.skipIf(!hasTshark)('tshark reads the capture as SIP', () => {
