@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Marked } from 'marked';
+import { readingOf } from '../../src/http/documentation/reading.ts';
 import type { PublicOptions } from '../../src/http/route/public.ts';
 import { publicRoutes } from '../../src/http/route/public.ts';
 import { silentLog } from '../../src/log.ts';
@@ -124,6 +125,16 @@ test('every link between the pages of the documentation leads to a page, and to 
       expect([path, href, there?.includes(`id="${anchor}"`)]).toEqual([path, href, true]);
     }
   expect(anchors).toBeGreaterThan(5);
+});
+
+test('a link to the overview of a folder leads there, from outside of the folder and from within', async () => {
+  const linksOf = (markdown: string, name: string) => [...readingOf(markdown, name).html.matchAll(/href="([^"]*)"/g)];
+  for (const [href, name] of [
+    ['decisions/README.md', 'architecture'],
+    ['README.md', 'decisions/pipes'],
+    ['../decisions/README.md', 'how-to/add-a-route'],
+  ] as const)
+    expect(linksOf(`[it](${href})`, name).map(([, to]) => to)).toEqual(['/docs/decisions/README']);
 });
 
 test('each page of the documentation is once on the first page, and in the list beside every page, where that one is marked', async () => {

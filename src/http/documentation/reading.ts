@@ -64,7 +64,6 @@ function servedAt(href: string, folder: string): string | undefined {
   const [, up = '', target = '', anchor = ''] = /^((?:\.\.\/)*)([A-Za-z0-9/_-]+)\.md(#.*)?$/.exec(href) ?? [];
   const levels = up.length / 3;
   if (target === '' || levels > (folder === '' ? 0 : 1)) return undefined;
-  if (target === 'README' || target.endsWith('/README')) return `/docs${anchor}`;
   return `/docs/${levels === 0 ? folder : ''}${target}${anchor}`;
 }
 
