@@ -23,7 +23,9 @@ export async function dev(signal, env = process.env) {
   // It installs packages and builds the media plane where they are missing, and says so.
   if (spawnSync(process.execPath, [join(ROOT, 'bin/prepare.mjs')], { stdio: 'inherit' }).status !== 0)
     throw new Stop('the platform could not be built');
-  const platform = await startPlatform(env);
+  const interrupted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  const platform = await startPlatform(env, signal);
+  if (platform === undefined) return;
   let demo;
   let giveBack;
   let silence;
@@ -52,10 +54,7 @@ export async function dev(signal, env = process.env) {
     };
     const { url: console } = await operator('POST', '/console-logins', {});
     welcome(platform.url, demo.url, console, credentials);
-    how = await Promise.race([
-      platform.ended,
-      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
-    ]);
+    how = await Promise.race([platform.ended, interrupted]);
   } finally {
     // Nobody is there for its events any more: they would be retried, and `doctor` would find a fault in it.
     await silence?.().catch(() => undefined);
@@ -81,8 +80,11 @@ Sidetone is running. Open the page and press Call:
 Ctrl-C stops it, and gives the number back.`);
 }
 
-/** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
-async function startPlatform(env) {
+/**
+ * Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. Where it is
+ * interrupted before, it stops the platform and resolves with undefined.
+ */
+async function startPlatform(env, signal) {
   const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', join(ROOT, 'src/main.ts')], {
     env: { BUN_CONFIG_MAX_HTTP_REQUESTS: '4096', ...env, SHUTDOWN_GRACE_SEC: env.SHUTDOWN_GRACE_SEC || '0' },
     // Ctrl-C is for this program, which has something to give back before it ends the platform.
@@ -97,6 +99,13 @@ async function startPlatform(env) {
   });
   ended.then((how) => reject(new Stop(`the platform ended with ${how} before it was ready`)));
   const timer = setTimeout(() => reject(new Stop('the platform was not ready in two minutes')), START_MAX_MS);
+  // Whoever presses Ctrl-C once more does not want to wait: the platform is told so, and is not left behind.
+  const hurry = () => child.kill('SIGINT');
+  const interrupt = () => {
+    process.on('SIGINT', hurry);
+    reject(new Stop('interrupted'));
+  };
+  signal.addEventListener('abort', interrupt, { once: true });
   let rest = '';
   child.stdout.on('data', (chunk) => {
     const lines = (rest + chunk).split('\n');
@@ -113,9 +122,6 @@ async function startPlatform(env) {
   child.stderr.on('data', (chunk) => process.stderr.write(chunk));
   const stop = async () => {
     child.kill('SIGTERM');
-    // Whoever presses Ctrl-C once more does not want to wait: the platform is told so, and is not left behind.
-    const hurry = () => child.kill('SIGINT');
-    process.on('SIGINT', hurry);
     await ended;
     process.off('SIGINT', hurry);
   };
@@ -123,6 +129,7 @@ async function startPlatform(env) {
     return { url: await promise, ended, stop };
   } catch (error) {
     await stop();
+    if (signal.aborted) return undefined;
     throw error;
   } finally {
     clearTimeout(timer);

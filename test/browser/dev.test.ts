@@ -220,6 +220,29 @@ test('says so where another program has stopped the platform, since nothing in i
   rmSync(own, { recursive: true, force: true });
 }, 90_000);
 
+test('Ctrl-C while it starts, even pressed twice, ends it, and leaves no platform behind', async () => {
+  for (const presses of [1, 2]) {
+    const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
+    const child = spawn('node', [CLI, 'dev'], { env: environment({ DATA_DIR: own }), stdio: 'ignore' });
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    const isPlatform = (pid: number) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts');
+      } catch {
+        return false; // It has ended meanwhile.
+      }
+    };
+    let platform: number | undefined;
+    while (platform === undefined) {
+      const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
+      platform = children.find(isPlatform);
+    }
+    for (let n = 0; n < presses; n++) child.kill('SIGINT');
+    expect([await ended, isPlatform(platform), existsSync(join(own, 'postgres/postmaster.pid'))]).toEqual([0, false, false]);
+    rmSync(own, { recursive: true, force: true });
+  }
+}, 90_000);
+
 test('it refuses to run for others than this machine', () => {
   const { status, stderr } = spawnSync('node', [CLI, 'dev'], { env: environment({ HTTP_HOST: '0.0.0.0' }), encoding: 'utf8' });
   expect([status, stderr]).toEqual([1, expect.stringContaining('loopback only')]);
