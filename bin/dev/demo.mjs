@@ -185,19 +185,26 @@ class Demo {
     if (event.event === 'playback.ended') await this.#echo(uuid, call);
     if (event.event === 'session.ended') {
       this.#calls.delete(uuid);
-      // The echo is a Session of its own, which the end of the call leaves alone.
-      if (call.bot !== undefined) await this.command('DELETE', `/v1/sessions/${call.bot}`);
-      if (call.roomId !== undefined) await this.command('DELETE', `/api/v1/rooms/${call.roomId}`);
+      await this.end([call.bot], call.roomId);
     }
   }
 
   /** Says back what the caller says: each binary message is 20 ms of audio. */
   async #echo(uuid, call) {
-    call.roomId = (await this.command('POST', '/api/v1/rooms', {})).room_id;
-    await this.command('POST', `/api/v1/rooms/${call.roomId}/members`, { session_uuid: uuid });
-    call.bot = await this.connect(call.roomId, (socket) => socket.on('message', (audio) => pass(audio, socket)));
-    // The caller may have hung up meanwhile.
-    if (!this.#calls.has(uuid)) await this.command('DELETE', `/v1/sessions/${call.bot}`);
+    try {
+      call.roomId = (await this.command('POST', '/api/v1/rooms', {})).room_id;
+      await this.command('POST', `/api/v1/rooms/${call.roomId}/members`, { session_uuid: uuid });
+      call.bot = await this.connect(call.roomId, (socket) => socket.on('message', (audio) => pass(audio, socket)));
+    } finally {
+      // The caller may have hung up meanwhile.
+      if (!this.#calls.has(uuid)) await this.end([call.bot], call.roomId);
+    }
+  }
+
+  /** Ends these Sessions, of which none ends with another, and their Room, as far as there are any. */
+  async end(sessions, roomId) {
+    for (const uuid of sessions) if (uuid !== undefined) await this.command('DELETE', `/v1/sessions/${uuid}`).catch(() => {});
+    if (roomId !== undefined) await this.command('DELETE', `/api/v1/rooms/${roomId}`).catch(() => {});
   }
 
   #upgrade(request, socket, head) {
@@ -234,6 +241,8 @@ class Page {
   #socket;
   #call;
   #session;
+  /** Settles when the call that was placed last is dialled, or cannot be. */
+  #placing;
 
   constructor(demo, socket) {
     this.#demo = demo;
@@ -259,7 +268,13 @@ class Page {
 
   async #take(text) {
     const message = JSON.parse(text);
-    if (message.type === 'call' && this.#call === undefined) await this.#place();
+    if (message.type === 'call' && this.#call === undefined) {
+      this.#placing = this.#place();
+      await this.#placing.catch(async (error) => {
+        await this.hangUp();
+        throw error;
+      });
+    }
     if (message.type === 'hangup') await this.hangUp();
     if (message.type === 'key' && this.#call?.session !== undefined && /^[0-9*#]$/.test(message.key))
       await this.#demo.command('POST', `/v1/sessions/${this.#call.session}/dtmf/send`, { digits: message.key });
@@ -270,35 +285,30 @@ class Page {
     const demo = this.#demo;
     const call = {};
     this.#call = call;
-    try {
-      call.roomId = (await demo.command('POST', '/api/v1/rooms', {})).room_id;
-      call.audio = await demo.connect(call.roomId, (socket) => {
-        this.#session = socket;
-        socket.on('message', (audio, isBinary) => isBinary && pass(audio, this.#socket));
-      });
-      const dialled = await demo.command('POST', '/v1/sessions:dial', {
-        from: demo.number,
-        to: demo.number,
-        trunk: 'loopback',
-        ring_timeout_sec: 30,
-        room_id: call.roomId,
-      });
-      call.session = dialled.session_uuid;
-      this.tell({ type: 'calling', session_uuid: call.session });
-    } catch (error) {
-      await this.hangUp();
-      throw error;
-    }
+    call.roomId = (await demo.command('POST', '/api/v1/rooms', {})).room_id;
+    call.audio = await demo.connect(call.roomId, (socket) => {
+      this.#session = socket;
+      socket.on('message', (audio, isBinary) => isBinary && pass(audio, this.#socket));
+    });
+    const dialled = await demo.command('POST', '/v1/sessions:dial', {
+      from: demo.number,
+      to: demo.number,
+      trunk: 'loopback',
+      ring_timeout_sec: 30,
+      room_id: call.roomId,
+    });
+    call.session = dialled.session_uuid;
+    this.tell({ type: 'calling', session_uuid: call.session });
   }
 
   async hangUp() {
+    // What there is to end is known when a call that is being placed is.
+    await this.#placing?.catch(() => {});
     const call = this.#call;
     this.#call = undefined;
     this.#session = undefined;
     if (call === undefined) return;
-    for (const uuid of [call.session, call.audio])
-      if (uuid !== undefined) await this.#demo.command('DELETE', `/v1/sessions/${uuid}`).catch(() => {});
-    if (call.roomId !== undefined) await this.#demo.command('DELETE', `/api/v1/rooms/${call.roomId}`).catch(() => {});
+    await this.#demo.end([call.session, call.audio], call.roomId);
     this.tell({ type: 'over' });
   }
 }

@@ -1,12 +1,45 @@
-/** The application of `sidetone dev`, without a platform: whom it takes events from. */
+/** The application of `sidetone dev`, without a platform: whom it takes events from, and what it ends. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
+import { WebSocket } from 'ws';
 import { ROOT } from './blocks.ts';
 
 const SECRET = `whsec_${Buffer.from('the secret').toString('base64')}`;
-const platform = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Response.json({ rooms: [] }) });
+/** A platform that makes Rooms only when it is told to. `left` is what it made, and nobody deleted. */
+class SlowPlatform {
+  readonly left = new Set<string>();
+  readonly asked = Promise.withResolvers<void>();
+  readonly released = Promise.withResolvers<void>();
+  readonly emptied = Promise.withResolvers<void>();
+
+  async answer(method: string, path: string): Promise<Response> {
+    if (method === 'DELETE') {
+      this.left.delete(path.split('/').at(-1) ?? '');
+      if (this.left.size === 0) this.emptied.resolve();
+      return new Response(null, { status: 204 });
+    }
+    if (path.endsWith('/members')) return Response.json({ message: 'Session not found' }, { status: 404 });
+    if (path.startsWith('/v1/sessions:')) return Response.json({ session_uuid: this.#made(path.slice('/v1/'.length)) });
+    if (method === 'GET' || path !== '/api/v1/rooms') return Response.json({ rooms: [] });
+    this.asked.resolve();
+    await this.released.promise;
+    return Response.json({ room_id: this.#made('room') });
+  }
+
+  #made(name: string): string {
+    this.left.add(name);
+    return name;
+  }
+}
+
+let slow = new SlowPlatform();
+const platform = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  fetch: ({ method, url: asked }) => slow.answer(method, new URL(asked).pathname),
+});
 const OPTIONS = {
   platform: `http://127.0.0.1:${platform.port}`,
   credentials: { appUuid: 'app_1', apiKey: 'sk_1', webhookSecret: SECRET },
@@ -33,16 +66,65 @@ afterAll(async () => {
 test('An event is taken also where its letters are parted: a body is read in pieces of 64 KiB', async () => {
   // Two of three such bodies have a letter of three bytes across the end of a piece.
   for (const before of ['', 'a', 'aa']) {
-    const body = JSON.stringify({ event: 'room.created', client_state: before + '☎'.repeat(50_000) });
-    const now = new Date();
-    const headers = {
-      'webhook-id': 'evt_1',
-      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-      'webhook-signature': new Webhook(SECRET).sign('evt_1', now, body),
-    };
-    expect((await fetch(`${url}hook`, { method: 'POST', headers, body })).status).toBe(204);
+    expect(await delivered({ event: 'room.created', client_state: before + '☎'.repeat(50_000) })).toBe(204);
   }
 });
+
+/** Delivers a signed event. Resolves with the status of the answer. */
+async function delivered(event: object): Promise<number> {
+  const body = JSON.stringify(event);
+  const now = new Date();
+  const headers = {
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': new Webhook(SECRET).sign('evt_1', now, body),
+  };
+  return (await fetch(`${url}hook`, { method: 'POST', headers, body })).status;
+}
+
+/** Opens the page's connection. `told` resolves with the next message of that type. */
+async function opened() {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}page`, { headers: { origin: url.replace(/\/$/, '') } });
+  const told = (type: string) =>
+    new Promise<void>((resolve) =>
+      socket.addEventListener('message', ({ data }) => {
+        if (JSON.parse(String(data)).type === type) resolve();
+      }),
+    );
+  await told('ready');
+  return { socket, told };
+}
+
+test('A page that hangs up before its call is dialled, or is closed, leaves neither a call nor a Room', async () => {
+  for (const isClosed of [false, true]) {
+    slow = new SlowPlatform();
+    const { socket, told } = await opened();
+    socket.send(JSON.stringify({ type: 'call' }));
+    await slow.asked.promise;
+    if (isClosed) socket.close();
+    else {
+      const complained = told('error');
+      socket.send(JSON.stringify({ type: 'hangup' }));
+      // What comes after it, and is no message, is answered at once: the hang-up has been read.
+      socket.send('!');
+      await complained;
+    }
+    slow.released.resolve();
+    await slow.emptied.promise;
+    expect([...slow.left]).toEqual([]);
+    socket.close();
+  }
+}, 10_000);
+
+test('A caller who hangs up before the Room of the echo is made leaves no Room', async () => {
+  slow = new SlowPlatform();
+  for (const event of ['session.created', 'playback.ended']) await delivered({ event, session_uuid: 'call' });
+  await slow.asked.promise;
+  await delivered({ event: 'session.ended', session_uuid: 'call' });
+  slow.released.resolve();
+  await slow.emptied.promise;
+  expect([...slow.left]).toEqual([]);
+}, 10_000);
 
 test('An event that was not signed, and one of more than a megabyte, are refused', async () => {
   expect((await fetch(`${url}hook`, { method: 'POST', body: '{}' })).status).toBe(401);
