@@ -20,8 +20,15 @@ const waiting = new Map();
 
 // Each call to an agent carries the caller's session_uuid as `client_state`: its events may come before the answer to the dial.
 const steps = {
-  'session.created': (event) => order(event.session_uuid, 'answer'),
-  'session.answered': (event) => (waiting.has(event.client_state) ? agentAnswered(event) : enter(event.session_uuid)),
+  'session.created': ({ session_uuid: caller }) => {
+    const none = { agent: undefined, room_id: undefined, isRung: false, isMessage: false };
+    waiting.set(caller, { caller, ...none, rung: new Set(), over: new Set() });
+    return order(caller, 'answer');
+  },
+  'session.answered': (event) => {
+    const wait = waiting.get(event.session_uuid);
+    return wait === undefined ? agentAnswered(event) : enter(wait);
+  },
   'playback.ended': async ({ session_uuid: caller }) => {
     if (waiting.get(caller)?.isMessage !== true) return;
     const events = { enable_voice_activity_events: true, voice_activity_config: { silence_duration_ms: 3000 } };
@@ -45,9 +52,8 @@ const steps = {
   },
 };
 
-async function enter(caller) {
-  const wait = { caller, agent: undefined, room_id: undefined, rung: new Set(), over: new Set(), isRung: false, isMessage: false };
-  waiting.set(caller, wait);
+async function enter(wait) {
+  const { caller } = wait;
   const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: file('music') });
   wait.room_id = room_id;
   await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: caller });
@@ -69,6 +75,8 @@ async function enter(caller) {
 
 async function agentAnswered({ session_uuid: agent, client_state: caller }) {
   const wait = waiting.get(caller);
+  // The caller may have hung up at that moment.
+  if (wait === undefined) return hangUp(agent);
   // Two may answer at once: the second one is told so here, in words of yours.
   if (wait.agent !== undefined || wait.isMessage) return hangUp(agent);
   wait.agent = agent;

@@ -26,11 +26,14 @@ const menu = (caller) =>
   order(caller, 'dtmf/collect', { prompt_files: [file('menu')], max_digits: 1, valid_digits: '123', terminators: [] });
 
 const steps = {
-  'session.created': (event) => order(event.session_uuid, 'answer'),
-  'session.answered': (event) => {
-    if (callers.has(event.client_state)) return; // The person, who is in the Room already.
+  'session.created': (event) => {
     callers.set(event.session_uuid, { hears: 'menu', tries: 0 });
-    return menu(event.session_uuid);
+    return order(event.session_uuid, 'answer');
+  },
+  'session.answered': (event) => {
+    if (callers.has(event.session_uuid)) return menu(event.session_uuid);
+    // The person, who is in the Room already, or whose caller has hung up.
+    if (!callers.has(event.client_state)) return hangUp(event.session_uuid);
   },
   'digits.collected': (event) => {
     const state = callers.get(event.session_uuid);

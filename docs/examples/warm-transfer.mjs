@@ -20,13 +20,13 @@ const transfers = new Map();
 
 // The colleague's call carries the caller's session_uuid as `client_state`: its events may come before the answer to the dial.
 const steps = {
-  'session.created': (event) => order(event.session_uuid, 'answer'),
+  'session.created': ({ session_uuid: caller }) => {
+    transfers.set(caller, { caller, colleague: undefined, room_id: undefined });
+    return order(caller, 'answer');
+  },
   'session.answered': async ({ session_uuid: session, client_state }) => {
-    // The colleague is asked before anybody hears anybody: `dtmf/collect` ends in `digits.collected`.
-    if (transfers.has(client_state))
-      return order(session, 'dtmf/collect', { prompt_files: [file('question')], max_digits: 1, terminators: [] });
-    const transfer = { caller: session, colleague: undefined, room_id: undefined };
-    transfers.set(session, transfer);
+    const transfer = transfers.get(session);
+    if (transfer === undefined) return transfers.has(client_state) ? ask(session) : hangUp(session); // The caller has hung up.
     const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: file('music') });
     transfer.room_id = room_id;
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: session });
@@ -60,6 +60,10 @@ async function close({ caller, colleague, room_id }) {
   for (const session of [caller, colleague]) if (session) await hangUp(session);
   if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
 }
+
+/** The colleague is asked before anybody hears anybody: `dtmf/collect` ends in `digits.collected`. */
+const ask = (colleague) =>
+  order(colleague, 'dtmf/collect', { prompt_files: [file('question')], max_digits: 1, terminators: [] });
 
 async function sorry(transfer) {
   console.log('nobody is there');

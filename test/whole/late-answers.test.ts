@@ -1,8 +1,9 @@
 /**
- * Programs of docs/examples to which the answers of the platform come late: an event of a Session may be there before
- * the answer to the request that made it, and a caller may hang up in between.
+ * Programs of docs/examples to which the answers or the events of the platform come late: an event of a Session may be
+ * there before the answer to the request that made it, and a caller may hang up in between.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { Webhook } from 'standardwebhooks';
 import { Example } from '../support/example.ts';
 import { CALLED, LoopbackCalls } from '../support/loopback-calls.ts';
 import type { Credentials, Platform } from '../support/platform.ts';
@@ -123,3 +124,28 @@ test('call-queue.mjs takes a message when an agent is known to be away before th
   await platform.api(caller, 'DELETE', `/v1/sessions/${session}`);
   await example.prints(/room\.deleted/);
 }, 40_000);
+
+test.each(['call-queue.mjs', 'warm-transfer.mjs', 'phone-menu.mjs'])(
+  '%s hangs up whom it had dialled for a caller who is gone, and takes nobody for a caller who did not call.',
+  async (name) => {
+    const environment = { FROM: CALLED, AGENTS: COLLEAGUE, COLLEAGUE, PERSON: COLLEAGUE };
+    using example = await Example.start(name, platform, called, environment);
+    const [, url = ''] = await example.prints(/waiting for events on (\S+)/);
+    const session = crypto.randomUUID();
+    const event = { event: 'session.answered', session_uuid: session, client_state: crypto.randomUUID() };
+    const body = JSON.stringify(event);
+    const now = new Date();
+    const headers = {
+      'webhook-id': `evt_${session}`,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': new Webhook(called.webhookSecret).sign(`evt_${session}`, now, body),
+    };
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(204);
+    // The Session is none of the platform's, and what it was asked is told where it refuses.
+    await example.prints(/ 40\d /);
+    expect(example.output).toContain(`/v1/sessions/${session} 404 Session not found`);
+    expect(example.output).not.toContain('/dtmf/collect');
+    expect(example.output).not.toContain('/members');
+  },
+  40_000,
+);
