@@ -29,8 +29,14 @@ async function examined(told: {
   readonly head?: number;
   /** How each request to a receiver fails. */
   readonly fails?: OutboundFailure;
+  /** How far the platform's clock is ahead of ours, in milliseconds. */
+  readonly ahead?: number;
+  /** What came of the last probe is known from before, and none is answered any more. */
+  readonly isStale?: boolean;
 }) {
   const { head, fails, trunks = [], answers = {}, apps = [], names = namesOf({}), nats, nodes = [], more = {} } = told;
+  const { ahead = 0, isStale = false } = told;
+  const started = Date.now();
   const bodies: Readonly<Record<string, () => object>> = {
     '/readyz': () => ({ status: 'ok', ...(nats === undefined ? {} : { nats }) }),
     '/operator/v1/nodes': () => ({ nodes }),
@@ -39,7 +45,8 @@ async function examined(told: {
     '/operator/v1/trunks': () => ({
       trunks: trunks.map((trunk) => {
         const status = answers[trunk.name] ?? 0;
-        const probe = { at: new Date(Date.now() + 60_000).toISOString(), ok: status === 200, sip_status: status, rtt_ms: 1 };
+        const at = new Date((isStale ? started : Date.now()) + ahead).toISOString();
+        const probe = { at, ok: status === 200, sip_status: status, rtt_ms: 1 };
         return { register: false, ...trunk, status: { registered: false, last_probe: probe } };
       }),
     }),
@@ -96,6 +103,16 @@ test('a trunk whose name has no address is a fault only when it does not answer'
     remedy: expect.stringContaining('outbound_proxy'),
   });
 });
+
+test('whether a trunk answers does not depend on the clock of the machine from which the doctor is run', async () => {
+  const trunk = { name: 'trunk', uri: 'sip:192.0.2.1' };
+  for (const ahead of [-3_600_000, 3_600_000]) {
+    const { check } = await examined({ trunks: [trunk], answers: { trunk: 200 }, ahead });
+    expect(check('trunk:trunk')).toMatchObject({ status: 'ok', found: expect.stringContaining('192.0.2.1 answers') });
+  }
+  const { check } = await examined({ trunks: [trunk], answers: { trunk: 200 }, ahead: 3_600_000, isStale: true });
+  expect(check('trunk:trunk')).toMatchObject({ status: 'fault', found: '192.0.2.1 does not answer OPTIONS' });
+}, 20_000);
 
 test('a webhook that is switched off is a fault, with the command that sets its URL again', async () => {
   const app = { app_uuid: 'app_1', name: 'gone', webhook_url: 'http://127.0.0.1:9/hook', webhook_disabled: true };
