@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startEmbedded } from '../../src/database/embedded/embedded.ts';
+import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { createLog } from '../../src/log.ts';
 import { keptSecret } from '../../src/settings/secret-file.ts';
 
@@ -25,13 +25,26 @@ mkdirSync(folder, { recursive: true });
 const log = createLog('warn');
 const operatorToken = process.env.OPERATOR_TOKEN ?? keptSecret(folder, 'operator.token', 32, 'base64url');
 const masterKey = process.env.MASTER_KEY ?? keptSecret(folder, 'master.key', 32, 'base64');
-const embedded = process.env.DATABASE_URL === undefined ? await startEmbedded(folder, log) : undefined;
-const databaseUrl = process.env.DATABASE_URL ?? `postgres://sidetone@localhost/postgres?host=${embedded?.socketDir}`;
-const nats = await startNats();
+let embedded: EmbeddedServer | undefined;
+let nats: ChildProcess | undefined;
 const nodes: ChildProcess[] = [];
-for (let n = 0; n < NODES; n++) nodes.push(await startNode(n));
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop(0));
+const started = start();
+await started.catch((error: unknown) => {
+  if (!stopping) process.stderr.write(`sidetone: ${error instanceof Error ? error.message : String(error)}\n`);
+  return stop(1);
+});
 
-process.stdout.write(`
+/** Starts everything, one after the other, and says what is there. It starts nothing more once all is to stop. */
+async function start(): Promise<void> {
+  if (process.env.DATABASE_URL === undefined) embedded = await startEmbedded(folder, log);
+  const databaseUrl = process.env.DATABASE_URL ?? `postgres://sidetone@localhost/postgres?host=${embedded?.socketDir}`;
+  if (stopping) return;
+  const natsUrl = `nats://127.0.0.1:${await startNats()}`;
+  for (let n = 0; n < NODES && !stopping; n++) await startNode(n, databaseUrl, natsUrl);
+  if (stopping) return;
+  process.stdout.write(`
 ${NODES} nodes are up. A request about any call may go to any of them.
 
 ${nodes.map((_, n) => `  node ${n + 1}   http://127.0.0.1:${HTTP_PORT + n}   sip:127.0.0.1:${SIP_PORT + n} (UDP, TCP)   log ${nodeFolder(n)}/node.log`).join('\n')}
@@ -43,12 +56,12 @@ ${nodes.map((_, n) => `  node ${n + 1}   http://127.0.0.1:${HTTP_PORT + n}   sip
 
 Ctrl-C stops all.
 `);
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
+}
 
-/** A nats-server of our own, on a free port. */
-async function startNats(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+/** A nats-server of our own, on a free port. Resolves with that. */
+async function startNats(): Promise<number> {
   const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', '-1'], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  nats = child;
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let said = '';
   child.stderr?.on('data', (chunk) => {
@@ -57,7 +70,7 @@ async function startNats(): Promise<{ readonly child: ChildProcess; readonly por
     if (port !== undefined && said.includes('Server is ready')) resolve(Number(port));
   });
   child.once('exit', () => reject(new Error(`nats-server ended: ${said}`)));
-  return { child, port: await promise };
+  return await promise;
 }
 
 function nodeFolder(n: number): string {
@@ -65,7 +78,7 @@ function nodeFolder(n: number): string {
 }
 
 /** Resolves when the node takes calls. */
-async function startNode(n: number): Promise<ChildProcess> {
+async function startNode(n: number, databaseUrl: string, natsUrl: string): Promise<void> {
   const dataDir = join(ROOT, nodeFolder(n));
   mkdirSync(dataDir, { recursive: true });
   const first = RTP_PORT + n * RTP_PORTS;
@@ -76,7 +89,7 @@ async function startNode(n: number): Promise<ChildProcess> {
       BUN_CONFIG_MAX_HTTP_REQUESTS: '4096',
       ...process.env,
       DATABASE_URL: databaseUrl,
-      NATS_URL: `nats://127.0.0.1:${nats.port}`,
+      NATS_URL: natsUrl,
       OPERATOR_TOKEN: operatorToken,
       MASTER_KEY: masterKey,
       DATA_DIR: dataDir,
@@ -87,19 +100,19 @@ async function startNode(n: number): Promise<ChildProcess> {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const file = Bun.file(join(dataDir, 'node.log')).writer();
+  nodes.push(child);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let said = '';
-  let isUp = false;
+  let file: Bun.FileSink | undefined;
   const read = (chunk: Buffer) => {
-    if (isUp) {
+    if (file !== undefined) {
       file.write(chunk);
       void file.flush();
       return;
     }
     said = (said + chunk.toString()).slice(-20_000);
     if (!said.includes('"http_port"')) return;
-    isUp = true;
+    file = Bun.file(join(dataDir, 'node.log')).writer();
     // The secrets of the first application are shown once, and go into no file.
     const [secrets] = /A first application[\s\S]*?\/app\n/.exec(said) ?? [];
     if (secrets !== undefined) process.stdout.write(`\n${secrets}`);
@@ -112,19 +125,25 @@ async function startNode(n: number): Promise<ChildProcess> {
     if (!stopping) process.stdout.write(`node ${n + 1} has ended (${code ?? 'killed'})\n`);
   });
   await promise;
-  return child;
 }
 
-async function stop(): Promise<void> {
+/** Stops what was started so far, in the order in which each needs the others, and ends this process. */
+async function stop(code: number): Promise<void> {
   if (stopping) return;
   stopping = true;
-  const ends = nodes.map(
-    (child) =>
-      new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once('exit', resolve) : resolve(0))),
-  );
-  for (const child of nodes) child.kill('SIGTERM');
-  await Promise.all(ends);
-  nats.child.kill('SIGTERM');
+  await Promise.all(nodes.map(ended));
+  if (nats !== undefined) await ended(nats);
+  // What was being started is there by now, or has ended.
+  await started.catch(() => {});
   await embedded?.stop();
-  process.exit(0);
+  process.exit(code);
+}
+
+/** Ends a process. Resolves when it has ended. */
+function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    child.kill('SIGTERM');
+  });
 }
