@@ -22,7 +22,7 @@ const steps = {
   },
   'session.answered': async (event) => {
     // Everybody waits for the same answer, so that two callers at once do not make two Rooms.
-    room ??= call('POST', '/api/v1/rooms', { voice_activity_events: true });
+    room ??= newRoom();
     const { room_id } = await room;
     await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: event.session_uuid });
   },
@@ -34,11 +34,22 @@ const steps = {
   },
   'session.ended': async (event) => {
     if (!names.delete(event.session_uuid) || names.size > 0 || room === undefined) return;
-    const { room_id } = await room;
+    // Whoever calls from now on is in another Room.
+    const left = room;
     room = undefined;
+    const { room_id } = await left;
     await call('DELETE', `/api/v1/rooms/${room_id}`);
   },
 };
+
+/** Makes a Room. Where the platform cannot be asked, the next caller asks again. */
+function newRoom() {
+  const made = call('POST', '/api/v1/rooms', { voice_activity_events: true });
+  made.catch(() => {
+    if (room === made) room = undefined;
+  });
+  return made;
+}
 
 // What fails, as when the platform is away, is told and does not end the program.
 process.on('unhandledRejection', (error) => console.log('failed:', error.message, error.cause?.message ?? ''));

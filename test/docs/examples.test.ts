@@ -4,6 +4,7 @@
  */
 import { afterEach, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
@@ -197,6 +198,44 @@ test('What the platform refuses because it came too fast is sent again when it s
   expect(await joined).toEqual({ session_uuid: 'a' });
   expect(asked).toEqual(['/api/v1/rooms', '/api/v1/rooms', '/api/v1/rooms/r/members']);
   expect(await prints('session.answered a\n')).not.toContain('too fast');
+}, 30_000);
+
+test('conference.mjs makes another Room when one could not be made, and when the last caller of one is gone', async () => {
+  const asked: string[] = [];
+  let told = () => {};
+  const first = Promise.withResolvers<void>();
+  // The first Room breaks off, and the second one is made only after the third.
+  const platform = createServer(async ({ url: path = '', socket }, response) => {
+    asked.push(path);
+    told();
+    const rooms = asked.filter((each) => each === '/api/v1/rooms').length;
+    if (path === '/api/v1/rooms' && rooms === 1) return socket.destroy();
+    if (path === '/api/v1/rooms' && rooms === 2) await first.promise;
+    if (path === '/api/v1/rooms' && rooms === 3) first.resolve();
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ room_id: `r${rooms}` }));
+  });
+  closers.push(() => void platform.close());
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  const address = platform.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const isAsked = async (path: string, times = 1) => {
+    while (asked.filter((each) => each === path).length < times)
+      await new Promise<void>((resolve) => {
+        told = resolve;
+      });
+  };
+  const { prints, url } = await receiving('conference.mjs', { SIDETONE_URL: `http://127.0.0.1:${port}` });
+  const happens = (event: string, session_uuid: string) => deliver(url, JSON.stringify({ event, session_uuid }));
+  for (const session of ['a', 'b', 'c']) await happens('session.created', session);
+  await happens('session.answered', 'a');
+  await prints('failed:');
+  await happens('session.answered', 'b');
+  await isAsked('/api/v1/rooms', 2);
+  for (const session of ['a', 'b', 'c']) await happens('session.ended', session);
+  await happens('session.created', 'd');
+  await happens('session.answered', 'd');
+  await isAsked('/api/v1/rooms', 3);
+  await isAsked('/api/v1/rooms/r3/members');
 }, 30_000);
 
 test('fetch-recordings.mjs ends with the reason when the platform is away, so that cron tells of it', async () => {
