@@ -29,7 +29,7 @@ const list = (path, parameters) => ['GET', `${path}?${new URLSearchParams(define
  *                       `text` as it likes; without them it is printed field by field. `note` is said to a reader
  *                       after it, `next` gives the cursor of the next page, and `shell` is what --shell prints instead.
  *   run                 a program of the platform, in its own runtime
- *   start(signal)       runs until it is interrupted
+ *   start(signal, env)  runs until it is interrupted, with these variables
  *   follow(api, given, signal)   reads from the operator API until it is interrupted
  */
 export const COMMANDS = {

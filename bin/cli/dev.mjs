@@ -15,8 +15,8 @@ const TRUNK = 'loopback';
 const LOOPBACK = /^(localhost|127(\.[0-9]{1,3}){3}|::1|\[::1\])$/;
 const START_MAX_MS = 120_000;
 
-/** Runs until it is interrupted. */
-export async function dev(signal, env = process.env) {
+/** Runs until it is interrupted. `env` are the variables of `npm start`. */
+export async function dev(signal, env) {
   const [HTTP_HOST, DATA_DIR, HTTP_PORT] = [env.HTTP_HOST || '127.0.0.1', env.DATA_DIR || './data', env.HTTP_PORT || '8080'];
   if (!LOOPBACK.test(HTTP_HOST))
     throw new Stop(`HTTP_HOST is ${HTTP_HOST}, and dev runs on loopback only: its demo lets everybody call`);

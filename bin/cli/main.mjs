@@ -10,21 +10,26 @@ import { fieldLines, table } from './table.mjs';
 async function main() {
   const { text, command, words, given, done } = readCommandLine(process.argv.slice(2));
   if (text !== undefined) console.log(text);
-  else if (command.start) await command.start(untilInterrupted());
+  else if (command.start) await command.start(untilInterrupted(), environmentOf(given));
   else if (command.run) process.exitCode = runBun(command.run, words, given);
   else if (command.follow) await command.follow(operatorApi(given), given, untilInterrupted());
   else await show(command, command.ask(words, given), given, done);
 }
 
-/** Runs a program of the platform with the variables that it starts with. Returns its exit code. */
-function runBun(file, words, given) {
-  const root = join(import.meta.dirname, '../..');
+/** The variables of this process, and what the options say in their place. */
+function environmentOf(given) {
   const env = { ...process.env };
   if (given['data-dir'] !== undefined) env.DATA_DIR = given['data-dir'];
   if (given.url !== undefined) env.SIDETONE_URL = given.url;
+  return env;
+}
+
+/** Runs a program of the platform with the variables that it starts with. Returns its exit code. */
+function runBun(file, words, given) {
+  const root = join(import.meta.dirname, '../..');
   const switches = ['json', 'open'].filter((name) => given[name]).map((name) => `--${name}`);
   const args = ['--no-env-file', join(root, file), ...words, ...switches];
-  const done = spawnSync(join(root, 'node_modules/.bin/bun'), args, { stdio: 'inherit', env });
+  const done = spawnSync(join(root, 'node_modules/.bin/bun'), args, { stdio: 'inherit', env: environmentOf(given) });
   if (done.error)
     throw new Stop(`the npm packages are not installed here (${done.error.code}): npm start, or npm install, does it`);
   return done.status ?? 1;

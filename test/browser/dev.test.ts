@@ -220,6 +220,17 @@ test('says so where another program has stopped the platform, since nothing in i
   rmSync(own, { recursive: true, force: true });
 }, 90_000);
 
+test('its data lies where --data-dir says, whatever DATA_DIR is', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
+  const child = spawn('node', [CLI, 'dev', '--data-dir', own], { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  for await (const chunk of child.stdout) if (String(chunk).includes('Ctrl-C stops it')) break;
+  expect(existsSync(join(own, 'demo.json'))).toBe(true);
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
+  rmSync(own, { recursive: true, force: true });
+}, 60_000);
+
 test('Ctrl-C while it starts, even pressed twice, ends it, and leaves no platform behind', async () => {
   for (const presses of [1, 2]) {
     const own = mkdtempSync(join(tmpdir(), 'sidetone-dev-'));
