@@ -101,15 +101,15 @@ export async function tail(api, { app, session, json }, signal) {
 /** What is read of the timeline of a call. */
 export const TIMELINE = { session: { ended_at: '' }, entries: [{ at: '', kind: '' }] };
 
-/** Prints what is new in the timeline of a call. True: it has been over for longer than entries still come. */
+/** Prints what is new in the timeline of a call. True: it is over, and nothing more comes. */
 async function show(api, uuid, shown, json, mustBeThere) {
   let timeline;
   try {
     timeline = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`, TIMELINE);
   } catch (error) {
-    // It may have been erased meanwhile.
     if (mustBeThere || error.status !== 404) throw error;
-    return false;
+    // It was erased meanwhile, or is over and no history is kept (CALL_HISTORY_DAYS=0).
+    return true;
   }
   const known = shown.get(uuid) ?? { entries: new Set(), looksSinceEnd: 0, isUnlisted: false };
   shown.set(uuid, known);

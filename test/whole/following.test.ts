@@ -325,6 +325,26 @@ describe('the command line', () => {
     }
   }, 20_000);
 
+  test('tail ends after a call of which no history is kept, and after one that is erased', async () => {
+    let looks = 0;
+    const forgetful = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch() {
+        looks += 1;
+        if (looks > 1) return Response.json({ code: 'not_found', message: 'Session not found' }, { status: 404 });
+        const entries = [{ at: '2026-01-01T00:00:00.000Z', kind: 'media', what: 'a live call' }];
+        return Response.json({ session: { ended_at: '' }, entries });
+      },
+    });
+    try {
+      const { code, output } = await sidetone(['tail', '--session', 'x', '--url', `http://127.0.0.1:${forgetful.port}`]).done;
+      expect([code, output]).toEqual([0, expect.stringContaining('a live call')]);
+    } finally {
+      await forgetful.stop(true);
+    }
+  }, 20_000);
+
   test('tail shows a call that began and ended between two looks, once', async () => {
     const uuid = '6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0001';
     const asked: string[] = [];
