@@ -5,6 +5,8 @@ const [button, state, list, recording] = ['call', 'state', 'events', 'recording'
 const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/page`);
 socket.binaryType = 'arraybuffer';
 let phone;
+/** How often a call was begun or ended. The microphone may be asked for until long after. */
+let turn = 0;
 
 const send = (message) => socket.send(JSON.stringify(message));
 const say = (text) => {
@@ -23,6 +25,7 @@ function setConnected(isConnected) {
 
 /** Shows that no call is up, and lets go of the microphone. */
 async function endCall() {
+  turn += 1;
   setCalling(false);
   setConnected(false);
   element('heard').value = 0;
@@ -45,15 +48,18 @@ async function openAudio() {
     if (socket.readyState === WebSocket.OPEN && socket.bufferedAmount < 65536) socket.send(data);
   };
   let stream;
+  let refused;
   try {
     stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true } });
     context.createMediaStreamSource(stream).connect(node);
   } catch (error) {
-    say(`Calling without a microphone (${error.name}) …`);
+    refused = error.name;
   }
   return {
     context,
     node,
+    /** Why there is no microphone, where there is none. */
+    refused,
     close: () => {
       for (const track of stream?.getTracks() ?? []) track.stop();
       return context.close();
@@ -63,14 +69,21 @@ async function openAudio() {
 
 button.addEventListener('click', async () => {
   if (button.getAttribute('aria-pressed') === 'true') {
-    send({ type: 'hangup' });
-    return;
+    if (phone !== undefined) return send({ type: 'hangup' });
+    // The microphone is being asked for, and no call is placed yet.
+    say('Ready');
+    return endCall();
   }
   setCalling(true);
   say('Calling …');
   recording.hidden = true;
-  phone ??= await openAudio();
-  await phone.context.resume();
+  turn += 1;
+  const own = turn;
+  const opened = await openAudio();
+  await opened.context.resume();
+  if (own !== turn) return opened.close();
+  phone = opened;
+  if (phone.refused !== undefined) say(`Calling without a microphone (${phone.refused}) …`);
   send({ type: 'call' });
 });
 

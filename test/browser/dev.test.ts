@@ -105,6 +105,31 @@ describe.skipIf(!chromiumInstalled)('the first call in a browser', () => {
     await tab.close();
   }, 60_000);
 
+  test('places no call that is hung up while the browser asks for the microphone', async () => {
+    const tab = await browser.newPage();
+    const sent: string[] = [];
+    await tab.routeWebSocket(/\/page$/, (route) => {
+      route.send(JSON.stringify({ type: 'ready', number: '+15550001' }));
+      route.onMessage((message) => void sent.push(String(message)));
+    });
+    await tab.addInitScript(() => {
+      navigator.mediaDevices.getUserMedia = () =>
+        new Promise((_, reject) => addEventListener('refuse', () => reject(new DOMException('', 'NotAllowedError'))));
+    });
+    await tab.goto(page);
+    const button = (name: string) => tab.getByRole('button', { name, exact: true });
+    const refuse = () => tab.evaluate(() => dispatchEvent(new Event('refuse')));
+    await button('Call').click();
+    await button('Hang up').click({ timeout: 5_000 });
+    await button('Call').click({ timeout: 5_000 });
+    await refuse();
+    while (sent.length === 0) await refuse();
+    await button('Hang up').click();
+    while (sent.length < 2) await refuse();
+    expect(sent).toEqual(['{"type":"call"}', '{"type":"hangup"}']);
+    await tab.close();
+  }, 20_000);
+
   test('hangs up when its page is closed', async () => {
     const tab = await browser.newPage();
     await tab.goto(page);
