@@ -1,6 +1,7 @@
 /** The operator API of the platform that is examined. */
 
-const TIMEOUT_MS = 5_000;
+/** A platform whose database hangs waits 5 s for it, for each of three queries at most, and then says so. */
+const TIMEOUT_MS = 20_000;
 
 /** Serves a request, over the network or within the process. */
 export type Ask = (request: Request) => Promise<Response>;
@@ -8,7 +9,7 @@ export type Ask = (request: Request) => Promise<Response>;
 /** A platform runs there, and does not take our token. */
 export class NotAdmitted extends Error {}
 
-/** What answers there says something else than a platform that works. The message says what. */
+/** What is there answers otherwise than a platform that works, or not in time. The message says what. */
 export class Unexpected extends Error {}
 
 /** The operator API of the platform that runs with these settings. */
@@ -24,8 +25,8 @@ export class OperatorApi {
   }
 
   /**
-   * What the platform tells under that path. Rejects when nobody answers. Throws NotAdmitted when it does not know us,
-   * and Unexpected when that is no answer of a platform that works.
+   * What the platform tells under that path. Rejects when nobody is there. Throws NotAdmitted when it does not know us,
+   * and Unexpected when no answer of a platform that works comes in time.
    */
   async get(path: string): Promise<Readonly<Record<string, unknown>>> {
     const response = await this.#asked(path, 'GET');
@@ -37,15 +38,22 @@ export class OperatorApi {
     return { ...body };
   }
 
-  /** Asks the platform to do something without a body. Rejects when it does not answer. */
+  /** Asks the platform to do something without a body. Rejects as `get` does, without looking at the answer. */
   async post(path: string): Promise<void> {
     const response = await this.#asked(path, 'POST');
     await response.arrayBuffer();
   }
 
-  #asked(path: string, method: string): Promise<Response> {
+  async #asked(path: string, method: string): Promise<Response> {
     const headers = { authorization: `Bearer ${this.#token}` };
-    return this.#ask(new Request(`${this.#origin}${path}`, { method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }));
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      return await this.#ask(new Request(`${this.#origin}${path}`, { method, headers, signal }));
+    } catch (error) {
+      if (error instanceof Error && error.name === 'TimeoutError')
+        throw new Unexpected(`${path} was not answered within ${TIMEOUT_MS / 1000} s`);
+      throw error;
+    }
   }
 
   /**

@@ -299,6 +299,27 @@ test('a platform without its database is told to be that, and not to be another 
   ]);
 });
 
+test('a platform that answers too late runs, and is told what it lacks, or to look into its log', async () => {
+  const late = () => Promise.reject(new DOMException('The operation timed out.', 'TimeoutError'));
+  const found = async (readiness: () => Promise<Response>) => {
+    const api = new OperatorApi('http://platform.invalid', 'token', ({ url }) =>
+      new URL(url).pathname === '/readyz' ? readiness() : late(),
+    );
+    return (await platformChecks(api, createOutbound([]), Date.now(), namesOf({})))?.checks;
+  };
+  expect(await found(async () => Response.json({ status: 'unavailable', database: false }, { status: 503 }))).toMatchObject([
+    { name: 'platform', status: 'fault', found: 'runs without database' },
+  ]);
+  expect(await found(late)).toMatchObject([
+    {
+      name: 'platform',
+      status: 'fault',
+      found: '/operator/v1/trunks was not answered within 20 s',
+      remedy: expect.stringContaining('Look into the log'),
+    },
+  ]);
+});
+
 test('repeats of a refused request are told with the time since which they were counted, which may be long ago', async () => {
   const now = Date.UTC(2026, 0, 2);
   const refusal = { at: new Date(now).toISOString(), source: '203.0.113.9', reason: 'It is in no trunk', remedy: 'Add it' };
