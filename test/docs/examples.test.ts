@@ -265,6 +265,30 @@ test('fetch-recordings.mjs ends with the reason when its folder cannot be made',
   expect(printed).toMatch(/^failed: ENOTDIR: .*\n$/);
 }, 30_000);
 
+test('campaign.mjs calls a number that is on the list twice once, and tells what became of it', async () => {
+  const dialled = Promise.withResolvers<void>();
+  const keys = new Set<string | null>();
+  await using platform = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch({ url, headers }) {
+      if (!url.endsWith(':dial')) return Response.json({});
+      const key = headers.get('idempotency-key');
+      const repeated: Record<string, string> = keys.has(key) ? { 'idempotent-replayed': 'true' } : {};
+      keys.add(key);
+      dialled.resolve();
+      return Response.json({ session_uuid: 'a' }, { headers: repeated });
+    },
+  });
+  const more = { NUMBERS: '+15550100,+15550100', SIDETONE_URL: `http://127.0.0.1:${platform.port}` };
+  const { prints, url } = await receiving('campaign.mjs', more);
+  await dialled.promise;
+  const ended = { event: 'session.ended', session_uuid: 'a', client_state: '+15550100', answered: true };
+  await deliver(url, JSON.stringify(ended));
+  const results = (await prints('the list is done')).match(/^result .*$/gm);
+  expect(results).toEqual(['result +15550100 answered by somebody']);
+}, 30_000);
+
 test('campaign.mjs ends with the reason when the platform is away, because nobody is called then', async () => {
   const child = Bun.spawn(['node', join(FOLDER, 'campaign.mjs')], {
     env: { PATH: process.env.PATH ?? '', PORT: '0', ...CREDENTIALS, ...REST, SIDETONE_URL: await nobody() },
