@@ -55,6 +55,9 @@ export async function dev(signal, env) {
     const { url: console } = await operator('POST', '/console-logins', {});
     welcome(platform.url, demo.url, console, credentials);
     how = await Promise.race([platform.ended, interrupted]);
+  } catch (error) {
+    // A second Ctrl-C has ended the platform before everything was set up there.
+    if (!signal.aborted) throw error;
   } finally {
     // Nobody is there for its events any more: they would be retried, and `doctor` would find a fault in it.
     await silence?.().catch(() => undefined);

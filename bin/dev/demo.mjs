@@ -29,12 +29,16 @@ const POLICY =
 
 /**
  * Starts the demo. `platform` is the origin of the API; `credentials` are `{appUuid, apiKey, webhookSecret}`; `number`
- * is the number that it answers and calls. Returns `{url, hook, close}`.
+ * is the number that it answers and calls. Returns `{url, hook, close}`. Where the platform cannot be asked, it rejects
+ * and does not listen any more.
  */
 export async function startDemo({ platform, credentials, number, port }) {
   const demo = new Demo(platform, credentials, number);
   await demo.listen(port);
-  await demo.tidy();
+  await demo.tidy().catch(async (error) => {
+    await demo.close();
+    throw error;
+  });
   return { url: demo.url, hook: `${demo.url}hook`, close: () => demo.close() };
 }
 

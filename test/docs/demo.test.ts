@@ -70,6 +70,17 @@ test('An event is taken also where its letters are parted: a body is read in pie
   }
 });
 
+test('Where the platform cannot be asked, nothing is left that would keep the program up', async () => {
+  const gone = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Response.error() });
+  const away = { ...OPTIONS, platform: `http://127.0.0.1:${gone.port}` };
+  await gone.stop(true);
+  const failing = `const { startDemo } = await import(process.argv[1]);
+await startDemo(JSON.parse(process.argv[2])).catch(({ message }) => console.log(message));`;
+  const args = ['--input-type=module', '-e', failing, join(ROOT, 'bin/dev/demo.mjs'), JSON.stringify(away)];
+  const alone = Bun.spawn(['node', ...args], { stdio: ['ignore', 'pipe', 'inherit'], timeout: 15_000 });
+  expect([await new Response(alone.stdout).text(), await alone.exited]).toEqual(['fetch failed\n', 0]);
+}, 20_000);
+
 /** Delivers a signed event. Resolves with the status of the answer. */
 async function delivered(event: object): Promise<number> {
   const body = JSON.stringify(event);
