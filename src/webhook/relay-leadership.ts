@@ -63,6 +63,8 @@ interface Job extends Omit<OutboxEvent, 'attempts'> {
   failures: number;
   /** It waits for the application to be patched: its endpoint answered 410, or its secret cannot be opened. */
   parked: boolean;
+  /** The application was changed since it was taken from its lanes. */
+  isPatched: boolean;
   /** When its first attempt was made, in milliseconds since the epoch. */
   triedSince: number | undefined;
   /** The URL at which its last attempt has failed, as far as this leadership knows. */
@@ -78,7 +80,7 @@ export class RelayLeadership {
   #over = false;
   #ending = false;
   #dispatching = false;
-  #inFlight = 0;
+  readonly #inFlight = new Set<Job>();
   #delivered = 0;
   #failed = 0;
   #landed = () => {};
@@ -150,6 +152,7 @@ export class RelayLeadership {
 
   /** The application was changed: what waits for it, a disabled endpoint for one, is tried at once. */
   appChanged(appUuid: string): void {
+    for (const job of this.#inFlight) if (job.appUuid === appUuid) job.isPatched = true;
     this.#hurry(appUuid, (job) => job.parked);
     if (this.#lanes.weightOf(appUuid) > 0) void this.#hurryMoved(appUuid);
   }
@@ -184,7 +187,7 @@ export class RelayLeadership {
   async end(): Promise<void> {
     this.#ending = true;
     this.#intake.stop();
-    while (this.#inFlight > 0)
+    while (this.#inFlight.size > 0)
       await new Promise<void>((resolve) => {
         this.#landed = resolve;
       });
@@ -196,7 +199,7 @@ export class RelayLeadership {
   load(): LeadershipLoad {
     return {
       queued: this.#lanes.size,
-      inFlight: this.#inFlight,
+      inFlight: this.#inFlight.size,
       delivered: this.#delivered,
       failed: this.#failed,
     };
@@ -205,7 +208,7 @@ export class RelayLeadership {
   #add({ attempts, ...event }: OutboxEvent): void {
     const weight = Math.max(1, Math.ceil(event.body.length / RELAY_COUNTED_BYTES));
     const tried = { failures: attempts.length, triedSince: attempts[0]?.at, failedAt: undefined };
-    const job: Job = { ...event, ...tried, weight, parked: false };
+    const job: Job = { ...event, ...tried, weight, parked: false, isPatched: false };
     this.#lanes.add(job, nextAttemptAt(attempts.at(-1), this.#options.clock.now()));
     if (attempts.length > 0) this.#placing = this.#placing.then(() => this.#place(job));
   }
@@ -223,13 +226,14 @@ export class RelayLeadership {
     const { clock } = this.#options;
     let isDry = false;
     while (!this.#over && !this.#ending && clock.now() < this.#leasedUntil) {
-      const isFull = this.#inFlight >= RELAY_IN_FLIGHT_MAX;
-      if (this.#inFlight >= RELAY_IN_FLIGHT_MAX + RELAY_IN_FLIGHT_RESERVE_MAX) break;
+      const isFull = this.#inFlight.size >= RELAY_IN_FLIGHT_MAX;
+      if (this.#inFlight.size >= RELAY_IN_FLIGHT_MAX + RELAY_IN_FLIGHT_RESERVE_MAX) break;
       if (this.#outcomes.waiting >= RELAY_SETTLING_MAX_EVENTS) break;
       const job = this.#lanes.take(clock.now(), isFull ? 'reserve' : 'any');
       isDry = job === undefined;
       if (job === undefined) break;
-      this.#inFlight += 1;
+      this.#inFlight.add(job);
+      job.isPatched = false;
       void this.#send(job);
     }
     this.#dispatching = false;
@@ -259,12 +263,11 @@ export class RelayLeadership {
       warnUnlessAway(log, error, { webhook_id: job.webhookId }, 'the endpoint of a webhook could not be read');
       // A secret that this MASTER_KEY does not open stays so until the application has another one.
       job.parked = !(error instanceof StoreUnavailable);
-      const pauseMs = job.parked ? RELAY_DISABLED_LOOK_MS : RELAY_OUTAGE_PAUSE_MS;
-      this.#land(() => this.#lanes.retry(job, clock.now() + pauseMs, false));
+      this.#retry(job, clock.now() + (job.parked ? RELAY_DISABLED_LOOK_MS : RELAY_OUTAGE_PAUSE_MS));
       return;
     }
     // The look-up may have outlasted the lease: whoever holds that now sends the event.
-    if (this.#over || clock.now() >= this.#leasedUntil) this.#land(() => this.#lanes.retry(job, clock.now(), false));
+    if (this.#over || clock.now() >= this.#leasedUntil) this.#retry(job, clock.now());
     else if (endpoint.blocks(job.name)) this.#finish(job, 'blocked', undefined);
     else if (endpoint.url === '' || endpoint.keys.length === 0) this.#finish(job, 'undeliverable', undefined);
     else if (endpoint.disabled) this.#waitForPatch(job, endpoint, clock.now());
@@ -300,7 +303,7 @@ export class RelayLeadership {
     else {
       const due = Math.ceil(Math.min(givenUpAt, now + RELAY_DISABLED_LOOK_MS));
       job.parked = true;
-      this.#land(() => this.#lanes.retry(job, due, false));
+      this.#retry(job, due);
     }
   }
 
@@ -333,8 +336,14 @@ export class RelayLeadership {
     else {
       const due = this.#hasLeft(job.appUuid, url) ? Math.ceil(now) : Math.ceil(now + wait);
       this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status: 'pending', attempt: attempt(due) });
-      this.#land(() => this.#lanes.retry(job, due, outcome.error === 'timeout'));
+      this.#retry(job, due, outcome.error === 'timeout');
     }
+  }
+
+  /** Puts a job back into its lanes. One that waits for a patch which has come meanwhile is tried at once. */
+  #retry(job: Job, due: number, timedOut = false): void {
+    const now = this.#options.clock.now();
+    this.#land(job, () => this.#lanes.retry(job, job.parked && job.isPatched ? now : due, timedOut));
   }
 
   /** The application may have been patched while the attempt was under way: then its endpoint stays on. */
@@ -350,12 +359,12 @@ export class RelayLeadership {
 
   #finish(job: Job, status: Settlement['status'], attempt: Attempt | undefined): void {
     this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status, attempt });
-    this.#land(() => this.#lanes.done(job, status === 'delivered'));
+    this.#land(job, () => this.#lanes.done(job, status === 'delivered'));
     this.#intake.made(job.appUuid, job.weight);
   }
 
-  #land(settle: () => void): void {
-    this.#inFlight -= 1;
+  #land(job: Job, settle: () => void): void {
+    this.#inFlight.delete(job);
     settle();
     this.#landed();
     this.#dispatch();

@@ -138,6 +138,24 @@ test('A patch hurries what waits for it, also what was never tried, and nothing 
   expect(posts).toHaveLength(3);
 });
 
+test('A patch that comes while the endpoint is looked up, or its 410 is stored, is not missed', async () => {
+  const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+  const [keys, stored] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  [state.slowKeys, state.disabling] = [keys.promise, stored.promise];
+  state.app = { ...state.app, webhookDisabled: true, webhookSince: clock.now() };
+  state.receive = () => (posts.length === 1 ? 410 : 200);
+  relay.start();
+  await settle();
+  patch({ webhookDisabled: false });
+  keys.resolve();
+  await settle();
+  expect(posts).toEqual(['evt_1']);
+  patch({ webhookSince: clock.now() + 1 });
+  stored.resolve();
+  await settle();
+  expect(posts).toEqual(['evt_1', 'evt_1']);
+});
+
 test('A failure waits for its time, also when the application is patched', async () => {
   const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1)]);
   relay.start();

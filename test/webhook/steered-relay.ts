@@ -54,6 +54,8 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     disabling: Promise.resolve(),
     /** The look-up of an endpoint waits for it. */
     slow: Promise.resolve(),
+    /** The look-up of the keys waits for it, when the endpoint has been read. */
+    slowKeys: Promise.resolve(),
     settle: async (): Promise<boolean> => true,
     app,
     secrets: [`whsec_${'A'.repeat(43)}=`] as readonly string[],
@@ -100,15 +102,21 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
       return await answered({ ...state.app, appUuid });
     },
     onChange: (changed) => void changes.push(changed),
-    async disableWebhook(_appUuid, url) {
+    async disableWebhook(_appUuid, url, since) {
       calls.push(`disable ${url}`);
       await state.disabling;
+      if (since !== state.app.webhookSince) return false;
       state.app = { ...state.app, webhookDisabled: true, webhookSince: clock.now() };
       for (const changed of changes) changed('app_1');
       return true;
     },
   };
-  const credentials: Pick<CredentialStore, 'signingSecrets'> = { signingSecrets: () => answered(state.secrets) };
+  const credentials: Pick<CredentialStore, 'signingSecrets'> = {
+    async signingSecrets() {
+      await state.slowKeys;
+      return await answered(state.secrets);
+    },
+  };
   const relay = createRelay({
     outbox,
     apps,
