@@ -125,11 +125,12 @@ export class Registration implements RequestOwner, Timed {
     this.#state = 'unregistered';
   }
 
-  /** Ends without a word: another registration makes the same binding anew. */
+  /** Ends without a word, also in the middle of a stop: another registration makes the same binding anew. */
   letGo(): void {
     this.#stopped = true;
     this.#state = 'unregistered';
     this.#abandon();
+    this.#onStopped();
   }
 
   /**

@@ -156,6 +156,55 @@ test('A trunk that is edited keeps its binding: the registrar is never asked to 
   expect(field(await far.until(/^REGISTER /), 'Expires')).toBe('0');
 });
 
+/** Trunks on a virtual clock that make one binding at a registrar, each under its name. */
+async function bindingAlike() {
+  const clock = new VirtualClock();
+  const running = await TestCarrier.open([], { clock });
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  const set = (...names: readonly string[]) => {
+    const settings = { username: 'u', password: 'p', register: true };
+    const trunks = names.map((name) => trunkTo(`sip:${far.host}:${far.port}`, { ...settings, name }));
+    running.trunks.splice(0, Infinity, ...trunks);
+    running.carrier.trunksChanged();
+  };
+  const registered = async (name: string) => {
+    far.respond(await far.until(/^REGISTER /), '200 OK', { fields: 'Expires: 300\r\n' });
+    await until(() => running.carrier.trunkStatus(name).registered, 'registered');
+  };
+  /** The removals that the registrar hears until the trunk has sent what it sends by then. */
+  const removals = async (name: string) => {
+    await clock.advance(2_000);
+    running.carrier.probeTrunk(name);
+    await far.until(/^OPTIONS /);
+    return far.heard.filter((message) => /^Expires: 0\r/m.test(message)).length;
+  };
+  return { far, set, registered, removals };
+}
+
+test('A trunk that is deleted and set up again keeps its new binding: the removal is not sent again after it', async () => {
+  const { far, set, registered, removals } = await bindingAlike();
+  set('carrier');
+  await registered('carrier');
+  set();
+  // The packet is lost on its way.
+  await far.until(/^REGISTER [\s\S]*^Expires: 0/m);
+  set('carrier');
+  await registered('carrier');
+  expect(await removals('carrier')).toBe(0);
+});
+
+test('A trunk that is set up under another name keeps its binding as the one of before is deleted', async () => {
+  const { set, registered, removals } = await bindingAlike();
+  set('before');
+  await registered('before');
+  set('before', 'after');
+  await registered('after');
+  set('after');
+  expect(await removals('after')).toBe(0);
+});
+
 test('A trunk that was refused and is set again as it was is registered at once, and no other one is', async () => {
   const { running, far } = await registering();
   const first = await far.until(/^REGISTER /);

@@ -59,6 +59,8 @@ export class TrunkMonitor {
   /** The probes that are under way, by the names that the user agent is given. */
   readonly #probes = new Map<string, Probe>();
   #asked = 0;
+  /** The registrations whose registrars are asked to take the bindings back. */
+  readonly #leaving = new Set<{ readonly trunk: Trunk; readonly registration: Registration }>();
 
   constructor(options: TrunkMonitorOptions) {
     this.#options = options;
@@ -75,8 +77,8 @@ export class TrunkMonitor {
         if (name === set) this.#registerAgain(monitored);
         continue;
       }
-      // A removal that is sent again, as its packet was lost, would reach the registrar after the new REGISTER.
-      if (now !== undefined && this.#bindsAlike(monitored.trunk, now)) this.#letGo(monitored);
+      // A removal would take the binding of the trunk as it is now, or of another name for it, if it came last.
+      if (trunks.some((trunk) => this.#bindsAlike(monitored.trunk, trunk))) this.#letGo(monitored);
       void this.#stop(monitored);
     }
     for (const trunk of trunks) {
@@ -187,8 +189,7 @@ export class TrunkMonitor {
       if (this.#options.registers(monitored.trunk.name)) {
         if (registration === undefined) this.#register(monitored);
       } else {
-        monitored.registration = undefined;
-        if (registration !== undefined) this.#options.driver.run((now) => registration.stop(now));
+        void this.#takeBack(monitored);
       }
     }
   }
@@ -222,11 +223,20 @@ export class TrunkMonitor {
     monitored.stopped = true;
     monitored.cancelProbe();
     this.#trunks.delete(monitored.trunk.name);
-    const { registration } = monitored;
+    await this.#takeBack(monitored);
+  }
+
+  /** Has the registrar take the binding back. Resolves when that is over. */
+  async #takeBack(monitored: Monitored): Promise<void> {
+    const { trunk, registration } = monitored;
+    monitored.registration = undefined;
     if (registration === undefined) return;
+    const leaving = { trunk, registration };
+    this.#leaving.add(leaving);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#options.driver.run((now) => registration.stop(now, resolve));
     await promise;
+    this.#leaving.delete(leaving);
   }
 
   #register(monitored: Monitored): void {
@@ -235,6 +245,9 @@ export class TrunkMonitor {
     const credentials = trunkCredentials(trunk);
     if (!trunk.register || username === undefined || credentials === undefined || !this.#options.registers(trunk.name)) return;
     const domain = trunkDomain(address);
+    // A removal that is sent again, as its packet was lost, would reach the registrar after the new REGISTER.
+    for (const leaving of this.#leaving)
+      if (this.#bindsAlike(leaving.trunk, trunk)) this.#options.driver.run(() => leaving.registration.letGo());
     this.#options.driver.run((now) => {
       const registration = this.#options.driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
