@@ -48,7 +48,7 @@ export async function dial(
   const isDoubtful = ({ name }: Trunk) =>
     failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
   const left = [...inOrder(usable, isDoubtful, options.random)];
-  const next = () => nextAttempt(options, left, order.appUuid);
+  const next = () => nextAttempt(options, left, order);
   const first = await next();
   if (first === undefined) return { unavailable: 'no_capacity' };
   if (options.isDraining()) {
@@ -75,12 +75,18 @@ const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels:
   (settings.apps === undefined || settings.apps.includes(appUuid)) &&
   isPinnedTo(settings, labels);
 
-/** The first of the trunks left that has a channel and a turn. It and those before it are left no more. */
-async function nextAttempt(options: OutboundOptions, left: Trunk[], appUuid: string): Promise<Attempt | undefined> {
-  const { channels } = options;
-  for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
-    const address = trunkAddress(trunk.uri);
-    if (address === undefined) continue;
+/**
+ * The first of the trunks left that has a channel and a turn, as it is set up by now. It and those before it are left
+ * no more.
+ */
+async function nextAttempt(options: OutboundOptions, left: Trunk[], order: DialOptions): Promise<Attempt | undefined> {
+  const { channels, labels } = options;
+  const { appUuid } = order;
+  for (let known = left.shift(); known !== undefined; known = left.shift()) {
+    const { name } = known;
+    const trunk = options.trunks().find((each) => each.name === name && isPermitted(each, order, labels));
+    const address = trunk && trunkAddress(trunk.uri);
+    if (trunk === undefined || address === undefined) continue;
     const stopExpecting = await channels.expect(trunk);
     // A channel that is taken counts as a call, so the turn comes first: a dial that gets none is no call.
     const waitMs = channels.hasFree(trunk) ? await options.turn(trunk, appUuid) : undefined;

@@ -188,6 +188,26 @@ describe('a call whose trunk fails', () => {
     expect(one.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
   });
 
+  test('goes over no trunk that was deleted meanwhile, and over the next one as it is set up by then', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 }, { priority: 2 });
+    const [one, two, three] = far;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('no carriers');
+    const { leg, signals } = await dial(carrier);
+    const invite = await one.until(/^INVITE /);
+    const [first, , last] = carrier.trunks;
+    if (first === undefined || last === undefined) throw new Error('no trunks');
+    const moved = trunkTo(last.uri, { ...last, settings: { ...last.settings, from_user: 'office' } });
+    carrier.trunks.splice(0, Infinity, first, moved);
+    carrier.carrier.trunksChanged();
+    one.respond(invite, '503 Service Unavailable');
+    const next = await Promise.race([two.until(/^INVITE /), three.until(/^INVITE /)]);
+    expect(field(next, 'From')).toContain('<sip:office@');
+    three.respond(next, '200 OK', { body: sdp() });
+    await signals.until('leg.answered');
+    expect(two.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+    leg.hangup();
+  });
+
   test('goes over the next one after 4 s without any response; a late 200 of the first gets ACK and BYE', async () => {
     const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
     const [one, two] = far;
