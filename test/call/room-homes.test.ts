@@ -10,6 +10,7 @@ import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import {
+  type JoinOptions,
   type LegAudio,
   type MediaNotice,
   type MediaPipe,
@@ -408,7 +409,7 @@ test('Nobody gets into a Room at a node that has it no more by the row: its next
 });
 
 /** A member of a Room that came from another home asks for its end of a pipe. */
-const openOf = (roomId: string, sessionUuid: string): SeatRequest => ({
+const openOf = (roomId: string, sessionUuid: string): Extract<SeatRequest, { readonly type: 'open' }> => ({
   type: 'open',
   ...{ roomId, sessionUuid, link: sessionUuid, appUuid: 'app', isBot: false, muted: false, isJoined: true },
   codec: 'PCMU',
@@ -742,6 +743,22 @@ test('The end of a pipe that is out of its mix is closed: it holds ports.', asyn
   expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
   left();
   expect(closed).toBe(1);
+});
+
+test('A coach of another node is heard by nobody once its member has left, also when its pipe is made anew.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const heardBy: string[] = [];
+  const name = ({ coach }: JoinOptions) => (coach === undefined ? 'all' : coach.of === undefined ? 'nobody' : 'its member');
+  pair.openPipe = () => ({ ...quietPipe, join: (_room, terms) => heardBy.push(name(terms)) });
+  const coach = { ...openOf(roomId, 'coach'), coach: 'agent' };
+  await pair.ask('first', openOf(roomId, 'agent'));
+  await pair.ask('first', coach);
+  const left = { type: 'note', roomId, sessionUuid: 'agent', link: 'agent', number: 1, note: { note: 'left' } } as const;
+  expect(await pair.ask('first', left)).toEqual({ type: 'ok' });
+  await pair.ask('first', { ...openOf(roomId, 'agent'), link: 'again' });
+  await pair.ask('first', { ...coach, end: { ...coach.end, ssrc: 2 } });
+  expect(heardBy).toEqual(['all', 'its member', 'all', 'nobody']);
 });
 
 test('A node that has not heard that its call goes on at the home of the Room takes no place away from it there.', async () => {

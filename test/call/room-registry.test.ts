@@ -109,6 +109,27 @@ test('A play whose sources are open is admitted, or lets go of them, whenever an
   }
 });
 
+test('A coach is heard by nobody once its member has left, whatever changes of the coach, and if the member is back.', async () => {
+  const { registry } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await registry.create({ voice_activity_events: false }, context);
+  const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+  if (room === undefined) throw new Error('no Room');
+  const { roomId } = room.state;
+  const joined = { roomId, room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const coach = { ...joined, coach: 'agent' };
+  registry.onMembership('agent', undefined, joined);
+  registry.onMembership('coach', undefined, coach);
+  expect(room.coaches.of('agent')).toEqual(['coach']);
+  registry.onMembership('agent', joined, undefined);
+  registry.onMembership('coach', coach, { ...coach, talking: true });
+  registry.onMembership('agent', undefined, joined);
+  expect(room.coaches.of('agent')).toEqual([]);
+  // Another mix of the Room seats the coach as it was.
+  registry.onMembership('coach', coach, { ...coach, room: 2 });
+  expect(room.coaches.of('agent')).toEqual(['coach']);
+});
+
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
   const { registry } = world(LIST_MATCHED_MAX_ITEMS + 1);
   await registry.recover(async () => 0);

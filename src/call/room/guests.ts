@@ -128,8 +128,10 @@ export class Guests {
     if (room.reserved.includes(sessionUuid)) room.take(sessionUuid);
     if (isJoined) room.confirm(sessionUuid, isBot);
     media.connect(end, codec);
-    if (coach !== undefined) room.coaches.add(sessionUuid, coach);
-    const coached = coach === undefined ? undefined : this.#audio(room, coach);
+    // A member that has left since is coached no more by a pipe that is made anew.
+    if (coach !== undefined && before === undefined) room.coaches.add(sessionUuid, coach);
+    const isCoached = coach !== undefined && room.coaches.of(coach).includes(sessionUuid);
+    const coached = isCoached ? this.#audio(room, coach) : undefined;
     const terms: JoinOptions = {
       muted,
       fromVolumePercent: volumes?.from_member ?? 100,
