@@ -129,7 +129,7 @@ class SipCarrier implements Carrier {
       ...{ clock, log },
       resolve: (trunk) => this.#targets.own(trunk),
       // A call that the trunk has failed does not show that it is there.
-      lastUsed: (trunk) => (this.#failed.isFailed(trunk.name, clock.now()) ? 0 : this.#channels.lastUsed(trunk)),
+      lastUsed: (trunk) => (this.#failed.isFailed(trunk, clock.now()) ? 0 : this.#channels.lastUsed(trunk)),
       registers: options.registers ?? (() => true),
     });
     this.#outbound = this.#outboundOptions();

@@ -45,8 +45,8 @@ export async function dial(
   const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
   const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : chosen(permitted);
   if (usable.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
-  const isDoubtful = ({ name }: Trunk) =>
-    failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
+  const isDoubtful = (trunk: Trunk) =>
+    failed.isFailed(trunk, options.now()) || monitor.isSilent(trunk.name) || monitor.isUnregistered(trunk.name);
   const left = [...inOrder(usable, isDoubtful, options.random)];
   const next = () => nextAttempt(options, left, order);
   const first = await next();
@@ -55,9 +55,9 @@ export async function dial(
     first.abandon();
     return { unavailable: 'draining' };
   }
-  const onFailed = ({ name }: Trunk, isOver: boolean) => {
-    failed.failed(name, options.now());
-    if (isOver) options.channels.failed(name);
+  const onFailed = (trunk: Trunk, isOver: boolean) => {
+    failed.failed(trunk, options.now());
+    if (isOver) options.channels.failed(trunk.name);
   };
   const localHost = (peer: Peer) => options.localHost(peer);
   // A dial that names its trunk stays with it.

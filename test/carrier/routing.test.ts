@@ -188,6 +188,29 @@ describe('a call whose trunk fails', () => {
     expect(one.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
   });
 
+  test('says nothing of the trunk at another address: the next call goes over it as soon as it is set up anew', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
+    const [one, two] = far;
+    const [first, second] = carrier.trunks;
+    if (one === undefined || two === undefined || first === undefined || second === undefined) throw new Error('no trunks');
+    const [failing, late] = [await dial(carrier, { to: '+972501110001' }), await dial(carrier, { to: '+972501110002' })];
+    one.respond(await one.until(/^INVITE sip:\+972501110001/), '503 Service Unavailable');
+    two.respond(await two.until(/^INVITE /), '200 OK', { body: sdp() });
+    await failing.signals.until('leg.answered');
+    const three = await RawPeer.udp(carrier.port('udp'), '127.0.0.3');
+    peers.push(three);
+    carrier.trunks.splice(0, 1, trunkTo(`sip:${three.host}:${three.port}`, { name: 't0', settings: { priority: 0 } }));
+    carrier.carrier.trunksChanged();
+    // The old address fails once more, late.
+    one.respond(await one.until(/^INVITE sip:\+972501110002/), '503 Service Unavailable');
+    two.respond(await two.until(/^INVITE /), '200 OK', { body: sdp() });
+    await late.signals.until('leg.answered');
+    const { leg } = await dial(carrier);
+    const invite = await Promise.race([two.until(/^INVITE /), three.until(/^INVITE /)]);
+    expect(invite).toContain(`sip:+972501112222@${three.host}:${three.port} SIP`);
+    for (const each of [failing.leg, late.leg, leg]) each.hangup();
+  });
+
   test('goes over no trunk that was deleted meanwhile, and over the next one as it is set up by then', async () => {
     const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 }, { priority: 2 });
     const [one, two, three] = far;
@@ -324,8 +347,10 @@ describe('trunks are tried', () => {
 
   test('after a failure last for 30 s', () => {
     const failed = new FailedTrunks();
-    failed.failed('down', 1_000);
-    expect([failed.isFailed('down', 30_999), failed.isFailed('down', 31_000), failed.isFailed('up', 1_000)]).toEqual([
+    const [down, up] = ['down', 'up'].map((name) => trunkTo('sip:192.0.2.1', { name }));
+    if (down === undefined || up === undefined) throw new Error('no trunks');
+    failed.failed(down, 1_000);
+    expect([failed.isFailed(down, 30_999), failed.isFailed(down, 31_000), failed.isFailed(up, 1_000)]).toEqual([
       true,
       false,
       false,

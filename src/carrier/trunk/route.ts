@@ -7,24 +7,31 @@ import { SIP_TRUNK_FAILED_MS } from '../../limits.ts';
 import { lotOf } from '../draw.ts';
 import type { Trunk } from './trunk.ts';
 
+/** The trunks that failed lately. One that is set up at another address since has not failed there. */
 export class FailedTrunks {
-  /** The time of the last failure, by trunk, in milliseconds. */
-  readonly #at = new Map<string, number>();
+  /** The last failure by the way that the call went, in milliseconds. */
+  readonly #last = new Map<string, { readonly name: string; readonly at: number }>();
 
-  failed(name: string, now: number): void {
-    this.#at.set(name, now);
+  failed(trunk: Trunk, now: number): void {
+    for (const [way, { at }] of this.#last) if (isPast(at, now)) this.#last.delete(way);
+    this.#last.set(wayOf(trunk), { name: trunk.name, at: now });
   }
 
   /** Whether the trunk failed less than SIP_TRUNK_FAILED_MS ago. */
-  isFailed(name: string, now: number): boolean {
-    return (this.#at.get(name) ?? -Infinity) > now - SIP_TRUNK_FAILED_MS;
+  isFailed(trunk: Trunk, now: number): boolean {
+    return !isPast(this.#last.get(wayOf(trunk))?.at ?? -Infinity, now);
   }
 
   /** Forgets trunks that no longer exist. */
   keep(names: ReadonlySet<string>): void {
-    for (const name of this.#at.keys()) if (!names.has(name)) this.#at.delete(name);
+    for (const [way, { name }] of this.#last) if (!names.has(name)) this.#last.delete(way);
   }
 }
+
+const isPast = (at: number, now: number): boolean => at <= now - SIP_TRUNK_FAILED_MS;
+
+/** A trunk, and where the calls over it go. */
+const wayOf = ({ name, uri, settings }: Trunk): string => `${name} ${uri} ${settings.outbound_proxy ?? ''}`;
 
 /** Sorts trunks for one call. `isDoubtful` puts a trunk last; `random` gives numbers in [0, 1). */
 export function inOrder(trunks: readonly Trunk[], isDoubtful: (trunk: Trunk) => boolean, random: () => number): readonly Trunk[] {
