@@ -761,6 +761,26 @@ test('A coach of another node is heard by nobody once its member has left, also 
   expect(heardBy).toEqual(['all', 'its member', 'all', 'nobody']);
 });
 
+test('A coach that comes back as a member is none, also where its node has not told yet that it had left.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const notices: ((notice: MediaNotice) => void)[] = [];
+  let whispers = 0;
+  pair.openPipe = ({ notify }) => {
+    notices.push(notify);
+    return { ...quietPipe, coach: () => whispers++ };
+  };
+  await pair.ask('first', openOf(roomId, 'agent'));
+  await pair.ask('first', { ...openOf(roomId, 'supervisor'), coach: 'agent' });
+  notices[0]?.({ type: 'room.joined', room: 1 });
+  expect(whispers).toBe(1);
+  const seat = { roomId, sessionUuid: 'supervisor', link: 'again', appUuid: 'app', isBot: false, reserved: false } as const;
+  expect(await pair.ask('first', { type: 'take', ...seat })).toMatchObject({ type: 'taken' });
+  await pair.ask('first', { ...openOf(roomId, 'supervisor'), link: 'again', isJoined: false });
+  notices[0]?.({ type: 'room.joined', room: 1 });
+  expect(whispers).toBe(1);
+});
+
 test('A node that has not heard that its call goes on at the home of the Room takes no place away from it there.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

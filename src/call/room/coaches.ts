@@ -6,9 +6,10 @@ export class Coaches {
   /** The member that hears it, by the coach. */
   readonly #coached = new Map<string, string>();
 
-  /** A coach has come, or has come again. */
-  add(coach: string, coached: string): void {
-    this.#coached.set(coach, coached);
+  /** A member has come into the mix, or has come again, as the coach of another one or of nobody. */
+  enters(member: string, coached: string | undefined): void {
+    if (coached === undefined) this.#coached.delete(member);
+    else this.#coached.set(member, coached);
   }
 
   /** The coaches of a member. */

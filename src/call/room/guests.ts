@@ -129,7 +129,7 @@ export class Guests {
     if (isJoined) room.confirm(sessionUuid, isBot);
     media.connect(end, codec);
     // A member that has left since is coached no more by a pipe that is made anew.
-    if (coach !== undefined && before === undefined) room.coaches.add(sessionUuid, coach);
+    if (before === undefined) room.coaches.enters(sessionUuid, coach);
     const isCoached = coach !== undefined && room.coaches.of(coach).includes(sessionUuid);
     const coached = isCoached ? this.#audio(room, coach) : undefined;
     const terms: JoinOptions = {

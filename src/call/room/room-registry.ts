@@ -379,9 +379,9 @@ export class RoomRegistry implements Rooms {
       this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
       this.span?.left(sessionUuid, before.roomId);
     }
-    // It comes into the mix. Whatever changes of it later, a member that has left meanwhile is coached no more.
-    if (after?.coach !== undefined && after.room !== before?.room)
-      this.#rooms.get(after.roomId)?.coaches.add(sessionUuid, after.coach);
+    // Whatever changes of it once it is in the mix, a member that has left meanwhile is coached no more.
+    if (after !== undefined && after.room !== before?.room)
+      this.#rooms.get(after.roomId)?.coaches.enters(sessionUuid, after.coach);
     if (after !== undefined && before === undefined) this.#rooms.get(after.roomId)?.take(sessionUuid);
     if (after?.phase === 'joined' && before?.phase !== 'joined') {
       const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';
