@@ -1012,6 +1012,34 @@ test('A Room that another node takes while this one opens it is asked for again 
   expect(await read).toMatchObject({ status: 503, message: 'The Room is moving to another node.' });
 });
 
+test('A Room that is still to be deleted as its node is lost goes to no call that asks for it meanwhile.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.left.push({ ...pair.takenBySecond(roomId), deleting: true });
+  const calls = Promise.withResolvers<number>();
+  const recovered = pair.second.recover(() => calls.promise);
+  await pair.advance(10);
+  expect(await pair.second.giveUp(roomId)).toBe(false);
+  pair.actors.set('member', pair.memberOf('', 'second'));
+  const join = pair.second.join(roomId, { session_uuid: 'member', muted: false }, pair.context());
+  expect(await join).toMatchObject({ status: 409, message: 'Room is being deleted' });
+  calls.resolve(0);
+  await recovered;
+  await pair.advance(10);
+  expect(pair.rows.has(roomId)).toBe(false);
+});
+
+test('A Room without a home that was to be deleted is deleted by the node that it comes to.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  expect(await pair.first.giveUp(roomId)).toBe(true);
+  const row = pair.rows.get(roomId);
+  if (row === undefined) throw new Error('no row');
+  pair.rows.set(roomId, { ...row, deleting: true });
+  await pair.broughtToSecond(roomId);
+  expect(pair.rows.has(roomId)).toBe(false);
+});
+
 test('A Room that was taken over after the call of a member is deleted only when that member has left.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

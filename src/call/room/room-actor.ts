@@ -120,7 +120,7 @@ export class RoomActor {
   ): Problem | undefined {
     if (this.#state.appUuid !== appUuid) return problems.notFound('Room');
     this.mostMembers = most;
-    if (this.#state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (this.#isDoomed || this.#state.phase !== 'open') return problems.conflict('Room is being deleted');
     if (this.isLeaving) return roomIsMoving;
     if (coach !== undefined && (coach === sessionUuid || !this.joined.includes(coach)))
       return problems.conflict('The Session to coach is not a member of the room');
@@ -177,7 +177,7 @@ export class RoomActor {
   /** Nobody is in it, nothing goes on in it, and nothing was asked of it that is still to be done. */
   get isIdle(): boolean {
     const { phase, playback, recording } = this.#state;
-    const isAtRest = phase === 'open' && playback === undefined && recording === undefined;
+    const isAtRest = phase === 'open' && !this.#isDoomed && playback === undefined && recording === undefined;
     return isAtRest && this.#members.size === 0 && this.#mailbox.isIdle;
   }
 

@@ -70,7 +70,7 @@ export class RoomRegistry implements Rooms {
       ...{ store: homes, clock, nodeId, peers, adoption: this.#adoption },
       find: (roomId) => this.#rooms.get(roomId),
       verify: async (roomId) => await this.span?.verify(roomId),
-      open: (row) => this.#openRow(row),
+      open: (row) => this.#openRow(row).finally(() => void this.#goOnDeleting(row)),
     });
     this.span = new RoomSpan({
       ...options,
