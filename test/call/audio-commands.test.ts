@@ -114,3 +114,10 @@ test('The URL of a push leads to its audio, and to nothing where the push is ref
     expect([name === '', commands.ingest('app', name) === undefined]).toEqual([false, answer !== undefined]);
   }
 });
+
+test('The URL of a push whose answer is in doubt leads to its audio: the push may be stored all the same', async () => {
+  const { commands, told, order } = world({ answer: { ...problems.unavailable('try again', 2), isInDoubt: true } });
+  expect(await order(PUSH)).toMatchObject({ status: 503 });
+  const [, name = ''] = /\/v1\/ingest\/([^"]+)/.exec(JSON.stringify(told)) ?? [];
+  expect(commands.ingest('app', name)).toBeDefined();
+});

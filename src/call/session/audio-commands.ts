@@ -148,7 +148,8 @@ export class AudioCommands {
       },
     });
     const result = await actor.command(command, context, playlist, answer);
-    if (isProblem(result)) this.#ingests.forget(appUuid, name);
+    // A push that is stored all the same is answered with its URL when it is asked for again under its key.
+    if (isProblem(result) && result.isInDoubt !== true) this.#ingests.forget(appUuid, name);
     return result;
   }
 }
