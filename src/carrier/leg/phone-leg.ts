@@ -328,8 +328,8 @@ export abstract class PhoneLeg implements Leg {
   }
 
   async quality(): Promise<CallQuality | undefined> {
-    if (this.over || !this.isAgreed || this.#rtp === undefined) return undefined;
-    return qualityOf(await this.#rtp.counters(), this.#agreement?.codec ?? '');
+    if (this.over || this.#agreement === undefined || this.#rtp === undefined) return undefined;
+    return qualityOf(await this.#rtp.counters(), this.#agreement.codec);
   }
 
   get transfers(): LegTransfers {
@@ -432,10 +432,10 @@ export abstract class PhoneLeg implements Leg {
     this.#signals.tellEnd(end, this.#close(), (ms, then) => this.options.wait(ms, then));
   }
 
-  /** Gives the ports back, where any were taken. Resolves with how the call sounded. */
+  /** Gives the ports back, where any were taken. Resolves with how the call sounded, where audio was agreed on. */
   async #close(): Promise<CallQuality | undefined> {
     const counters = await (await this.#opening)?.close();
-    return counters === undefined ? undefined : qualityOf(counters, this.#agreement?.codec ?? '');
+    return counters === undefined || this.#agreement === undefined ? undefined : qualityOf(counters, this.#agreement.codec);
   }
 
   #onOffer(body: Uint8Array): void {
