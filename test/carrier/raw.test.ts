@@ -1,5 +1,6 @@
 /** A far end written by hand, over real sockets: what no well-behaved peer does. */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
 import { AUDIO, bodyOf, field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -311,6 +312,26 @@ describe('a probe of a silent call', () => {
     peer.respond(await peer.until(/^OPTIONS /), '481 Call/Transaction Does Not Exist');
     expect(await endOf(incoming)).toMatchObject({ cause: 'timeout', by: 'system' });
     await peer.until(/^BYE /);
+  });
+
+  test('finds no sign of life in a REFER that the far end has not answered', async () => {
+    const clock = new VirtualClock();
+    const carrier = await carrierWith(undefined, { clock });
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer, { body: sdp(AUDIO, 'a=inactive') });
+    const { leg } = incoming.call;
+    leg.probe?.();
+    const first = await peer.until(/^OPTIONS /);
+    peer.respond(first, '200 OK');
+    await incoming.signals.until('leg.alive');
+    leg.transfers?.transfer({ number: '+15550111' });
+    await peer.until(/^REFER /);
+    await clock.advance(40_000);
+    expect(await incoming.signals.until('leg.transfer')).toMatchObject({ phase: 'refused', status: 0 });
+    leg.probe?.();
+    await settle();
+    expect(incoming.signals.types().filter((type) => type === 'leg.alive')).toHaveLength(1);
+    await peer.until(new RegExp(`^OPTIONS [\\s\\S]*CSeq: ${Number.parseInt(field(first, 'CSeq'), 10) + 2} `));
   });
 });
 

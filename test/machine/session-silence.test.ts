@@ -121,6 +121,16 @@ describe('a held call', () => {
     call.run(200_000);
     expect(call.at('hangup')).toEqual([ORPHAN_MS]);
   });
+
+  test('is kept up by a transfer that its far end refuses, and not by one that it does not answer', () => {
+    for (const status of [603, 0]) {
+      const call = held();
+      call.run(50_000);
+      call.take({ type: 'leg.transfer', phase: 'refused', status });
+      call.run(300_000);
+      expect(call.at('hangup')).toEqual([ORPHAN_MS + (status === 0 ? 0 : 50_000)]);
+    }
+  });
 });
 
 describe('an outbound call in early media', () => {

@@ -184,7 +184,7 @@ export abstract class PhoneLeg implements Leg {
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
-    if (event.type !== 'doubted') this.#life.spoken();
+    if (isWordOfFarEnd(event)) this.#life.spoken();
     switch (event.type) {
       case 'offer':
         this.#onOffer(event.body);
@@ -464,6 +464,12 @@ export abstract class PhoneLeg implements Leg {
 
   /** An offer of the far end was answered. */
   protected onAgreed(_answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement }): void {}
+}
+
+/** Whether an event is a message of the far end. A re-INVITE that it has not answered is told as refused with 408. */
+function isWordOfFarEnd(event: CallEvent): boolean {
+  if (event.type === 'refer') return event.outcome.phase !== 'refused' || event.outcome.status !== 0;
+  return event.type !== 'doubted' && (event.type !== 'offer_refused' || event.status !== 408);
 }
 
 /** Whether we have anything to offer: not where encryption is required and impossible. */

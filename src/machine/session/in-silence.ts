@@ -33,9 +33,14 @@ export const watch = (state: SessionState, now: number): SessionState => ({ ...s
 /** Tells whether the Session is watched for silence. */
 export const isWatched = (state: SessionState): boolean => state.deadlines.probe !== undefined;
 
-/** Tells whether a signal shows that the far end is there. What we play to it, or record of it, shows nothing. */
-export const isSignOfLife = (signal: LegSignal): boolean =>
-  signal.type !== 'leg.media' || ['digit', 'key.down', 'media.started'].includes(signal.notice.type);
+/**
+ * Tells whether a signal shows that the far end is there. What we play to it, or record of it, shows nothing, nor does
+ * a transfer that it has not answered.
+ */
+export function isSignOfLife(signal: LegSignal): boolean {
+  if (signal.type === 'leg.media') return ['digit', 'key.down', 'media.started'].includes(signal.notice.type);
+  return signal.type !== 'leg.transfer' || signal.phase !== 'refused' || signal.status !== 0;
+}
 
 /** Asks the leg for a sign of life. */
 export function probe(state: SessionState, now: number): Step {
