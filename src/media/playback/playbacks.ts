@@ -2,7 +2,7 @@
  * The playbacks of one leg or room on the main thread: each has a pump, its commands go to the plane, its records
  * become notices.
  */
-import type { Place, PlaybackControl } from '../../machine/playback/playback.ts';
+import type { PlaybackControl } from '../../machine/playback/playback.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 import type { PlayOptions } from '../audio.ts';
 import type { DecoderThread } from '../decode/decoder.ts';
@@ -99,11 +99,11 @@ export class Playbacks {
         pause(false);
         break;
       case 'restart':
-        this.#seek(playing, { positionMs: 0 });
+        playing.pump.seek({ positionMs: 0 });
         pause(false);
         break;
       case 'seek':
-        this.#seek(playing, control.place);
+        playing.pump.seek(control.place);
         break;
     }
   }
@@ -130,7 +130,7 @@ export class Playbacks {
         this.#playbacks.get(record.a)?.pump.hungry(record.b, record.c);
         return true;
       case NOTICE.playbackMoved:
-        this.#playbacks.get(record.a)?.pump.moved(record.b);
+        this.#moved(this.#playbacks.get(record.a), record.b);
         return true;
       case NOTICE.playbackStarted:
         this.#started(this.#playbacks.get(record.a));
@@ -192,9 +192,11 @@ export class Playbacks {
     if (!isReplaced) this.#options.notify({ ...notice, operationUuid });
   }
 
-  #seek(playback: Playback, place: Place): void {
+  /** Another place follows. The playback had not ended before the seek, which is known only now. */
+  #moved(playback: Playback | undefined, taken: number): void {
+    if (playback === undefined) return;
     playback.failure = undefined; // it may lie behind the new place
-    playback.pump.seek(place);
+    playback.pump.moved(taken);
   }
 
   #halt(playback: Playback | undefined): void {
