@@ -336,7 +336,8 @@ class PooledMediaEngine implements NativeMediaEngine {
         freed: (counters) => {
           if (!this.#legs.delete(leg)) return;
           this.#ports.release(port, performance.now());
-          this.traffic.add(counters);
+          // A call that goes through pipes is counted with its own leg.
+          if (!(leg instanceof PipeLeg)) this.traffic.add(counters);
         },
       });
     });

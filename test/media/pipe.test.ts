@@ -106,6 +106,17 @@ describe('a pipe between two nodes', () => {
     expect(silences).toBe(1);
     await Promise.all([near.close(), far.close()]);
   });
+
+  test('is no call in the metrics: the call that it carries is counted with its own leg', async () => {
+    const before = { ...harness.engine.traffic };
+    const [near, far] = await Promise.all([pipe(true), pipe(false)]);
+    near.connect(far.end, 'PCMU');
+    far.connect(near.end, 'PCMU');
+    while ((await near.counters()).packetsReceived < 5);
+    expect((await near.close()).packetsReceived).toBeGreaterThanOrEqual(5);
+    await far.close();
+    expect({ ...harness.engine.traffic }).toEqual(before);
+  });
 });
 
 describe('the codec of a pipe', () => {
