@@ -23,3 +23,24 @@ test('Each call is sampled every ten seconds of its own, not as it begins, and n
   await clock.advance(60_000);
   expect([samples.length, clock.armed]).toEqual([4, 0]);
 });
+
+test('No sample is left out where each timer comes a little late', async () => {
+  const began = 1_000_000;
+  class LateClock extends VirtualClock {
+    override at(deadline: number, fire: () => void): () => void {
+      return super.at(deadline + 9, fire);
+    }
+  }
+  const clock = new LateClock(began);
+  const samples = Array.from({ length: 10 }, () => 0);
+  const calls = samples.map((_, second) => ({
+    state: inbound({ sessionUuid: 's', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 0 }, began + second * 1_000),
+    sampleQuality: async () => {
+      samples[second] = (samples[second] ?? 0) + 1;
+    },
+  }));
+  const stop = sampleQuality(clock, () => calls);
+  await clock.advance(610_000);
+  expect(samples.map((count) => Math.min(count, 60))).toEqual(samples.map(() => 60));
+  stop();
+});

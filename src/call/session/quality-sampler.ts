@@ -22,7 +22,8 @@ export function sampleQuality(clock: Clock, actors: () => Iterable<Pick<SessionA
       // A leg whose worker is lost has nothing to say.
       if (age > 0 && age % HISTORY_QUALITY_MS === 0) actor.sampleQuality().catch(() => {});
     }
-    arm(now + (calls === 0 ? HISTORY_QUALITY_MS : TURN_MS));
+    // In the middle of a second, so that none is left out, however late the timers come by and by.
+    arm(second + TURN_MS / 2 + (calls === 0 ? HISTORY_QUALITY_MS : TURN_MS));
   };
   const arm = (next: number): void => {
     if (!stopped) disarm = clock.at(next, turn);
