@@ -15,6 +15,7 @@ import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
 import { isMovable } from '../../machine/session/movable.ts';
+import { detectedFromStored } from '../../machine/session/operation/detection.ts';
 import { quietFromStored } from '../../machine/session/operation/payment.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
@@ -280,7 +281,8 @@ export class SessionActor {
     if (outcome !== 'stored' && outcome !== 'late') return;
     const seen = mediaEntry(envelope.input, this.#state, now);
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
-    this.#state = quietFromStored(this.#state, next.state, Math.max(0, this.#environment.clock.now() - now));
+    const tookMs = Math.max(0, this.#environment.clock.now() - now);
+    this.#state = detectedFromStored(this.#state, quietFromStored(this.#state, next.state, tookMs), tookMs);
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(this.#state.appUuid, next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);

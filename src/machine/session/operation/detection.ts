@@ -32,6 +32,16 @@ export function beginDetection(state: SessionState, now: number): { readonly sta
   };
 }
 
+/**
+ * The state after a step that took `ms` to store. The media plane listens from when the answer is stored, and has its
+ * time from then on.
+ */
+export function detectedFromStored(before: SessionState, after: SessionState, ms: number): SessionState {
+  const due = after.deadlines.detection;
+  if (due === undefined || due === before.deadlines.detection) return after;
+  return { ...after, deadlines: { ...after.deadlines, detection: due + ms } };
+}
+
 /** Takes what the media plane tells of who answered. What is not of the phase that it is in comes too late. */
 export function hearDetection(
   state: SessionState,
