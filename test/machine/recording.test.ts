@@ -60,12 +60,15 @@ describe('a recording', () => {
   });
 
   test('that is masked is not told as failed for hearing nothing', () => {
-    const masked = left(maskRecording(began(), true));
+    const masked = left(maskRecording(began(), true, NOW));
     const waiting = recordingDeadline(SESSION, masked, NOW + 10_000);
     expect(waiting.events).toEqual([]);
     expect(left(waiting).confirmBy).toBe(NOW + 20_000);
-    const open = left(maskRecording(left(waiting), false));
-    expect(names(recordingDeadline(SESSION, open, NOW + 20_000))).toEqual(['recording.failed']);
+    const open = left(maskRecording(left(waiting), false, NOW + 19_900));
+    expect(names(recordingDeadline(SESSION, open, NOW + 20_000))).toEqual([]);
+    expect(names(recordingDeadline(SESSION, open, NOW + 29_900))).toEqual(['recording.failed']);
+    const available = left(hearRecording(SESSION, masked, started));
+    expect(left(maskRecording(available, false, NOW + 19_900)).confirmBy).toBeUndefined();
   });
 
   test('of a Room is never told as failed', () => {
@@ -153,11 +156,13 @@ describe('a recording', () => {
   });
 
   test('masks and unmasks once each', () => {
-    const masked = maskRecording(began(), true);
+    const masked = maskRecording(began(), true, NOW);
     expect(masked.effects).toEqual([{ do: 'mask_recording', recordingUuid: 'rec_1', masked: true }]);
-    expect(maskRecording(left(masked), true).effects).toEqual([]);
-    expect(maskRecording(left(masked), false).effects).toEqual([{ do: 'mask_recording', recordingUuid: 'rec_1', masked: false }]);
-    expect(maskRecording(began(), false).effects).toEqual([]);
+    expect(maskRecording(left(masked), true, NOW).effects).toEqual([]);
+    expect(maskRecording(left(masked), false, NOW).effects).toEqual([
+      { do: 'mask_recording', recordingUuid: 'rec_1', masked: false },
+    ]);
+    expect(maskRecording(began(), false, NOW).effects).toEqual([]);
   });
 
   const input = fc.constantFrom<'stop' | 'mask' | 'unmask' | 'deadline' | 'started' | 'broke' | 'over' | 'speech'>(
@@ -185,7 +190,7 @@ describe('a recording', () => {
           if (recording === undefined) break;
           now += 3_000;
           if (each === 'stop') apply(stopRecording(owner, recording));
-          else if (each === 'mask' || each === 'unmask') apply(maskRecording(recording, each === 'mask'));
+          else if (each === 'mask' || each === 'unmask') apply(maskRecording(recording, each === 'mask', now));
           else if (each === 'deadline') apply(recordingDeadline(owner, recording, now));
           else if (each === 'started') apply(hearRecording(owner, recording, started));
           else if (each === 'broke') apply(hearRecording(owner, recording, broke));

@@ -106,11 +106,12 @@ export function stopRecording(owner: RecordingOwner, recording: Recording): Reco
   };
 }
 
-/** Masks or unmasks; harmless where it is already so. */
-export function maskRecording(recording: Recording, masked: boolean): RecordingStep {
-  const { recordingUuid } = recording;
+/** Masks or unmasks; harmless where it is already so. The first audio, where it is awaited, has its whole time anew. */
+export function maskRecording(recording: Recording, masked: boolean, now: number): RecordingStep {
+  const { recordingUuid, livenessMs } = recording;
   if (recording.masked === masked) return stay(recording);
-  return { ...stay({ ...recording, masked }), effects: [{ do: 'mask_recording', recordingUuid, masked }] };
+  const confirmBy = recording.confirmBy === undefined ? undefined : now + livenessMs;
+  return { ...stay({ ...recording, masked, confirmBy }), effects: [{ do: 'mask_recording', recordingUuid, masked }] };
 }
 
 /** Takes what the media plane tells of a recording. */

@@ -55,7 +55,7 @@ export function collectPayment(state: SessionState, { terms }: CollectPayment, o
   const stopped: Event[] = playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
   const silenced: Effect[] =
     playback === undefined || terms.hasPrompt ? [] : [{ do: 'stop_playback', operationUuid: playback.operationUuid }];
-  const masked = maskAll(state);
+  const masked = maskAll(state, now);
   return {
     state: { ...masked.state, playback: undefined, collection, hasCollected: true },
     events: stopped,

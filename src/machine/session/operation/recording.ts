@@ -65,16 +65,16 @@ export function recordingCommand(state: SessionState, order: RecordingCommand, o
   return ofAll(
     state,
     (each) => each === recording,
-    (each) => maskRecording(each, masked),
+    (each) => maskRecording(each, masked, now),
   );
 }
 
 /** Before a card is keyed in: the recordings stay masked until the application unmasks each (interface, Recording). */
-export const maskAll = (state: SessionState): Step =>
+export const maskAll = (state: SessionState, now: number): Step =>
   ofAll(
     state,
     ({ phase }) => phase === 'active',
-    (each) => maskRecording(each, true),
+    (each) => maskRecording(each, true, now),
   );
 
 /** The end of the Session stops every recording. */
