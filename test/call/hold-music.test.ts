@@ -71,3 +71,12 @@ test('A source that is refused or breaks off is a line in the log, and tried aga
   const line = (reason: string) => `warn ${JSON.stringify({ room_id: 'r', reason })}`;
   expect(told).toEqual([OPEN, line('not_found'), 'stop', OPEN, 'play', line('source_disconnected')]);
 });
+
+test('A source that is refused is tried again where a member came to be alone anew meanwhile.', async () => {
+  const { music, told, opens } = stage();
+  for (const count of [1, 2, 1]) music.members(count);
+  await opens({ refused: { reason: 'timeout', retryable: true } });
+  await opens({ refused: { reason: 'timeout', retryable: true } });
+  const line = `warn ${JSON.stringify({ room_id: 'r', reason: 'timeout' })}`;
+  expect(told).toEqual([OPEN, 'stop', line, OPEN, line]);
+});

@@ -19,6 +19,8 @@ export class HoldMusic {
   readonly #options: HoldMusicOptions;
   #wanted = false;
   #opening = false;
+  /** A member has come to be alone since the source was asked for. */
+  #wantedAnew = false;
 
   constructor(options: HoldMusicOptions) {
     this.#options = options;
@@ -29,6 +31,7 @@ export class HoldMusic {
     const wanted = count === 1;
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
+    this.#wantedAnew = wanted;
     if (!wanted) this.#options.room.stopMusic();
     else if (!this.#opening) void this.#play();
   }
@@ -37,11 +40,14 @@ export class HoldMusic {
   async #play(): Promise<void> {
     const { media, room, url, appUuid } = this.#options;
     this.#opening = true;
+    this.#wantedAnew = false;
     const playlist = await media.openPlaylist([url], appUuid).finally(() => {
       this.#opening = false;
     });
-    if ('refused' in playlist) this.#complain(playlist.refused.reason);
-    else if (this.#wanted) room.playMusic(playlist, (reason) => this.#complain(reason));
+    if ('refused' in playlist) {
+      this.#complain(playlist.refused.reason);
+      if (this.#wantedAnew) await this.#play();
+    } else if (this.#wanted) room.playMusic(playlist, (reason) => this.#complain(reason));
     else playlist.release();
   }
 
