@@ -11,7 +11,7 @@ import type { RecordingNotice } from './recording.ts';
 
 /**
  * What has become of the way to a browser: it is `connected`, the handshake `failed` or showed another certificate, the
- * far end has `closed` it, or it is `lost`: neither a check nor a packet of its audio came for 30 s (RFC 7675).
+ * far end has `closed` it, or it is `lost`: neither a check nor a packet of its audio came for MEDIA_TIMEOUT_SEC.
  */
 export type LinkState = 'connected' | 'failed' | 'closed' | 'lost';
 

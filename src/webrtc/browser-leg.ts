@@ -25,7 +25,7 @@ export interface BrowserLegOptions {
 const END_OF_LINK: Readonly<Record<Exclude<LinkState, 'connected'>, LegEnd>> = {
   failed: { cause: 'failed', by: 'network', description: 'The browser could not be connected' },
   closed: { cause: 'completed', by: 'caller', description: 'The far end hung up' },
-  lost: { cause: 'timeout', by: 'system', description: 'The browser was not heard for 30 s' },
+  lost: { cause: 'timeout', by: 'system', description: 'The browser was not heard any more' },
 };
 
 export class BrowserLeg implements Leg {

@@ -135,9 +135,11 @@ test('A browser that holds us is told each time that it changes, and once it is 
   expect(ringing.told()).toEqual(['leg.answered', 'leg.held']);
 });
 
+/** The time without a sound is a setting (MEDIA_TIMEOUT_SEC), which the words do not name. */
+const LOST = { cause: 'timeout', by: 'system', description: 'The browser was not heard any more' };
 test.each([
   ['failed', (all) => all.linked('failed'), { cause: 'failed', by: 'network' }, { cause: 'failed', by: 'network' }],
-  ['lost', (all) => all.linked('lost'), { cause: 'timeout', by: 'system' }, { cause: 'timeout', by: 'system' }],
+  ['lost', (all) => all.linked('lost'), LOST, LOST],
   ['closed', (all) => all.linked('closed'), { cause: 'cancelled', by: 'caller' }, { cause: 'completed', by: 'caller' }],
   ['left', (all) => all.leg.hungUp(), { cause: 'cancelled', by: 'caller' }, { cause: 'completed', by: 'caller' }],
   ['rejected', (all) => all.leg.reject(), { cause: 'rejected', by: 'callee' }, { cause: 'rejected', by: 'callee' }],

@@ -35,6 +35,6 @@ export function webrtcReadings(media: { webrtcCounters(): WebrtcCounters | undef
     about('packets_overflown', 'STUN and DTLS packets dropped: too many waited', 'overflownPackets'),
     about('handshakes', 'DTLS handshakes: complete', 'handshakes'),
     about('handshakes_failed', 'DTLS handshakes: broken off, or with another certificate than in SDP', 'failedHandshakes'),
-    about('links_lost', 'Browsers that were not heard for 30 s', 'lostLinks'),
+    about('links_lost', 'Browsers that were not heard for MEDIA_TIMEOUT_SEC', 'lostLinks'),
   ];
 }
