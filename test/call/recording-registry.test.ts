@@ -459,4 +459,13 @@ describe('the desk of recordings', () => {
     expect(await desk.remove('app_1', 'rec_over')).toBe('removed');
     expect(await desk.find('app_1', 'rec_over')).toMatchObject({ state: 'removed', media_url: '', expires_at: '' });
   });
+
+  test('is not said to be unknown where recording is off: it is found, and not removed', async () => {
+    row('rec_over', { endedAt: 1_000 });
+    row('rec_gone', { endedAt: 1_000, removedAt: 2_000 });
+    const off = deskOf(undefined);
+    expect(await off.remove('app_1', 'rec_over')).toBe('off');
+    expect(await off.find('app_1', 'rec_over')).toMatchObject({ state: 'ended' });
+    expect([await off.remove('app_1', 'rec_gone'), await off.remove('app_2', 'rec_over')]).toEqual(['removed', undefined]);
+  });
 });

@@ -211,6 +211,7 @@ describe('a recording', () => {
       ['removed', 204],
       ['active', 409],
       ['out_of_reach', 503],
+      ['off', 503],
       [undefined, 404],
     ] as const) {
       removal = what;

@@ -39,8 +39,11 @@ export interface RecordedView {
   readonly expires_at: string;
 }
 
-/** What came of a removal. `active`: the recording is not over. `out_of_reach`: the object store does not answer. */
-export type Removal = 'removed' | 'active' | 'out_of_reach';
+/**
+ * What came of a removal. `active`: the recording is not over. `out_of_reach`: the object store does not answer. `off`:
+ * recording is off, and nothing is removed.
+ */
+export type Removal = 'removed' | 'active' | 'out_of_reach' | 'off';
 
 /** The recording that a signed URL leads to. */
 export type RecordingMedia =

@@ -156,6 +156,7 @@ const namedRoutes = (recordings: Recordings): readonly Route[] => [
       return async () => {
         const outcome = await recordings.remove(context.appUuid, found.recording_uuid);
         if (outcome === undefined) return problems.notFound('Recording');
+        if (outcome === 'off') return problems.notConfigured('Recording');
         if (outcome === 'active') return problems.conflict('Recording is not over yet: stop it first');
         return outcome === 'removed' ? noContent : problems.unavailable(OUT_OF_REACH, MEDIA_RETRY_AFTER_SEC);
       };
