@@ -1,7 +1,7 @@
 /**
  * The interface of the places where recordings are kept. A recording is always written to a local file first, which the
- * media plane makes durable every second. That file is the recording (`file`), or the spool of an object store (`s3`),
- * in which it stays until the upload is confirmed.
+ * media plane makes durable twice a second. That file is the recording (`file`), or the spool of an object store
+ * (`s3`), in which it stays until the upload is confirmed.
  */
 
 /** A finished recording, ready to be served. */

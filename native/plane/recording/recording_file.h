@@ -2,7 +2,7 @@
 // for a disk. One thread writes for all recordings of the process, another makes what was written durable. Both begin
 // with the first recording and never end.
 //
-//   tick ─ put ─► ring ─ once a second ─► write ─► fdatasync
+//   tick ─ put ─► ring ─ twice a second ─► write ─► fdatasync
 //
 // The file is a WAV of 16-bit mono PCM. While it grows its two sizes say 0xFFFFFFFF; the last write corrects them.
 //
