@@ -388,6 +388,15 @@ test.each([
   },
 );
 
+/** The SMSC accepts the message, and the database refuses the row of that, as one that it does not know. */
+async function acceptedInVain({ store, submissions }: Pick<ReturnType<typeof queue>, 'store' | 'submissions'>): Promise<void> {
+  const { change } = store;
+  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await settle();
+  Object.assign(store, { change });
+}
+
 test('A message whose outcome could not be stored for a fault of ours is not submitted again', async () => {
   const clock = new VirtualClock();
   const answers: Answers = { claim: 'yes', change: 'yes' };
@@ -395,11 +404,7 @@ test('A message whose outcome could not be stored for a fault of ours is not sub
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
-  const { change } = store;
-  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
-  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
-  await settle();
-  Object.assign(store, { change });
+  await acceptedInVain({ store, submissions });
   // Another claim without an answer, whatever it was for.
   Object.assign(store, { claim: () => Promise.reject(new StoreUnavailable('away')) });
   dispatcher.look();
@@ -482,11 +487,7 @@ test('A receipt for a message whose outcome could not be stored for a fault of o
   await dispatcher.start();
   await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
-  const { change } = store;
-  Object.assign(store, { change: () => Promise.reject(new Error('a row of a later version')) });
-  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
-  await settle();
-  Object.assign(store, { change });
+  await acceptedInVain({ store, submissions });
   const brought = receipt('an-id')?.then(
     () => 'taken',
     () => 'to come again',

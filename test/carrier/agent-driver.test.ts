@@ -1,11 +1,10 @@
 /** A bug in the work for one call is not the end of others. The agent is a real one that fails as the test says. */
 import { expect, test } from 'bun:test';
 import { AgentDriver } from '../../src/carrier/agent-driver.ts';
-import { hexHash } from '../../src/hash.ts';
 import { SIP_T1_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
-import { UserAgent } from '../../src/sip/user-agent.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+import { countingAgent } from './harness.ts';
 
 const PEER = { transport: 'udp', host: '192.0.2.1', port: 5060, flow: 0 } as const;
 const OPTIONS =
@@ -13,14 +12,7 @@ const OPTIONS =
 
 function driven() {
   const clock = new VirtualClock();
-  let tokens = 0;
-  const agent = new UserAgent({
-    entropy: { token: () => `t${++tokens}`, fraction: () => 0 },
-    hash: hexHash,
-    product: 'test',
-    sessionExpiresSec: 1800,
-    local: () => ({ host: '192.0.2.2', port: 5060 }),
-  });
+  const agent = countingAgent('192.0.2.2');
   const sent: string[] = [];
   const told: string[] = [];
   const driver = new AgentDriver(

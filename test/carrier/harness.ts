@@ -9,9 +9,11 @@ import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '..
 import { loadNumberPlans } from '../../src/carrier/trunk/number-plan.ts';
 import { systemClock } from '../../src/clock.ts';
 import { mayReach } from '../../src/destinations.ts';
+import { hexHash } from '../../src/hash.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
 import { SRTP_SUITES } from '../../src/sdp/sdes.ts';
+import { UserAgent } from '../../src/sip/user-agent.ts';
 
 class TestMedia {
   readonly open = new Set<RtpLeg>();
@@ -89,6 +91,18 @@ export class Signals {
     this.#waiting.push({ type, resolve });
     return promise.finally(() => clearTimeout(timer));
   }
+}
+
+/** A user agent whose tokens are counted and whose address is `host`. It sends and receives nothing by itself. */
+export function countingAgent(host: string): UserAgent {
+  let tokens = 0;
+  return new UserAgent({
+    entropy: { token: () => `t${++tokens}`, fraction: () => 0 },
+    hash: hexHash,
+    product: 'test',
+    sessionExpiresSec: 1800,
+    local: () => ({ host, port: 5060 }),
+  });
 }
 
 export const trunkTo = (uri: string, more: Partial<Trunk> = {}): Trunk => ({

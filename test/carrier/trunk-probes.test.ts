@@ -3,12 +3,10 @@ import { expect, test } from 'bun:test';
 import { AgentDriver } from '../../src/carrier/agent-driver.ts';
 import type { Trunk } from '../../src/carrier/carrier.ts';
 import { TrunkMonitor } from '../../src/carrier/trunk/trunk-monitor.ts';
-import { hexHash } from '../../src/hash.ts';
 import { SIP_PROBE_INTERVAL_SEC, SIP_T1_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
-import { UserAgent } from '../../src/sip/user-agent.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
-import { trunkTo } from './harness.ts';
+import { countingAgent, trunkTo } from './harness.ts';
 
 const INTERVAL_MS = SIP_PROBE_INTERVAL_SEC * 1000;
 /** Timer F, after which a probe counts as unanswered. */
@@ -20,14 +18,7 @@ function monitored(resolve: (trunk: Trunk) => readonly string[]) {
   const clock = new VirtualClock();
   const there = new Set<string>();
   const asked: string[] = [];
-  let tokens = 0;
-  const agent = new UserAgent({
-    entropy: { token: () => `t${++tokens}`, fraction: () => 0 },
-    hash: hexHash,
-    product: 'test',
-    sessionExpiresSec: 1800,
-    local: () => ({ host: '192.0.2.200', port: 5060 }),
-  });
+  const agent = countingAgent('192.0.2.200');
   const driver = new AgentDriver(agent, clock, silentLog, {
     ...{ onInvite() {}, onRefused() {}, onVia() {} },
     onProbed: ({ name, status, tookMs }) => monitor.onProbed(name, status, tookMs),
@@ -85,7 +76,7 @@ test('A trunk whose probes overlap and are all unanswered is down, until one is 
   there.add('192.0.2.1');
   await clock.advance(INTERVAL_MS);
   expect(told()).toEqual({ answers: true, down: 0 });
-  // Those that began before it was back are over by now.
+  // Probes that began before it was back are over by now.
   await clock.advance(2 * SILENCE_MS);
   expect(told()).toEqual({ answers: true, down: 0 });
 });
