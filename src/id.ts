@@ -17,7 +17,7 @@ let stamp = '';
  * 74 random bits are left. What is inserted with each call goes to the end of its index then, not to any page of it
  * (docs/decisions/ids-by-time.md).
  */
-export function newSessionUuid(): string {
+function timedUuid(): string {
   const now = Date.now();
   if (now !== stampedAt) {
     const hex = now.toString(16).padStart(STAMP_DIGITS, '0');
@@ -27,8 +27,8 @@ export function newSessionUuid(): string {
   return stamp + newUuid().slice(stamp.length);
 }
 
-/** `evt_` and a UUID that begins with the time, as that of a Session does. */
-export const newWebhookId = (): string => `evt_${newSessionUuid()}`;
+export const newSessionUuid = timedUuid;
+export const newWebhookId = (): string => `evt_${timedUuid()}`;
 
 /** Tells whether `text` is a lowercase RFC 4122 version 4 UUID (interface, Identifier shapes). */
 export const isUuid = (text: string): boolean => UUID_V4.test(text);
