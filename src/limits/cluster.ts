@@ -42,6 +42,9 @@ export const NODE_RETRY_AFTER_SEC = 2;
 /** Sessions and Rooms whose node is remembered, so that a command for them needs no look into the database. */
 export const NODE_PLACES_MAX = 20_000;
 export const NODE_PING_TIMEOUT_MS = 500;
+
+/** The home of a trunk's channels is asked again so long after it could not be reached, while a node comes or goes. */
+export const CHANNEL_ASK_AGAIN_MS = 250;
 /** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
 export const NODE_REACH_LOOK_MS = 10_000;
 export const NODE_REACH_MISSES = 2;

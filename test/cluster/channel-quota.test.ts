@@ -14,22 +14,36 @@ class Nodes {
   readonly held = new Map<string, number>();
   /** What becomes of a question: it is not heard, or only its answer is lost. */
   lost: 'nothing' | 'questions' | 'answers' = 'nothing';
+  /** When a node has come or gone. */
+  changedAt = this.clock.now() - 60_000;
 
   constructor() {
     const nodeIds = ['a', 'b', 'c'];
     const rows = nodeIds.map((nodeId) => nodeRow(nodeId));
     const answers = new Map<string, Answer>();
+    const changedAt = () => this.changedAt;
     for (const nodeId of nodeIds) {
       const quota = new ChannelQuota({
         bus: {
           answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
-          ask: async (to, kind, body) => {
+          ask: async (to, kind, body, timeoutMs) => {
             if (this.lost === 'questions') return { outcome: 'not_delivered' };
-            const answered = await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId);
-            return this.lost === 'answers' ? { outcome: 'unknown' } : { outcome: 'answered', body: answered };
+            const late = Promise.withResolvers<{ readonly outcome: 'unknown' }>();
+            const cancel = this.clock.at(this.clock.now() + timeoutMs, () => late.resolve({ outcome: 'unknown' }));
+            const answer = async () =>
+              ({ outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId) }) as const;
+            const result = await Promise.race([answer(), late.promise]);
+            cancel();
+            return this.lost === 'answers' ? { outcome: 'unknown' } : result;
           },
         },
-        members: { rows, changedAt: this.clock.now() - 60_000, get: (id) => rows.find((each) => each.nodeId === id) },
+        members: {
+          rows,
+          get changedAt() {
+            return changedAt();
+          },
+          get: (id) => rows.find((each) => each.nodeId === id),
+        },
         nodeId,
         clock: this.clock,
         held: () => this.held.get(nodeId) ?? 0,
@@ -86,5 +100,43 @@ describe('a channel of a trunk that the nodes share', () => {
     await nodes.clock.advance(NODE_BEAT_MS);
     await settle();
     expect(nodes.clock.armed).toBe(0);
+  });
+
+  test('is waited for just after a node has come or gone, until its home has asked all what they hold', async () => {
+    const nodes = new Nodes();
+    nodes.changedAt = nodes.clock.now();
+    const [first, second] = [nodes.hold(near, 1), nodes.hold(far, 1)];
+    await nodes.clock.advance(2 * NODE_BEAT_MS);
+    expect([await first, await second]).toEqual([1, 0]);
+  });
+
+  test('is waited for while its home, which has just come, does not serve yet', async () => {
+    const nodes = new Nodes();
+    nodes.changedAt = nodes.clock.now();
+    nodes.lost = 'questions';
+    const wanted = nodes.hold(near, 1);
+    await nodes.clock.advance(2 * NODE_BEAT_MS);
+    nodes.lost = 'nothing';
+    await nodes.clock.advance(NODE_BEAT_MS);
+    expect(await wanted).toBe(1);
+  });
+
+  test('is refused three beats after a node has come or gone where its home does not answer, and is given back at once', async () => {
+    const nodes = new Nodes();
+    expect(await nodes.hold(near, 1)).toBe(1);
+    nodes.changedAt = nodes.clock.now();
+    nodes.lost = 'questions';
+    const began = nodes.clock.now();
+    expect(await nodes.hold(near, 0)).toBe(0);
+    expect(nodes.clock.now()).toBe(began);
+    let refused = false;
+    const wanted = nodes.hold(far, 1).then((granted) => {
+      refused = granted === 0;
+    });
+    await nodes.clock.advance(3 * NODE_BEAT_MS - 1);
+    expect(refused).toBe(false);
+    await nodes.clock.advance(1);
+    await wanted;
+    expect(refused).toBe(true);
   });
 });

@@ -1,16 +1,20 @@
 /**
  * `max_channels` of a trunk over all nodes. One node, found by rendezvous hashing, knows how many channels each node
  * holds, and grants no more than there are. When a node comes or goes the home may be another one: it grants nothing
- * until all nodes have seen the change, and asks them all what they hold. A home that does not answer grants nothing
- * either, until it is back or buried: a carrier's limit is not to be passed. It may have heard a question all the same,
- * or not have heard that channels were given back, so it is told what this node holds until it has answered.
+ * until all nodes have seen the change, and asks them all what they hold. Who wants a channel waits for that. A home
+ * that does not answer grants nothing either, until it is back or buried: a carrier's limit is not to be passed. It may
+ * have heard a question all the same, or not have heard that channels were given back, so it is told what this node
+ * holds until it has answered.
  */
 import { type Clock, sleep } from '../../clock.ts';
-import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import { CHANNEL_ASK_AGAIN_MS, NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
 import type { Bus } from '../bus/bus.ts';
 import { beatLoadOf } from '../membership/beat-load.ts';
 import type { Members } from '../membership/members.ts';
 import { homeOf } from './rendezvous.ts';
+
+/** All nodes have seen by then that one has come or gone. */
+const SETTLED_MS = 2 * NODE_BEAT_MS;
 
 /** What a node holds, and the number of the message that said so: messages may overtake each other. */
 interface Holding {
@@ -83,13 +87,23 @@ export class ChannelQuota {
     this.#stopped = true;
   }
 
-  /** The result is undefined where the home has not answered. */
+  /**
+   * The result is undefined where the home has not answered. Where this node wants a channel just after another one has
+   * come or gone, the home is asked again: it may start, or be another one. That takes three beats at most.
+   */
   async #ask(wish: Wish): Promise<number | undefined> {
-    const { nodeId, bus } = this.#options;
-    const home = homeOf(wish.trunk, this.#up());
-    if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
-    const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
-    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : undefined;
+    const { nodeId, bus, members, clock } = this.#options;
+    const isWanted = wish.channels > (wish.current ?? 0);
+    const until = isWanted ? members.changedAt + SETTLED_MS + NODE_BEAT_MS : 0;
+    for (;;) {
+      const home = homeOf(wish.trunk, this.#up());
+      if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
+      const waitMs = Math.max(0, until - clock.now()) + NODE_PING_TIMEOUT_MS;
+      const result = await bus.ask(home, 'channels', wish, waitMs, waitMs);
+      if (result.outcome === 'answered') return isGrant(result.body) ? result.body.granted : undefined;
+      if (clock.now() >= until || this.#stopped) return undefined;
+      await sleep(clock, CHANNEL_ASK_AGAIN_MS);
+    }
   }
 
   /** Tells the homes what this node holds, each second, as long as one of them has not answered. */
@@ -133,8 +147,8 @@ export class ChannelQuota {
 
   async #open(trunk: string, nodes: string): Promise<Map<string, Holding>> {
     const { bus, nodeId, held, members, clock } = this.#options;
-    const settledMs = members.changedAt + 2 * NODE_BEAT_MS - clock.now();
-    if (settledMs > 0) await sleep(clock, settledMs);
+    const unsettledMs = members.changedAt + SETTLED_MS - clock.now();
+    if (unsettledMs > 0) await sleep(clock, unsettledMs);
     const holdings = new Map<string, Holding>();
     await Promise.all(
       nodes.split(' ').map(async (each) => {
