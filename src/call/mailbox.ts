@@ -102,6 +102,12 @@ export class Mailbox<Input extends { readonly type: string }> {
     this.#waiting.unshift(fact(input));
   }
 
+  /** Takes back the facts that wait and are void by now. */
+  withdraw(isVoid: (input: Input) => boolean): void {
+    const waiting = this.#waiting.splice(0);
+    this.#waiting.push(...waiting.filter(({ input, reply }) => reply !== undefined || !isVoid(input)));
+  }
+
   /** Posts a command. Resolves with its answer, or why it was refused; then its playlist is released. */
   ask(input: Input, { context, answer, playlist }: Enclosed): Promise<Answer | Problem> {
     const { promise, resolve } = Promise.withResolvers<Answer | Problem>();

@@ -59,6 +59,13 @@ export type MediaNotice =
     };
 
 /**
+ * Whether the notice is of a playback of that name, which several may have after one another: the application chooses
+ * the Operation-Id. What waits as one of them begins is of the one before, whose end has been told.
+ */
+export const isOfPlayback = (notice: MediaNotice, name: string): boolean =>
+  'operationUuid' in notice && notice.operationUuid === name;
+
+/**
  * Whether the end of the Session tells the same. A leg that is closing does not signal it, so that the end tells it in
  * its own order (contract §2, Order at the end), and says why.
  */

@@ -6,7 +6,7 @@ import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietRoom } from './quiet-room.ts';
 
 /** Rooms whose journal takes everything, or throws as a bug would. */
@@ -15,6 +15,8 @@ function world(rows: number, deleting = false) {
   const opened: string[] = [];
   const source = { answers: Promise.resolve() };
   const bug = { next: false };
+  /** What happens while the next change is stored. */
+  const storing = { meanwhile: () => {} };
   /** Another process has the Rooms by now. */
   const taken = { now: false };
   /** Playlists that were opened and not released. */
@@ -24,6 +26,7 @@ function world(rows: number, deleting = false) {
   const registry = new RoomRegistry({
     journal: {
       commit: async (change) => {
+        storing.meanwhile();
         if (bug.next) {
           bug.next = false;
           throw new Error('a bug');
@@ -70,7 +73,7 @@ function world(rows: number, deleting = false) {
     session: () => undefined,
     isLive: async () => false,
   });
-  return { registry, events, opened, bug, taken, clock, stored, source, open };
+  return { registry, events, opened, bug, taken, clock, stored, source, open, storing };
 }
 
 test('While a play of a Room opens its sources another one, and what else would change its media, is 409.', async () => {
@@ -107,6 +110,29 @@ test('A play whose sources are open is admitted, or lets go of them, whenever an
     expect(await second).toMatchObject({ status: 409 });
     expect(open.count).toBe(1);
   }
+});
+
+test('A play is not ended by the end of the one before under the same Operation-Id, which comes while it is stored.', async () => {
+  const { registry, events, storing } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await registry.create({ voice_activity_events: false }, context);
+  const room = registry.find(isProblem(made) ? '' : String(made.body.room_id));
+  if (room === undefined) throw new Error('no Room');
+  const hear = (type: 'playback.started' | 'playback.completed') => room.hear({ type, operationUuid: context.operationUuid });
+  const play = { type: 'play', urls: ['http://a/'], loop: 1, volume: undefined } as const;
+  await registry.order(room.state.roomId, play, context);
+  hear('playback.started');
+  await settle();
+  storing.meanwhile = () => {
+    storing.meanwhile = () => {};
+    hear('playback.completed');
+  };
+  await registry.order(room.state.roomId, play, context);
+  await settle();
+  hear('playback.started');
+  await settle();
+  expect(events).toEqual(['room.created', 'room.playback.ended']);
+  expect(room.state.playback?.phase).toBe('playing');
 });
 
 test('A coach is heard by nobody once its member has left, whatever changes of the coach, and if the member is back.', async () => {

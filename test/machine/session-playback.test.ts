@@ -180,6 +180,13 @@ describe('a play', () => {
     expect(run.command({ type: 'stop_playback' }, 'again').events.at(-1)).toMatchObject({ reason: 'no_active_playback' });
   });
 
+  test('of silence is not over by the end of what it replaced under the same Operation-Id', () => {
+    const run = new Run().command(files, 'same').command(silence, 'same');
+    run.notice({ type: 'playback.stopped', operationUuid: 'same' });
+    expect(run.state.playback?.kind).toBe('silence');
+    expect(run.events).toHaveLength(1);
+  });
+
   const terms = {
     minDigits: 1,
     maxDigits: 4,

@@ -17,6 +17,7 @@ import {
   stepRoom,
 } from '../../machine/room/room.ts';
 import type { MediaRoom, Playlist, RoomNotice } from '../../media/engine.ts';
+import { isOfPlayback } from '../../notice/signal.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
@@ -324,6 +325,7 @@ export class RoomActor {
   #perform(effect: RoomEffect, playlist: Playlist | undefined): void {
     switch (effect.do) {
       case 'play':
+        this.#mailbox.withdraw((input) => input.type === 'media' && isOfPlayback(input.notice, effect.operationUuid));
         if (playlist !== undefined) this.media.play({ ...effect, playlist });
         break;
       case 'stop':

@@ -20,6 +20,7 @@ import { quietFromStored } from '../../machine/session/operation/payment.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { LegAudio, MediaEngine, Playlist } from '../../media/engine.ts';
+import { isOfPlayback } from '../../notice/signal.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
@@ -391,6 +392,7 @@ export class SessionActor {
           leg.hangup();
           break;
         case 'play':
+          this.#mailbox.withdraw((input) => input.type === 'leg.media' && isOfPlayback(input.notice, effect.operationUuid));
           if (playlist !== undefined) play(leg, { ...effect, playlist });
           break;
         case 'stop_playback':

@@ -75,11 +75,13 @@ export const noActivePlayback = (sessionUuid: string, operationUuid: string): Ev
   reason: 'no_active_playback',
 });
 
-/** Takes a media notice. A notice of another operation is a late one of a playback that was already told of. */
+/**
+ * Takes a media notice. A notice of another operation is a late one of a playback that was already told of, and so is
+ * each that comes during a silence, whatever its operation.
+ */
 export function hearPlayback(sessionUuid: string, playback: Playback | undefined, notice: MediaNotice): PlaybackStep {
-  if (playback === undefined || !('operationUuid' in notice) || notice.operationUuid !== playback.operationUuid) {
-    return { playback, events: [] };
-  }
+  const isLate = playback?.kind === 'silence' || !('operationUuid' in notice) || notice.operationUuid !== playback?.operationUuid;
+  if (playback === undefined || isLate) return { playback, events: [] };
   const { operationUuid, urls } = playback;
   switch (notice.type) {
     case 'playback.started':
