@@ -1,19 +1,20 @@
-/** An Operation-Id that is used again while the end of what it named before is on its way from the media plane. */
+/** What comes of an operation that is over while the next one of its kind, or of its name, is being stored. */
 import { expect, test } from 'bun:test';
 import type { Leg } from '../../src/call/ports/leg.ts';
-import type { Command } from '../../src/machine/session/input.ts';
+import type { Command, SessionInput } from '../../src/machine/session/input.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import type { LegAudio } from '../../src/media/engine.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietSession } from './quiet-session.ts';
 
-test('A play is not ended by what comes of the one before while it is stored, and can be stopped', async () => {
+/** An answered Session that hears `late` while the next change is stored. */
+function world() {
   const clock = new VirtualClock();
   const told: string[] = [];
-  let meanwhile = () => {};
+  const late: SessionInput[] = [];
   const journal = {
     commit: async ({ events }: { readonly events: readonly { readonly body: string }[] }) => {
-      meanwhile();
+      for (const input of late.splice(0)) session.signal(input);
       for (const { body } of events) {
         const { event, reason, urls } = JSON.parse(body);
         told.push([event, reason, urls].filter((each) => each !== undefined).join(' '));
@@ -42,22 +43,37 @@ test('A play is not ended by what comes of the one before while it is stored, an
   const session = quietSession(state, journal, clock, 'node', {}, leg);
   const context = { appUuid: 'app', operationUuid: 'same', idempotencyKey: undefined, traceparent: '' };
   const order = (command: Command) => session.command(command, context, { urls: [], release() {} });
-  const play = (url: string) => order({ type: 'play', urls: [url], loop: 1, volume: 100 });
-  const hear = (type: 'playback.started' | 'playback.stopped') =>
-    session.signal({ type: 'leg.media', notice: { type, operationUuid: 'same' } });
+  return { clock, told, late, stopped, session, order };
+}
 
+test('A play is not ended by the end of the one before under the same Operation-Id, and can be stopped', async () => {
+  const { told, late, stopped, session, order } = world();
+  const play = (url: string) => order({ type: 'play', urls: [url], loop: 1, volume: 100 });
+  const notice = (type: 'playback.started' | 'playback.stopped') =>
+    ({ type: 'leg.media', notice: { type, operationUuid: 'same' } }) as const;
   await play('one');
-  hear('playback.started');
+  session.signal(notice('playback.started'));
   await order({ type: 'stop_playback' });
-  meanwhile = () => {
-    meanwhile = () => {};
-    hear('playback.stopped');
-  };
+  late.push(notice('playback.stopped'));
   await play('two');
   await settle();
-  hear('playback.started');
+  session.signal(notice('playback.started'));
   await settle();
   expect(told).toEqual(['playback.started one', 'playback.ended stopped one', 'playback.started two']);
   await order({ type: 'stop_playback' });
   expect(stopped).toEqual(['same', 'same']);
+});
+
+test('A transfer is not completed by the end of the one before, whose time is over', async () => {
+  const { clock, told, late, session, order } = world();
+  const transfer = () => order({ type: 'transfer', target: { number: '+15550100' }, timeoutMs: 5_000 });
+  await transfer();
+  await clock.advance(5_000);
+  late.push({ type: 'leg.transfer', phase: 'completed' });
+  await transfer();
+  await settle();
+  expect(told).toEqual(['session.transfer.failed timeout']);
+  session.signal({ type: 'leg.transfer', phase: 'completed' });
+  await settle();
+  expect(told.at(-1)).toBe('session.transfer.completed');
 });

@@ -379,10 +379,14 @@ export class SessionActor {
         case 'cancel':
           leg.cancel();
           break;
+        case 'transfer':
+          // What waits is of the one before, whose time is over.
+          this.#mailbox.withdraw(({ type }) => type === 'leg.transfer');
+          performOptional(leg, effect);
+          break;
         case 'hold':
         case 'send_digits':
         case 'detect_machine':
-        case 'transfer':
           performOptional(leg, effect);
           break;
         case 'probe':
