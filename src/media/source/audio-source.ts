@@ -22,7 +22,8 @@ export interface AudioSource {
   readonly content: SharedContent | undefined;
   /**
    * Called once it is open. A small source is read on to its end. Of a large one the connection is kept (`first`) or
-   * dropped, as it is of one that takes longer than `SOURCE_FILL_MAX_MS`. Resolves when that is done; never rejects.
+   * dropped, as it is of one that takes longer than `SOURCE_FILL_MAX_MS` and is not heard by then. Resolves when that
+   * is done; never rejects.
    */
   hold(first: boolean): Promise<void>;
   /**

@@ -51,6 +51,7 @@ export class SharedContent {
   #change = Promise.withResolvers<void>();
   #download: Download | undefined;
   #users = 0;
+  #readings = 0;
   readonly #changed: (content: SharedContent) => void;
 
   /** `changed` is called when the content breaks, and when nobody uses it any more. `parts` are its first bytes. */
@@ -73,6 +74,11 @@ export class SharedContent {
   /** How many use it now. */
   get users(): number {
     return this.#users;
+  }
+
+  /** Whether somebody reads its bytes now. */
+  get isRead(): boolean {
+    return this.#readings > 0;
   }
 
   get isWhole(): boolean {
@@ -124,14 +130,19 @@ export class SharedContent {
 
   /** The bytes from the first audio on, as they come. Throws `ContentBroken` after the last one of those that came. */
   async *bytes(): AsyncGenerator<Bytes> {
-    for (let told = 0; ; ) {
-      if (told < this.#filled) {
-        const piece = this.#buffer.subarray(told, this.#filled);
-        told = this.#filled;
-        yield piece;
-      } else if (this.#state === 'coming') await this.#change.promise;
-      else if (this.#state === 'whole') return;
-      else throw new ContentBroken(this.#isLate);
+    this.#readings++;
+    try {
+      for (let told = 0; ; ) {
+        if (told < this.#filled) {
+          const piece = this.#buffer.subarray(told, this.#filled);
+          told = this.#filled;
+          yield piece;
+        } else if (this.#state === 'coming') await this.#change.promise;
+        else if (this.#state === 'whole') return;
+        else throw new ContentBroken(this.#isLate);
+      }
+    } finally {
+      this.#readings--;
     }
   }
 

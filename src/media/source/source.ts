@@ -93,7 +93,8 @@ export class Source implements AudioSource {
     if (content !== undefined && content.users > 1) return; // It comes, or is here, for others.
     // A server that drips would keep its connection for as long as it likes. What is heard may take as long as it does.
     const giveUp = () => {
-      if (this.#wanted || this.#content !== content || this.#download !== download) return;
+      const isHeard = this.#wanted || content?.isRead === true;
+      if (isHeard || this.#content !== content || this.#download !== download) return;
       this.#leave();
       download?.close();
     };

@@ -1,6 +1,9 @@
 /** Sources that are held until their turn: what is read on, for how long, and what is left of it in memory. */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { SOURCE_FILL_MAX_MS, SOURCE_SHARED_MAX_BYTES } from '../../../src/limits.ts';
+import { silentLog } from '../../../src/log.ts';
+import { DecoderThread } from '../../../src/media/decode/decoder.ts';
+import { FilesSource } from '../../../src/media/playback/files-source.ts';
 import { SourceLost } from '../../../src/media/source/audio-source.ts';
 import { HeldBytes } from '../../../src/media/source/held-bytes.ts';
 import { SharedContents } from '../../../src/media/source/shared-contents.ts';
@@ -113,6 +116,22 @@ for (const [name, headers] of [
     expect(held.used).toBe(0);
   });
 }
+
+test('A later file whose sound is heard by then may take as long as it does', async () => {
+  const server = serving(VALIDATOR);
+  const decoders = new DecoderThread(silentLog);
+  const source = await opened(server.url, new SharedContents());
+  const holding = source.hold(false);
+  const pcm = new FilesSource([source], { loop: 1, rateHz: 8_000, decoders }).pcm(0);
+  let samples = (await pcm.next()).value?.length ?? 0;
+  passLate();
+  server.go();
+  for await (const piece of pcm) samples += piece.length;
+  await holding;
+  expect([samples, server.whole, late.size]).toEqual([80_000, 1, 0]);
+  source.release();
+  await decoders.close();
+});
 
 test('A file that comes for another is not waited for, nor given up', async () => {
   const server = serving(VALIDATOR);
