@@ -73,7 +73,7 @@ export async function httpGet(
       response.body.close();
       status = response.status;
       if (hop >= request.redirects) throw new OutboundError('rejected', 'too many redirects');
-      url = check(location, url);
+      url = check(encoded(location), url);
     }
   } catch (error) {
     throw error instanceof OutboundError && status !== undefined
@@ -81,6 +81,10 @@ export async function httpGet(
       : error;
   }
 }
+
+/** Encodes the bytes that some servers leave as they are: a URI reference is of ASCII (RFC 9110 §10.2.2). */
+const encoded = (location: string): string =>
+  location.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
 async function once(url: URL, request: GetRequest, connect: Connect): Promise<GetResponse> {
   const tls = url.protocol === 'https:';
@@ -103,7 +107,8 @@ async function once(url: URL, request: GetRequest, connect: Connect): Promise<Ge
       connection: 'close',
     };
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    // A field's byte is a character here: what another answer gave goes back as it came.
+    socket.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
     const head = await body.head();
     return { status: head.status, headers: head.headers, framing: body.framing, url: url.href, body };
   } catch (error) {

@@ -177,6 +177,31 @@ describe('a GET for audio', () => {
     expect(lookups).toBe(2);
   });
 
+  test('follows a redirect to a name that its server does not encode', async () => {
+    const names = ['/שיר €.wav', Buffer.from('/f\xfcr?\xfc', 'latin1'), '/end'];
+    const asked: string[] = [];
+    const url = await answering((socket, request) => {
+      asked.push(request.split(' ')[1] ?? '');
+      const name = names[asked.length - 1];
+      if (name === undefined) socket.end('HTTP/1.1 200 OK\r\n\r\n');
+      else socket.end(Buffer.concat([Buffer.from('HTTP/1.1 302 Go\r\nLocation: '), Buffer.from(name), Buffer.from('\r\n\r\n')]));
+    });
+    (await ask(url, { redirects: 3 })).body.close();
+    expect(asked).toEqual(['/', '/%D7%A9%D7%99%D7%A8%20%E2%82%AC.wav', '/f%FCr?%FC', '/end']);
+  });
+
+  test('sends the validator of a server back as it came', async () => {
+    const asked: string[] = [];
+    const url = await answering((socket, request) => {
+      asked.push(request);
+      socket.end('HTTP/1.1 200 OK\r\nETag: "שיר"\r\n\r\n');
+    });
+    const first = await ask(url);
+    first.body.close();
+    (await ask(url, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } })).body.close();
+    expect(asked[1]).toContain('if-none-match: "שיר"\r\n');
+  });
+
   test('follows so many redirects as it is told, and only what is one', async () => {
     const page = 'HTTP/1.1 200 OK\r\nLocation: /elsewhere\r\nContent-Length: 2\r\n\r\nok';
     const url = await answering((socket, request) => {
