@@ -10,15 +10,18 @@ export const INFLATE_STEP_BYTES = 4 * 1024;
 export class Inflater {
   readonly #unzip: Unzip = createUnzip();
   #made: Uint8Array[] = [];
+  /** Rejects the step under way. The library does not call back for one in which the coding is damaged. */
+  #broken: (error: Error) => void = () => {};
 
   constructor() {
     this.#unzip.on('data', (bytes: Buffer) => this.#made.push(new Uint8Array(bytes)));
-    this.#unzip.on('error', () => {}); // `push` tells it.
+    this.#unzip.on('error', (error) => this.#broken(error));
   }
 
   /** Unpacks at most `INFLATE_STEP_BYTES`. Rejects when they are of no such coding. */
   push(bytes: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
+      this.#broken = reject;
       this.#unzip.write(bytes, (error) => {
         if (error) reject(error);
         else resolve(this.#taken());

@@ -58,6 +58,22 @@ describe('a source in a content coding', () => {
     expect(await refusal('/brotli')).toBe('unsupported');
   });
 
+  test('is heard up to where its coding is damaged, and is none where that is at once', async () => {
+    const packed = gzipSync(Buffer.concat([sound, crypto.getRandomValues(new Uint8Array(50_000))]));
+    const cases: readonly (readonly [string, Uint8Array])[] = [
+      ['a damaged place', packed.map((byte, at) => (at < packed.length - 20_000 ? byte : 0xaa))],
+      ['another checksum', packed.map((byte, at) => (at === packed.length - 8 ? byte ^ 1 : byte))],
+      ['rubbish behind it', Buffer.concat([packed, Buffer.from('rubbish')])],
+    ];
+    for (const [name, body] of cases) {
+      harness.files.set('/damaged', () => new Response(body.slice(), { headers: { 'content-encoding': 'gzip' } }));
+      expect([name, Buffer.compare((await read('/damaged')).subarray(0, sound.length), sound)]).toEqual([name, 0]);
+    }
+    const rubbish = packed.map((byte, at) => (at < 2 ? byte : 0xaa));
+    harness.files.set('/damaged', () => new Response(rubbish.slice(), { headers: { 'content-encoding': 'gzip' } }));
+    expect(await refusal('/damaged')).toBe('unsupported');
+  });
+
   test('is never unpacked beyond 100 MiB, and costs no more memory than a few of its pieces', async () => {
     const bomb = gzipSync(Buffer.concat([wav(new Float64Array(0), 8000), Buffer.alloc(SOURCE_MAX_BYTES + 1_000_000)]));
     harness.files.set('/bomb', () => new Response(bomb, { headers: { 'content-encoding': 'gzip' } }));
