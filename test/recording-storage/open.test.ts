@@ -245,6 +245,22 @@ describe('a recording that is removed', () => {
     expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
   });
 
+  test('by two at once is removed for both or for none, as what is being sent may still arrive', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder(), { stepWaitMs: 20 });
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    const held = Promise.withResolvers<undefined>();
+    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
+    storage.finished(uuid, 'app');
+    await until(() => bucket.seen.length === 1);
+    const both = () => Promise.allSettled([storage.remove(uuid), storage.remove(uuid)]);
+    expect((await both()).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    held.resolve(undefined);
+    await uploaded(storage);
+    expect((await both()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+  });
+
   test('is not sent any more meanwhile, though it waited for its turn, and the folder is looked through', async () => {
     // A second one has no place in memory while two are there, and is looked for in the folder when one of them goes.
     const storage = await place.storage(bucket.settings('r'), await place.folder(), { uploads: 1, spoolMaxFiles: 2 });

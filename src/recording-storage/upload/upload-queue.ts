@@ -40,8 +40,8 @@ export class UploadQueue {
   readonly #all = new Map<string, Upload>();
   readonly #ready = new RoundRobin<Upload>();
   readonly #running = new Map<Upload, Promise<void>>();
-  /** Being removed: not to be found again by a look at the folder. */
-  readonly #taken = new Set<string>();
+  /** Being removed, each with the end of that: not to be found again by a look at the folder. */
+  readonly #taken = new Map<string, Promise<void>>();
   #successes = 0;
   #moreInFolder = false;
   #looking: Promise<void> | undefined;
@@ -88,13 +88,16 @@ export class UploadQueue {
   /**
    * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
    * Rejects with an `ObjectError` where that takes too long. An upload that was here goes on where it or `use` rejects.
+   * One of two that are taken out at once waits for the other: it would not find the step that is under way.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
+    for (let other = this.#taken.get(recordingUuid); other !== undefined; other = this.#taken.get(recordingUuid)) await other;
+    const over = Promise.withResolvers<void>();
+    this.#taken.set(recordingUuid, over.promise);
     const known = this.#all.get(recordingUuid);
     const upload = known ?? new Upload(recordingUuid, '', this.#options);
     this.#all.delete(recordingUuid);
     this.#ready.delete(upload.appUuid, upload);
-    this.#taken.add(recordingUuid);
     try {
       await this.#stepEnds(upload);
       return await use(upload);
@@ -104,6 +107,7 @@ export class UploadQueue {
       throw error;
     } finally {
       this.#taken.delete(recordingUuid);
+      over.resolve();
     }
   }
 
