@@ -90,6 +90,15 @@ describe('a name', () => {
     expect(dotted.asked).toEqual(['a.b.two.test', 'a.b.test.two.test', 'a.b.test']);
   });
 
+  test('is found where name servers cannot say what it is with a suffix; without one nobody can say', async () => {
+    const { find, asked } = await named('search broken.test two.test\noptions ndots:5\n');
+    const { answers } = peer;
+    peer.answers = (question) => (question.name.endsWith('broken.test') ? reply(question, { code: 2 }) : answers(question));
+    expect([await find('a.b'), await find('a.b.test')]).toEqual([['192.0.2.5'], ['192.0.2.2']]);
+    expect(asked).toEqual(['a.b.two.test', 'a.b.test.two.test', 'a.b.test']);
+    expect((await find('none.test'))[0]).toContain('ESERVFAIL');
+  });
+
   test('has 64 addresses at most, and its owner rests where it has more', async () => {
     const clock = new VirtualClock();
     const names = new Names({

@@ -20,7 +20,14 @@ export async function addressesOf(name: string, family: Family): Promise<readonl
   try {
     return await (family === 4 ? resolve4 : resolve6)(name);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && NONE.has(String(error.code).replace(/^DNS_/, ''))) return [];
+    if (NONE.has(codeOf(error))) return [];
     throw error;
   }
 }
+
+/** Whether name servers could not say, as those of a zone that is broken cannot. */
+export const isServerFailure = (error: unknown): boolean => codeOf(error) === 'ESERVFAIL';
+
+/** The code of an error of c-ares, without the prefix that the runtime gives it. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code).replace(/^DNS_/, '') : '';

@@ -1,7 +1,7 @@
 /** The addresses of names, as `/etc/hosts` and the name servers tell them. */
 import { isIP } from 'node:net';
 import { NAME_ADDRESSES_MAX } from '../../limits.ts';
-import { addressesOf, type Family } from './addresses.ts';
+import { addressesOf, type Family, isServerFailure } from './addresses.ts';
 import { FollowedFile } from './followed-file.ts';
 import { LookUpRests } from './look-up-rests.ts';
 import { NameServers } from './name-servers.ts';
@@ -35,11 +35,17 @@ export class Names {
   async find(name: string, families: readonly Family[], owner: string): Promise<readonly FoundAddress[]> {
     const here = this.#withoutAsking(name).filter(({ family }) => families.includes(family));
     if (here.length > 0) return here;
+    let failure: unknown;
     for (const candidate of this.#candidates(name)) {
-      const found = await this.#ask(candidate, families, owner);
+      const found = await this.#ask(candidate, families, owner).catch((error: unknown) => {
+        // A suffix whose zone is broken says nothing of the name without it; libraries of C go on as well.
+        if (!isServerFailure(error)) throw error;
+        failure ??= error;
+        return [];
+      });
       if (found.length > 0) return found;
     }
-    throw new Error(`${name} has no address`);
+    throw failure ?? new Error(`${name} has no address`);
   }
 
   /** The addresses of what is an address itself, of a name in `/etc/hosts`, and of this machine (RFC 6761 §6.3). */
