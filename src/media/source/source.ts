@@ -72,13 +72,14 @@ export class Source implements AudioSource {
   }
 
   /**
-   * Opens the source up to its first audio. Resolves to the text where it is a playlist. Rejects with `Refusal`, or a
-   * bug.
+   * Opens the source up to its first audio. Resolves to the text where it is a playlist. Rejects with `Refusal`, the
+   * reason of the signal, or a bug.
    */
   async admit(signal: AbortSignal): Promise<PlaylistFound | undefined> {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });
     try {
+      signal.throwIfAborted(); // Its time may have passed while it waited for its turn.
       return await this.#admitted(this.#sharedMaxBytes);
     } catch (error) {
       this.release();

@@ -152,6 +152,18 @@ describe('a source that is not admitted', () => {
     }
   });
 
+  test('is not asked for where its time was over before', async () => {
+    const asked: string[] = [];
+    const get: AudioOutbound['get'] = (request) => {
+      asked.push(request.url);
+      return realOutbound().get(request);
+    };
+    harness.files.set('/good.wav', sound);
+    const source = new Source({ get }, harness.url('/good.wav'), new HeldBytes());
+    await expect(source.admit(AbortSignal.abort())).rejects.toThrow('abort');
+    expect(asked).toEqual([]);
+  });
+
   test('among several is named by its index, the lowest first', async () => {
     harness.files.set('/good.wav', sound);
     harness.files.set('/gone.wav', status(410));
