@@ -243,7 +243,8 @@ export class PeerCommands implements Peers {
     tried: readonly string[],
   ): Promise<string | undefined> {
     const { bus, members, nodeId, sessions, trunks } = this.#options;
-    const question = { appUuid, trunk, isPhone };
+    // A device needs no trunk.
+    const question = { appUuid, trunk, isPhone: isPhone && device === undefined };
     const known = trunks();
     const candidates = members.rows.filter(
       (row: NodeRow) =>
