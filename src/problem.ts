@@ -133,7 +133,7 @@ export const problems = {
     }),
   /** A live call is not at this node any more, or not yet. */
   callMoved: () => make('unavailable', 503, 'The call has just moved to another node.', { retryAfterSec: CALL_MOVED_RETRY_SEC }),
-  /** 503: the node that has what the request is about does not answer; `what` is `this call`, `this Room`. */
+  /** 503: no node that has what the request is about can be asked: `this call`, `this Room`, `this trunk`. */
   nodeAway: (what: string) =>
     make('unavailable', 503, `The node of ${what} cannot be reached. ${SEE_HEADER}`, { retryAfterSec: NODE_RETRY_AFTER_SEC }),
   /** 529: no outbound capacity. */

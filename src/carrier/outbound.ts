@@ -4,8 +4,8 @@ import type { Peer } from '../sip/flow.ts';
 import { type Attempt, OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
-import { type FailedTrunks, inOrder } from './trunk/route.ts';
-import { callCredentials, isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
+import { type FailedTrunks, inOrder, trunksOf } from './trunk/route.ts';
+import { callCredentials, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
@@ -42,9 +42,10 @@ export async function dial(
 ): Promise<{ readonly leg: Leg } | { readonly unavailable: DialRefused }> {
   const { failed, monitor } = options;
   const isNamed = order.trunk !== undefined;
-  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
-  const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : chosen(permitted);
-  if (usable.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
+  const permitted = trunksOf(options.trunks(), order);
+  if (permitted.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
+  const usable = permitted.filter(({ settings }) => isPinnedTo(settings, options.labels));
+  if (usable.length === 0) return { unavailable: 'no_node' };
   const isDoubtful = (trunk: Trunk) =>
     failed.isFailed(trunk, options.now()) || monitor.isSilent(trunk.name) || monitor.isUnregistered(trunk.name);
   const left = [...inOrder(usable, isDoubtful, options.random)];
@@ -64,17 +65,6 @@ export async function dial(
   return { leg: new OutboundLeg(first, { order, next: isNamed ? async () => undefined : next, onFailed, localHost }) };
 }
 
-/** A loopback trunk is taken without being named only when there is no other. */
-function chosen(trunks: readonly Trunk[]): readonly Trunk[] {
-  const carriers = trunks.filter((trunk) => !isLoopback(trunk));
-  return carriers.length > 0 || trunks.length > 1 ? carriers : trunks;
-}
-
-const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels: readonly string[]): boolean =>
-  trunkAddress(uri) !== undefined &&
-  (settings.apps === undefined || settings.apps.includes(appUuid)) &&
-  isPinnedTo(settings, labels);
-
 /**
  * The first of the trunks left that has a channel and a turn, as it is set up by now. It and those before it are left
  * no more.
@@ -84,7 +74,7 @@ async function nextAttempt(options: OutboundOptions, left: Trunk[], order: DialO
   const { appUuid } = order;
   for (let known = left.shift(); known !== undefined; known = left.shift()) {
     const { name } = known;
-    const trunk = options.trunks().find((each) => each.name === name && isPermitted(each, order, labels));
+    const [trunk] = trunksOf(options.trunks(), { appUuid, trunk: name }).filter(({ settings }) => isPinnedTo(settings, labels));
     const address = trunk && trunkAddress(trunk.uri);
     if (trunk === undefined || address === undefined) continue;
     const stopExpecting = await channels.expect(trunk);

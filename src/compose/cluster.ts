@@ -14,6 +14,7 @@ import { Takeover } from '../call/session/handover/takeover.ts';
 import type { SessionRegistry } from '../call/session/session-registry.ts';
 import { untilStored } from '../call/until-stored.ts';
 import type { Carrier } from '../carrier/carrier.ts';
+import { trunksOf } from '../carrier/trunk/route.ts';
 import { isPinnedTo } from '../carrier/trunk/trunk.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { natsTransport } from '../cluster/bus/nats.ts';
@@ -275,7 +276,7 @@ function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, per
       settle: (appUuid, roomId) => rooms.settle(appUuid, roomId),
     },
     tokens,
-    trunks: () => trunks().map(({ name, settings }) => ({ name, nodes: settings.nodes, apps: settings.apps })),
+    trunks: (dial) => trunksOf(trunks(), dial).map(({ name, settings }) => ({ name, nodes: settings.nodes })),
     flows: store.devices.flows,
     release: store.idempotency.release,
     perform,

@@ -79,6 +79,7 @@ describe('a dial into a Room', () => {
     ['unknown_device', 404],
     ['no_trunk', 503],
     ['unknown_trunk', 400],
+    ['no_node', 503],
     ['no_capacity', 529],
     ['no_ports', 503],
     ['draining', 503],

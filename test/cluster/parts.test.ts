@@ -8,7 +8,7 @@ import { Members } from '../../src/cluster/membership/members.ts';
 import { ReachWatch } from '../../src/cluster/membership/reach-watch.ts';
 import { marksOf, settingsApart } from '../../src/cluster/membership/settings-marks.ts';
 import { RoomMessages } from '../../src/cluster/peer/room-messages.ts';
-import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
+import { choose } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
 import {
@@ -208,21 +208,6 @@ describe('a new Session', () => {
     expect(choose('a', [node('b', 0.9), node('c', 0.3)], random)).toBe('c');
     expect(choose('a', [node('b', 0.9)], random)).toBe('b');
     expect(choose('a', [], random)).toBeUndefined();
-  });
-
-  test('goes only where its trunk may be used', () => {
-    const trunks = [
-      { name: 'east', nodes: ['east'], apps: undefined },
-      { name: 'any', nodes: undefined, apps: ['app_1'] },
-    ];
-    const dial = (appUuid: string, trunk?: string) => ({ appUuid, trunk, isPhone: true });
-    expect(mayPlace(['east'], dial('app_2', 'east'), trunks)).toBe(true);
-    expect(mayPlace(['west'], dial('app_2', 'east'), trunks)).toBe(false);
-    expect(mayPlace(['west'], dial('app_2'), trunks)).toBe(false);
-    expect(mayPlace(['west'], dial('app_1'), trunks)).toBe(true);
-    // Any node can say that there is no such trunk.
-    expect(mayPlace([], dial('app_1', 'none'), trunks)).toBe(true);
-    expect(mayPlace([], { appUuid: 'app_2', trunk: undefined, isPhone: false }, trunks)).toBe(true);
   });
 });
 

@@ -57,11 +57,53 @@ describe.skipIf(!natsInstalled)('where one node alone may use a trunk', () => {
   const dial = async (at: number, terms: object = {}) => {
     const { platform } = cluster.node(at);
     const order = { from: NUMBER, to: NUMBER, ring_timeout_sec: 60, ...terms };
-    const { status, body } = await platform.api(app, 'POST', '/v1/sessions:dial', order);
+    const { status, body, headers } = await platform.api(app, 'POST', '/v1/sessions:dial', order);
     const session = String(body.session_uuid);
     if (status === 202) dials.push(session);
-    return { status, session };
+    return { status, session, retryAfter: headers.get('retry-after') };
   };
+  const trunkOf = async (session: string) => {
+    const { body } = await cluster.node(0).platform.operator('GET', `/sessions/${session}/timeline`);
+    return typeof body.session === 'object' && body.session !== null && 'trunk' in body.session ? body.session.trunk : undefined;
+  };
+
+  test('a dial at any node goes over it, and not over a loopback trunk beside it', async () => {
+    await trunks({ far: { nodes: ['edge'] }, loop: { uri: 'loopback:', inbound_cidrs: [] } });
+    for (const at of [0, 1, 2]) {
+      const { status, session } = await dial(at);
+      expect(status).toBe(202);
+      await eventually(async () => (await trunkOf(session)) !== '', 'the call to be placed');
+      expect(await trunkOf(session)).toBe('far');
+    }
+  });
+
+  test('a dial while that node drains is 503 with Retry-After at any node, with its name or without', async () => {
+    await trunks({ far: { nodes: ['edge'] } });
+    const first = cluster.node(0).platform;
+    const { port } = new URL(cluster.node(1).platform.url);
+    const { body } = await first.operator('GET', '/nodes');
+    const edge = Array.isArray(body.nodes) ? body.nodes.find((each) => each.http_port === Number(port))?.node_id : undefined;
+    const order = async (name: 'drain' | 'undrain') =>
+      expect((await first.operator('POST', `/nodes/${edge}/${name}`, {})).status).toBe(202);
+    /** The answer once a node has seen the order, a beat later. Too many may be asked for until then. */
+    const answer = async (at: number, terms: object, seen: (status: number) => boolean) => {
+      let last = await dial(at, terms);
+      await eventually(async () => {
+        if (!seen(last.status)) last = await dial(at, terms);
+        return seen(last.status);
+      }, 'the order to be seen');
+      return last;
+    };
+    await order('drain');
+    for (const terms of [{}, { trunk: 'far' }])
+      for (const at of [0, 1, 2]) {
+        const { status, retryAfter } = await answer(at, terms, (each) => each !== 202 && each !== 429);
+        expect([at, status, Number(retryAfter) > 0]).toEqual([at, 503, true]);
+      }
+    await order('undrain');
+    for (const at of [0, 1, 2]) await answer(at, {}, (each) => each === 202);
+  });
+
   test('a device that is connected to another node is called, since it needs no trunk', async () => {
     await trunks({ far: { nodes: ['edge'] } });
     const { platform } = cluster.node(2);

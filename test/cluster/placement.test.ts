@@ -1,6 +1,7 @@
-/** The node that a dial to a device is placed at. */
+/** The nodes that a dial may be placed at. */
 import { expect, test } from 'bun:test';
-import { nodeOfDevice } from '../../src/cluster/placement/placement.ts';
+import { nodeOfDevice, type PlacedTrunk, reaching } from '../../src/cluster/placement/placement.ts';
+import { nodeRow } from './node-row.ts';
 
 test('A device behind a proxy is called by any node, unless the proxy is behind a NAT', () => {
   const flow = (path: string, transport: 'udp' | 'tcp' = 'udp') => ({
@@ -13,4 +14,16 @@ test('A device behind a proxy is called by any node, unless the proxy is behind 
     expect(nodeOfDevice('own', [flow('<sip:token@10.1.1.1;lr>', transport)])).toBe('other');
     expect(nodeOfDevice('own', [flow('<sip:edge.example;lr>', transport)])).toBe('other');
   }
+});
+
+test('A dial goes where one of its trunks may be used', () => {
+  const rows = [nodeRow('east', { labels: ['east'] }), nodeRow('west', { labels: ['west'] }), nodeRow('none')];
+  const names = (...trunks: readonly PlacedTrunk[]) => reaching(trunks, rows).map(({ nodeId }) => nodeId);
+  const east = { name: 'a', nodes: ['east', 'far'] };
+  expect(names(east)).toEqual(['east']);
+  expect(names(east, { name: 'b', nodes: ['west'] })).toEqual(['east', 'west']);
+  expect(names(east, { name: 'c', nodes: undefined })).toEqual(['east', 'west', 'none']);
+  expect(names({ name: 'd', nodes: ['nowhere'] })).toEqual([]);
+  // Any node can say that there is no such trunk.
+  expect(names()).toEqual(['east', 'west', 'none']);
 });

@@ -145,11 +145,12 @@ export interface DialOptions {
 }
 
 /**
- * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_capacity`: every channel
+ * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_node`: other
+ * nodes alone may use the trunk. `no_capacity`: every channel
  * of the trunks that could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is
  * shutting down. `unknown_device`: the application has no such device.
  */
-export type DialRefused = 'unknown_device' | 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_ports' | 'draining';
+export type DialRefused = 'unknown_device' | 'no_trunk' | 'unknown_trunk' | 'no_node' | 'no_capacity' | 'no_ports' | 'draining';
 
 /** The carrier as the heart sees it. */
 export interface Dialer {

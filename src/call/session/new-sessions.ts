@@ -229,6 +229,8 @@ function dialRefused(why: DialRefused): Problem {
       return problems.noTrunk();
     case 'unknown_trunk':
       return problems.invalid('trunk: must be the name of a trunk that this application may use');
+    case 'no_node':
+      return problems.nodeAway('this trunk');
     case 'no_capacity':
       return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     case 'no_ports':

@@ -5,7 +5,7 @@
  */
 import { SIP_TRUNK_FAILED_MS } from '../../limits.ts';
 import { lotOf } from '../draw.ts';
-import type { Trunk } from './trunk.ts';
+import { isLoopback, type Trunk, trunkAddress } from './trunk.ts';
 
 /** The trunks that failed lately. One that is set up at another address since has not failed there. */
 export class FailedTrunks {
@@ -32,6 +32,21 @@ const isPast = (at: number, now: number): boolean => at <= now - SIP_TRUNK_FAILE
 
 /** A trunk, and where the calls over it go. */
 const wayOf = ({ name, uri, settings }: Trunk): string => `${name} ${uri} ${settings.outbound_proxy ?? ''}`;
+
+/**
+ * The trunks that an application may dial over, whichever node may use them: that of the name, or all. A loopback trunk
+ * that is not named is one of them only when there is no other.
+ */
+export function trunksOf(
+  trunks: readonly Trunk[],
+  { appUuid, trunk: name }: { readonly appUuid: string; readonly trunk?: string | undefined },
+): readonly Trunk[] {
+  const permitted = trunks.filter(
+    ({ uri, settings }) => trunkAddress(uri) !== undefined && settings.apps?.includes(appUuid) !== false,
+  );
+  if (name !== undefined) return permitted.filter((trunk) => trunk.name === name);
+  return permitted.length > 1 ? permitted.filter((trunk) => !isLoopback(trunk)) : permitted;
+}
 
 /** Sorts trunks for one call. `isDoubtful` puts a trunk last; `random` gives numbers in [0, 1). */
 export function inOrder(trunks: readonly Trunk[], isDoubtful: (trunk: Trunk) => boolean, random: () => number): readonly Trunk[] {

@@ -23,7 +23,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Members } from '../membership/members.ts';
-import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from '../placement/placement.ts';
+import { choose, nodeOfDevice, type PlacedTrunk, reaching } from '../placement/placement.ts';
 import { Places } from '../placement/places.ts';
 import { homeOf } from '../placement/rendezvous.ts';
 
@@ -68,7 +68,8 @@ export interface LocalWork {
     settle(appUuid: string, roomId: string): Promise<void>;
   };
   readonly tokens: TokenBuckets;
-  trunks(): readonly PlacedTrunk[];
+  /** The trunks that an application may dial over, whichever node may use them: that of the name, or all. */
+  trunks(dial: { readonly appUuid: string; readonly trunk: string | undefined }): readonly PlacedTrunk[];
   /** The contacts of a device user, with the nodes that they registered with. */
   flows(username: string): Promise<readonly DeviceFlow[]>;
   /** Gives a key back that another node marked. */
@@ -243,18 +244,15 @@ export class PeerCommands implements Peers {
     tried: readonly string[],
   ): Promise<string | undefined> {
     const { bus, members, nodeId, sessions, trunks } = this.#options;
+    const isOpen = (row: NodeRow) =>
+      !tried.includes(row.nodeId) &&
+      row.drainingAt === undefined &&
+      // A drain begins up to a beat before its row is read.
+      (row.nodeId !== nodeId || !sessions.isDraining) &&
+      !members.isSuspect(row.nodeId);
     // A device needs no trunk.
-    const question = { appUuid, trunk, isPhone: isPhone && device === undefined };
-    const known = trunks();
-    const candidates = members.rows.filter(
-      (row: NodeRow) =>
-        !tried.includes(row.nodeId) &&
-        row.drainingAt === undefined &&
-        // A drain begins up to a beat before its row is read.
-        (row.nodeId !== nodeId || !sessions.isDraining) &&
-        !members.isSuspect(row.nodeId) &&
-        mayPlace(row.labels, question, known),
-    );
+    const needed = isPhone && device === undefined ? trunks({ appUuid, trunk }) : [];
+    const candidates = reaching(needed, members.rows.filter(isOpen));
     // What only one node reaches comes first: it would not ring elsewhere.
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;

@@ -16,14 +16,6 @@ export interface PlacedTrunk {
   readonly name: string;
   /** Labels, of which a node needs one. Undefined: any node will do. */
   readonly nodes: readonly string[] | undefined;
-  readonly apps: readonly string[] | undefined;
-}
-
-export interface PlacementQuestion {
-  readonly appUuid: string;
-  /** The trunk that a dial names. */
-  readonly trunk: string | undefined;
-  readonly isPhone: boolean;
 }
 
 /** A contact of a device user, and the node that it registered with. */
@@ -53,16 +45,11 @@ export function nodeOfDevice(own: string, flows: readonly Flow[]): string | unde
   return counts.get(own) === most ? own : first?.[0];
 }
 
-/** Whether a node with these labels may dial what is asked for. An unknown trunk is for any node to refuse. */
-export function mayPlace(
-  labels: readonly string[],
-  { appUuid, trunk, isPhone }: PlacementQuestion,
-  trunks: readonly PlacedTrunk[],
-): boolean {
-  if (!isPhone) return true;
-  const permitted = trunks.filter(({ apps }) => apps?.includes(appUuid) !== false);
-  const usable = trunk === undefined ? permitted : permitted.filter(({ name }) => name === trunk);
-  return usable.length === 0 || usable.some(({ nodes }) => nodes === undefined || nodes.some((label) => labels.includes(label)));
+/** Those of the nodes that may use one of the trunks of a dial. Where there are none, any node can say so. */
+export function reaching(trunks: readonly PlacedTrunk[], nodes: readonly NodeRow[]): readonly NodeRow[] {
+  const able = (labels: readonly string[]) =>
+    trunks.some((trunk) => trunk.nodes?.some((label) => labels.includes(label)) ?? true);
+  return trunks.length === 0 ? nodes : nodes.filter((row) => able(row.labels));
 }
 
 /** The node for a new Session among those that may take it. Undefined: none may. `random` gives numbers in [0, 1). */
