@@ -276,7 +276,8 @@ function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, per
       settle: (appUuid, roomId) => rooms.settle(appUuid, roomId),
     },
     tokens,
-    trunks: (dial) => trunksOf(trunks(), dial).map(({ name, settings }) => ({ name, nodes: settings.nodes })),
+    trunks: (dial) =>
+      trunksOf(trunks(), dial).map(({ name, maxChannels, settings }) => ({ name, maxChannels, nodes: settings.nodes })),
     flows: store.devices.flows,
     release: store.idempotency.release,
     perform,

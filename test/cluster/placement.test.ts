@@ -16,14 +16,23 @@ test('A device behind a proxy is called by any node, unless the proxy is behind 
   }
 });
 
-test('A dial goes where one of its trunks may be used', () => {
-  const rows = [nodeRow('east', { labels: ['east'] }), nodeRow('west', { labels: ['west'] }), nodeRow('none')];
-  const names = (...trunks: readonly PlacedTrunk[]) => reaching(trunks, rows).map(({ nodeId }) => nodeId);
-  const east = { name: 'a', nodes: ['east', 'far'] };
-  expect(names(east)).toEqual(['east']);
-  expect(names(east, { name: 'b', nodes: ['west'] })).toEqual(['east', 'west']);
-  expect(names(east, { name: 'c', nodes: undefined })).toEqual(['east', 'west', 'none']);
-  expect(names({ name: 'd', nodes: ['nowhere'] })).toEqual([]);
+test('A dial goes where one of its trunks may be used, and to one with a free channel while there is any', () => {
+  const held = (channels: Readonly<Record<string, number>>) => ({ load: JSON.stringify({ channels }) });
+  const rows = [
+    nodeRow('east', { labels: ['east'], ...held({ small: 1 }) }),
+    nodeRow('west', { labels: ['west'], ...held({ small: 1, big: 1 }) }),
+    nodeRow('none'),
+  ];
+  const names = (...trunks: readonly PlacedTrunk[]) => reaching(trunks, rows, rows).map(({ nodeId }) => nodeId);
+  const small = { name: 'small', nodes: ['east', 'far'], maxChannels: 2 };
+  const big = { name: 'big', nodes: ['west'], maxChannels: 2 };
+  const open = { name: 'open', nodes: undefined, maxChannels: undefined };
+  expect(names(small, big)).toEqual(['west']);
+  expect(names(small)).toEqual(['east']);
+  expect(names(small, { ...big, maxChannels: 1 })).toEqual(['east', 'west']);
+  expect(names({ ...small, maxChannels: 3 }, big)).toEqual(['east', 'west']);
+  expect(names({ ...small, nodes: ['nowhere'] })).toEqual([]);
+  expect(names(small, open)).toEqual(['east', 'west', 'none']);
   // Any node can say that there is no such trunk.
   expect(names()).toEqual(['east', 'west', 'none']);
 });

@@ -252,7 +252,7 @@ export class PeerCommands implements Peers {
       !members.isSuspect(row.nodeId);
     // A device needs no trunk.
     const needed = isPhone && device === undefined ? trunks({ appUuid, trunk }) : [];
-    const candidates = reaching(needed, members.rows.filter(isOpen));
+    const candidates = reaching(needed, members.rows.filter(isOpen), members.rows);
     // What only one node reaches comes first: it would not ring elsewhere.
     const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
     if (candidates.some((row) => row.nodeId === holder)) return holder;

@@ -1,7 +1,8 @@
 /**
  * Chooses the node of a new Session: the one that has the connection of the device that is dialled, near the Session or
  * Room that it names, else on the better of two nodes drawn at random, and here where this node is within 10 % of that
- * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none.
+ * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none, nor one whose trunks
+ * have no free channel while another's have.
  */
 import type { NodeRow } from '../../database/node/nodes.ts';
 import { edgeOf } from '../../sip/message/path.ts';
@@ -16,6 +17,7 @@ export interface PlacedTrunk {
   readonly name: string;
   /** Labels, of which a node needs one. Undefined: any node will do. */
   readonly nodes: readonly string[] | undefined;
+  readonly maxChannels: number | undefined;
 }
 
 /** A contact of a device user, and the node that it registered with. */
@@ -45,11 +47,18 @@ export function nodeOfDevice(own: string, flows: readonly Flow[]): string | unde
   return counts.get(own) === most ? own : first?.[0];
 }
 
-/** Those of the nodes that may use one of the trunks of a dial. Where there are none, any node can say so. */
-export function reaching(trunks: readonly PlacedTrunk[], nodes: readonly NodeRow[]): readonly NodeRow[] {
-  const able = (labels: readonly string[]) =>
-    trunks.some((trunk) => trunk.nodes?.some((label) => labels.includes(label)) ?? true);
-  return trunks.length === 0 ? nodes : nodes.filter((row) => able(row.labels));
+/**
+ * Those of the nodes that may use one of the trunks of a dial, and one with a free channel if there is any: `all` have
+ * told what they hold. Where there are no trunks, any node can say so.
+ */
+export function reaching(trunks: readonly PlacedTrunk[], nodes: readonly NodeRow[], all: readonly NodeRow[]): readonly NodeRow[] {
+  if (trunks.length === 0) return nodes;
+  const inUse = (name: string) => all.reduce((sum, row) => sum + (beatLoadOf(row).channels[name] ?? 0), 0);
+  const free = trunks.filter(({ name, maxChannels = Infinity }) => inUse(name) < maxChannels);
+  const able = (some: readonly PlacedTrunk[]) =>
+    nodes.filter((row) => some.some((trunk) => trunk.nodes?.some((label) => row.labels.includes(label)) ?? true));
+  const first = able(free);
+  return first.length > 0 ? first : able(trunks);
 }
 
 /** The node for a new Session among those that may take it. Undefined: none may. `random` gives numbers in [0, 1). */
