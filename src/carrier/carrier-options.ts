@@ -25,8 +25,8 @@ export interface CarrierOptions {
   readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
   /** Our addresses in Via, Contact and SDP, one of each IP version at most. Absent: those that are bound. */
   readonly advertise?: readonly string[];
-  /** The labels of this node, of which a trunk may ask for one. */
-  readonly labels?: readonly string[];
+  /** The labels of this node, of which a trunk may ask for one. Absent: this process is alone, and uses every trunk. */
+  readonly labels?: readonly string[] | undefined;
   /** The channels that the nodes of a cluster share; absent where this process has them all. */
   readonly sharedChannels?: SharedChannels | undefined;
   /** The turns of INVITEs that the nodes of a cluster share; absent where this process has them all. */

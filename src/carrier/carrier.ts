@@ -191,7 +191,7 @@ class SipCarrier implements Carrier {
 
   /** What a dialled call needs of this carrier. */
   #outboundOptions(): OutboundOptions {
-    const { clock, labels = [] } = this.#options;
+    const { clock, labels } = this.#options;
     const entropy = systemEntropy();
     return {
       labels,

@@ -9,8 +9,8 @@ import { callCredentials, isPinnedTo, type Trunk, trunkAddress } from './trunk/t
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
-  /** The labels of this node, of which a trunk may ask for one. */
-  readonly labels: readonly string[];
+  /** The labels of this node, of which a trunk may ask for one. Undefined: this process is alone. */
+  readonly labels: readonly string[] | undefined;
   readonly channels: Channels;
   readonly failed: FailedTrunks;
   readonly monitor: TrunkMonitor;

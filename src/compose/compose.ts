@@ -225,7 +225,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   const carrier = await createCarrier({
     listen: settings.sip.listen,
     rtpHost: settings.rtp.host,
-    labels: settings.node.labels,
+    labels: cluster && settings.node.labels,
     sharedChannels: cluster,
     sharedTurns: cluster,
     otherDialogs: cluster?.dialogs,

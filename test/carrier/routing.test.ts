@@ -414,6 +414,26 @@ describe('trunks are tried', () => {
     if ('leg' in mine) mine.leg.hangup();
   });
 
+  test('by the nodes that they are for, and by one process whatever they say', async () => {
+    const { carrier } = await trunks({ nodes: ['edge'] });
+    const order = { appUuid: 'app', to: '+15550100', from: '+15550002', listener: () => {} };
+    for (const trunk of [undefined, 't0']) {
+      const alone = await carrier.carrier.dial({ ...order, ...(trunk === undefined ? {} : { trunk }) });
+      expect(alone).toHaveProperty('leg');
+      if ('leg' in alone) alone.leg.hangup();
+    }
+    for (const [labels, isHere] of [
+      [['edge'], true],
+      [[], false],
+    ] as const) {
+      const node = await TestCarrier.open(carrier.trunks, { labels });
+      carriers.push(node);
+      const dialled = await node.carrier.dial(order);
+      if ('leg' in dialled) dialled.leg.hangup();
+      expect([labels, 'leg' in dialled]).toEqual([labels, isHere]);
+    }
+  });
+
   test('with INVITEs paced by max_cps', async () => {
     const { carrier, first } = await trunks({ max_cps: 2 });
     const calls = await Promise.all(Array.from({ length: 4 }, () => dial(carrier)));

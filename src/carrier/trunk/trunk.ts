@@ -27,9 +27,9 @@ const LOOPBACK_URI = 'loopback:';
 /** The domain of such a trunk in SIP messages. It is resolved to our own port. */
 const LOOPBACK_ADDRESS: TrunkAddress = { host: 'loopback.invalid', port: undefined, transport: 'udp' };
 
-/** Whether a node with these labels may use the trunk. */
-export const isPinnedTo = ({ nodes }: Trunk['settings'], labels: readonly string[]): boolean =>
-  nodes === undefined || nodes.some((label) => labels.includes(label));
+/** Whether a node with these labels may use the trunk, or a process that is alone. */
+export const isPinnedTo = ({ nodes }: Trunk['settings'], labels: readonly string[] | undefined): boolean =>
+  nodes === undefined || labels === undefined || nodes.some((label) => labels.includes(label));
 
 export const isLoopback = ({ uri }: Trunk): boolean => uri === LOOPBACK_URI;
 
