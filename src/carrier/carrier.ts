@@ -453,6 +453,7 @@ class SipCarrier implements Carrier {
       driver: this.#driver,
       media,
       trunk: trunk.name,
+      isLoopback: isLoopback(trunk),
       transfers: transfersOf(trunk),
       codecs: trunkCodecs(trunk, media.codecs),
       srtp: srtpOf(trunk, transport, media.srtpSuites, systemRandom),

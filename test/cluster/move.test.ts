@@ -124,6 +124,27 @@ describe.skipIf(!natsInstalled)('A call', () => {
     await media.stop(true);
   });
 
+  test('over a loopback trunk stays at its node, where both of its ends are', async () => {
+    expect((await node(0).platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' })).status).toBe(204);
+    const order = { from: NUMBER, to: NUMBER, ring_timeout_sec: 10, trunk: 'loop' };
+    const began = receiver.events.length;
+    const dialled = await api(0, 'POST', '/v1/sessions:dial', order);
+    expect(dialled.status).toBe(202);
+    const outbound = String(dialled.body.session_uuid);
+    await receiver.event('session.answered', outbound);
+    const created = receiver.events.slice(began).find(({ event }) => event === 'session.created');
+    const inbound = String(created?.body.session_uuid);
+    const { caller, sessionUuid } = await call(0, 440);
+    const sessions = async () => (await at(0)).load.sessions;
+    await eventually(async () => (await sessions()) === 3, 'the beat of three calls');
+    await drain(0, 'move');
+    await eventually(() => invites(caller).length === 1, 'the re-INVITE of the other call');
+    await eventually(async () => (await sessions()) === 2, 'the beat without that call');
+    for (const session of [outbound, sessionUuid]) expect((await api(1, 'DELETE', `/v1/sessions/${session}`)).status).toBe(202);
+    for (const session of [outbound, inbound, sessionUuid]) await receiver.event('session.ended', session);
+    await undrain(0);
+  }, 60_000);
+
   test('of a node that drains with mode move goes on at another by one re-INVITE, with a pause of some packets at most, and obeys there', async () => {
     // Its trunk is full: the two calls have all its channels.
     await limitTrunk(2);

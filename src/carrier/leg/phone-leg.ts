@@ -34,6 +34,8 @@ export interface PhoneLegOptions {
   readonly media: Pick<MediaEngine, 'openRtpLeg'>;
   /** The name of the trunk. */
   readonly trunk: string;
+  /** The far end is in this process, too. */
+  readonly isLoopback?: boolean;
   /** The trunk's part in transfers. */
   readonly transfers: {
     permits(uri: string): boolean;
@@ -297,12 +299,12 @@ export abstract class PhoneLeg implements Leg {
     return { snapshot, kept, release: () => this.#release(), reclaim: () => this.#reclaim() };
   }
 
-  /** Encrypted audio and connections stay where they are. */
+  /** Encrypted audio and connections stay where they are, and what has its far end there, which would move as well. */
   #snapshot(settled: boolean): LegSnapshot | undefined {
     const call = this.call?.snapshot(settled);
     const origin = this.#negotiation?.origin;
     const isPlain = this.options.srtp === undefined && call?.peer.transport === 'udp';
-    if (call === undefined || origin === undefined || !isPlain) return undefined;
+    if (call === undefined || origin === undefined || !isPlain || this.options.isLoopback === true) return undefined;
     return { trunk: this.options.trunk, call, origin };
   }
 
