@@ -52,8 +52,9 @@ export function nodeOfDevice(own: string, flows: readonly Flow[]): string | unde
  * told what they hold. Where there are no trunks, any node can say so.
  */
 export function reaching(trunks: readonly PlacedTrunk[], nodes: readonly NodeRow[], all: readonly NodeRow[]): readonly NodeRow[] {
-  if (trunks.length === 0) return nodes;
-  const inUse = (name: string) => all.reduce((sum, row) => sum + (beatLoadOf(row).channels[name] ?? 0), 0);
+  if (trunks.every((trunk) => trunk.nodes === undefined)) return nodes;
+  const held = all.map((row) => beatLoadOf(row).channels);
+  const inUse = (name: string) => held.reduce((sum, channels) => sum + (channels[name] ?? 0), 0);
   const free = trunks.filter(({ name, maxChannels = Infinity }) => inUse(name) < maxChannels);
   const able = (some: readonly PlacedTrunk[]) =>
     nodes.filter((row) => some.some((trunk) => trunk.nodes?.some((label) => row.labels.includes(label)) ?? true));
