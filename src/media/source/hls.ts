@@ -6,7 +6,7 @@
  * and fragmented ones are refused. At a discontinuity the content is looked at anew: an advertisement may be of another
  * kind than the programme around it.
  */
-import { type Clock, sleep, systemClock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, HLS_TINY_BYTES, HLS_TINY_PAUSE_MS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -35,6 +35,7 @@ export class HlsBody {
   #mayDiffer = false;
   #kind: AudioKind | undefined;
   #closed = false;
+  #endPause = () => {};
 
   /**
    * Begins a body. `target` is that of the media playlist `media`; its limit counts for each segment. `held` has the
@@ -68,7 +69,7 @@ export class HlsBody {
           return chunk;
         }
         if (this.#bytes === 0) throw new Refusal('invalid_response', false, 200);
-        if (this.#bytes < HLS_TINY_BYTES) await sleep(this.#clock, HLS_TINY_PAUSE_MS);
+        if (this.#bytes < HLS_TINY_BYTES) await this.#pause(HLS_TINY_PAUSE_MS);
       } catch (error) {
         this.#failed(error);
       }
@@ -79,7 +80,19 @@ export class HlsBody {
 
   close(): void {
     this.#closed = true;
+    this.#endPause();
     this.#segment?.close();
+  }
+
+  /** Waits, but not for a body that is closed: its decoder and its memory are kept by whoever waits for its bytes. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.at(this.#clock.now() + ms, resolve);
+    this.#endPause = () => {
+      cancel();
+      resolve();
+    };
+    await promise;
   }
 
   /** The next bytes of the segment; undefined at its end. */
@@ -143,7 +156,7 @@ export class HlsBody {
   async #reload(waitsFrom: number): Promise<void> {
     const { targetSec } = this.#media;
     if (this.#clock.now() - waitsFrom > 3_000 * targetSec + SOURCE_STALL_MS) throw new Refusal('timeout', true, 200);
-    await sleep(this.#clock, 500 * targetSec);
+    await this.#pause(500 * targetSec);
     if (this.#closed) throw new Refusal('unreachable', true, 200);
     try {
       const download = await Download.open(this.#target, {});

@@ -121,6 +121,19 @@ test('An HLS stream that stands still has failed, and its playlist is asked for 
   expect(server.asked.filter((url) => url === URL_OF_LIST).length).toBeGreaterThan(25);
 });
 
+test('Whoever waits for the next segment of an HLS stream is let go at once when it is closed', async () => {
+  const server = new Server(list(10, 12));
+  const body = new HlsBody(server.target, media(list(10, 12)), server.held);
+  await server.read(body, 3);
+  const began = server.clock.now();
+  const waiting = body.next();
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect([server.open, server.clock.armed]).toEqual([0, 1]);
+  body.close();
+  expect(await waiting.catch((error: Error) => error)).toMatchObject({ detail: { reason: 'unreachable' } });
+  expect([server.clock.now(), server.clock.armed]).toEqual([began, 0]);
+});
+
 test('An older copy of the playlist of an HLS stream repeats nothing, as it comes of one cache of several', async () => {
   const server = new Server(list(8, 12), list(7, 11), list(10, 14), list(11, 15));
   const body = new HlsBody(server.target, media(list(10, 14)), server.held);
