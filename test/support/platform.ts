@@ -4,6 +4,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataDirectory } from './data-directory.ts';
 import { OpenApiCheck } from './openapi-check.ts';
+import { patiently } from './patiently.ts';
 import { fillDataDir } from './postgres-template.ts';
 import type { Receiver } from './receiver.ts';
 import { RtpRange } from './rtp-range.ts';
@@ -203,12 +204,13 @@ export class Platform {
   }
 
   /**
-   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed before it or
-   * meanwhile, and while it starts again it has another port: the request fails then. Every other failure is one.
+   * Answers a Session from a webhook's handler, where nobody awaits it. A 503 says that the node of the Session was too
+   * busy to be reached: it is asked again, as an application would. The platform may be killed before it or meanwhile,
+   * and while it starts again it has another port: the request fails then. Every other failure is one.
    */
   answerSoon(app: Credentials, sessionUuid: unknown): Promise<void> {
     const child = this.#isUp ? this.#child : undefined;
-    return this.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(
+    return patiently(() => this.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`)).then(
       () => undefined,
       (error) => {
         if (child !== undefined && this.#child === child) throw error;
