@@ -122,6 +122,32 @@ test('A call that stays here after a hand-over that was not answered is written 
   expect(epochs).toEqual([7]);
 });
 
+test('The row of a call is held while the call is handed over, until the call has the epoch of its row', async () => {
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const orders = { start() {}, ring() {}, startEarlyMedia() {}, answer() {}, reject() {}, cancel() {}, hangup() {} };
+  const handOver = { snapshot: () => snapshot, kept: () => undefined, release() {}, reclaim() {} };
+  const state = { ...inbound(about, 0), phase: 'answered', hasLeg: true, deadlines: {} } as const;
+  const journal = { commit: async () => true, wasStored: async () => true };
+  const told: string[] = [];
+  const ask: MovePeers['ask'] = async (_node, { type }) => (type === 'prepare' ? { type: 'prepared' } : undefined);
+  const { clock, mover } = asked({
+    peers: { serve: () => {}, ask, place: async () => 'c' },
+    all: () => [actor],
+    find: () => actor,
+    take: async () => told.push('taken') > 0,
+    hold() {
+      told.push(`held at ${actor.epoch}`);
+      return () => told.push(`let go at ${actor.epoch}`);
+    },
+  });
+  const actor = quietSession(state, journal, clock, 'b', {}, { audio: undefined, ...orders, handOver });
+  mover.moveAll(true);
+  await settle();
+  expect(told).toEqual(['held at 0', 'taken', 'let go at 1']);
+  mover.moveAll(false);
+  await clock.advance(MOVE_LOOK_MS);
+});
+
 test('A call whose hand-over fails by a bug has not gone, and whoever asked for it is told so.', async () => {
   const clock = new VirtualClock();
   const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };

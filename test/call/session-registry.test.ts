@@ -571,6 +571,29 @@ test('a call that comes back before the node has let it go is one call, whatever
   expect(journal.names.filter((name) => name === 'session.ended')).toHaveLength(1);
 });
 
+test.each(['cannot be gone on with', 'is of a node that is dead'])(
+  'a call that another node had meanwhile, and that %s, is ended once, and the node lets go of what it had of it',
+  async (how) => {
+    const { registry, journal, clock, context } = world();
+    const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const { sessionUuid } = about;
+    const leg = new PaperLeg();
+    const handOver = { snapshot: () => undefined, kept: () => undefined, release() {}, reclaim() {} };
+    const before = Object.assign(leg, { handOver });
+    await registry.goOn({ ...inbound(about, clock.now()), phase: 'answered' }, { leg: before, listen: () => {} }, 1, '');
+    const row = sessionRow({ sessionUuid, appUuid: 'app_1', nodeId: 'node', epoch: 3, state: 'answered', answered: true });
+    journal.rows.set(sessionUuid, row);
+    if (how === 'is of a node that is dead') expect(await registry.recover()).toBe(1);
+    else registry.orphan(row);
+    await settle();
+    expect([registry.size, registry.find(sessionUuid)?.epoch, leg.orders]).toEqual([1, 3, ['hangup']]);
+    // It is one that the node has by now.
+    expect(await registry.recover()).toBe(0);
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject({ status: 202 });
+    expect([journal.names, registry.size, clock.armed]).toEqual([['session.ended'], 0, 0]);
+  },
+);
+
 test('A member whose Room has come to this node before its join was stored takes its seat in the mix that is here.', async () => {
   const { journal, clock, leg } = world();
   const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };

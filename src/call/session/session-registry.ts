@@ -257,7 +257,9 @@ export class SessionRegistry implements Sessions {
    * life.
    */
   async recover(seenAt?: number): Promise<number> {
-    const rows = (await this.adoption.take()).filter(({ sessionUuid }) => !this.#actors.has(sessionUuid));
+    // One that is here may be older than its row: another node had the call meanwhile, and is lost.
+    const isNew = ({ sessionUuid, epoch }: SessionRow) => (this.#actors.get(sessionUuid)?.epoch ?? -1) < epoch;
+    const rows = (await this.adoption.take()).filter(isNew);
     for (const row of rows) this.orphan(row, seenAt);
     return rows.length;
   }
@@ -267,6 +269,7 @@ export class SessionRegistry implements Sessions {
     const { clock, orphanTimeoutMs } = this.#options;
     const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
     const state = recovered(remains, clock.now(), seenAt);
+    this.#dropTaken(row.sessionUuid);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
     this.#begin(state, undefined, row.epoch).signal({ type: 'begin' });
   }
@@ -278,13 +281,17 @@ export class SessionRegistry implements Sessions {
 
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
-    // A call that another node took from this one may be back before this one has let it go.
-    this.#actors.get(state.sessionUuid)?.dropTaken();
+    this.#dropTaken(state.sessionUuid);
     const actor = this.#begin(state, leg, epoch, traceparent);
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen(actor.listener);
     actor.storeCall();
     await this.#rooms?.span?.follow(actor);
+  }
+
+  /** A call that another node took from this one may be back before this one has let it go. */
+  #dropTaken(sessionUuid: string): void {
+    this.#actors.get(sessionUuid)?.dropTaken();
   }
 
   /** Takes nothing new. Resolves when the last call has ended, or after `graceMs`, when the system ends those left. */

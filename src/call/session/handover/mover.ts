@@ -26,7 +26,7 @@ interface MoverOptions {
    * epoch any more. It may be asked again where it was not answered.
    */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
-  /** The row of a Session is being taken by this node, until the returned function is called. */
+  /** The row of a Session is being taken by this node, or given, until the returned function is called. */
   hold(sessionUuid: string): () => void;
   /** Goes on with a Session here. */
   goOn(state: SessionState, leg: ResumedLeg, epoch: number, traceparent: string): Promise<void>;
@@ -100,7 +100,7 @@ export class Mover {
     // The snapshot has the numbers of now: one step is beyond what this node sends until then, and below `reclaim`.
     const ahead = MOVE_CSEQ_STEP;
     const prepared = await peers.ask(nodeId, { type: 'prepare', sessionUuid, snapshot, ahead });
-    const given = prepared?.type === 'prepared' && (await actor.handOver((state) => this.#commit(nodeId, actor, state)));
+    const given = prepared?.type === 'prepared' && (await this.#give(nodeId, actor));
     if (given) {
       log.info({ session_uuid: sessionUuid, to: nodeId }, 'a call goes on at another node');
       return 'moved';
@@ -111,6 +111,12 @@ export class Mover {
     const isAsked = prepared?.type !== 'failed' || prepared.asked;
     if (isAsked) actor.reclaim();
     return isAsked ? 'refused' : 'not_now';
+  }
+
+  /** Its row may be at the next epoch before the Session is: it is not to be taken for another node's meanwhile. */
+  async #give(nodeId: string, actor: Call): Promise<boolean> {
+    const given = this.#options.hold(actor.state.sessionUuid);
+    return await actor.handOver((state) => this.#commit(nodeId, actor, state)).finally(given);
   }
 
   /**
