@@ -395,6 +395,25 @@ describe('a live Session', () => {
     }
   });
 
+  test('that is let go gives its seat away once: what it finds late of another node may be of a later call here', async () => {
+    const { clock, leg } = world();
+    const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const joined = { phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+    const membership = { roomId: 'r', room: 1, ...joined };
+    const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, membership } as const;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const seats: string[] = [];
+    const handedOver = (_of: unknown, to: string) => seats.push(to);
+    const away = () => ({ join: () => false, seat: () => undefined, handedOver });
+    const journal: Journal = { commit: () => promise, wasStored: async () => false };
+    const actor = quietSession(state, journal, clock, 'node', { keepsCalls: true, away }, leg);
+    actor.signal({ type: 'leg.digit', digit: '1', durationMs: 100 });
+    actor.dropTaken('other');
+    resolve(false);
+    await settle();
+    expect(seats).toEqual(['other']);
+  });
+
   const play = { type: 'play', urls: ['http://good/'], loop: 1, volume: 100 } as const;
 
   test('that another node took while a command was stored does nothing of it here', async () => {

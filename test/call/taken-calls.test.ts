@@ -19,7 +19,7 @@ async function looked(owner: string | undefined): Promise<readonly string[]> {
     {
       state,
       abandon: () => end('hung up'),
-      dropTaken: () => end('let go'),
+      dropTaken: (nodeId = '') => end(`let go to '${nodeId}'`),
     },
   ]);
   const taken = new TakenCalls({
@@ -37,8 +37,8 @@ async function looked(owner: string | undefined): Promise<readonly string[]> {
   return done;
 }
 
-test('A call that another node has taken is let go with its seat in a Room.', async () => {
-  expect(await looked('another')).toEqual(["seat in room goes to 'another'", 'let go']);
+test('A call that another node has taken is let go to that node.', async () => {
+  expect(await looked('another')).toEqual(["let go to 'another'"]);
 });
 
 test('A call that another node has taken, and that has ended there, keeps no seat in a Room.', async () => {

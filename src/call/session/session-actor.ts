@@ -268,8 +268,6 @@ export class SessionActor {
     if (outcome === 'elsewhere') {
       refuse(envelope, problems.notFound('Session'));
       this.#lateRecording(envelope.input);
-      // Which node has it is not known here. Its place in a Room of this one is kept for as long as its row has it.
-      this.#environment.away()?.handedOver(this.#state, '');
       this.dropTaken();
     }
     // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
@@ -347,9 +345,14 @@ export class SessionActor {
     return this.#keptCall;
   }
 
-  /** Another node has the call by now: the far end hears nothing of it from here. */
-  dropTaken(): void {
+  /**
+   * Another node has the call by now: the far end hears nothing of it from here. Which one may not be known (''): its
+   * place in a Room of this node is kept for as long as its row has it.
+   */
+  dropTaken(nodeId = ''): void {
+    // Its seat may be that of a later actor by now.
     if (this.#isOver) return;
+    this.#environment.away()?.handedOver(this.#state, nodeId);
     const { handOver } = this.#leg ?? {};
     if (handOver === undefined || !this.#environment.keepsCalls) this.#leg?.hangup();
     else handOver.release();

@@ -22,8 +22,8 @@ interface TakenCallsOptions {
   mine(): Promise<readonly Pick<SessionRow, 'sessionUuid'>[]>;
   /** The node of a live Session. Undefined: it has ended. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
-  /** A Session of this node goes on at another, or at none (''): its seat in a Room is that one's. */
-  handedOver(state: SessionState, nodeId: string): void;
+  /** A Session of this node goes on at none (''): it has no seat in a Room. */
+  handedOver(state: SessionState, nodeId: ''): void;
 }
 
 export class TakenCalls {
@@ -45,10 +45,7 @@ export class TakenCalls {
   }
 
   #let(actor: Call, nodeId: string): void {
-    const { state } = actor;
-    if (this.#options.find(state.sessionUuid) !== actor) return;
-    this.#options.handedOver(state, nodeId);
-    actor.dropTaken();
+    if (this.#options.find(actor.state.sessionUuid) === actor) actor.dropTaken(nodeId);
   }
 
   /** This node was cut off for so long that others may have taken its calls. */
