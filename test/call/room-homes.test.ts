@@ -745,6 +745,32 @@ test('The end of a pipe that is out of its mix is closed: it holds ports.', asyn
   expect(closed).toBe(1);
 });
 
+test('A member that talks as its pipe is made anew is told as silent: its next word is heard by the new end.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const notices: ((notice: MediaNotice) => void)[] = [];
+  pair.openPipe = ({ notify }) => {
+    notices.push(notify);
+    return { ...quietPipe };
+  };
+  const told: boolean[] = [];
+  pair.replies = (request) => {
+    if (request.type === 'note' && request.note.note === 'talking') told.push(request.note.talking);
+    return { type: 'ok' };
+  };
+  const open = openOf(roomId, 'far');
+  await pair.ask('first', open);
+  notices[0]?.({ type: 'voice', talking: true });
+  for (const ssrc of [2, 3]) await pair.ask('first', { ...open, end: { ...open.end, ssrc } });
+  // The end of before falls silent as it leaves, and nobody listens to it any more.
+  notices[0]?.({ type: 'voice', talking: false });
+  await settle();
+  expect(told).toEqual([true, false]);
+  notices[2]?.({ type: 'voice', talking: true });
+  await settle();
+  expect(told).toEqual([true, false, true]);
+});
+
 test('A coach of another node is heard by nobody once its member has left, also when its pipe is made anew.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

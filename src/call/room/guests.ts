@@ -125,6 +125,8 @@ export class Guests {
     const { media: before } = guest;
     guest.media = media;
     guest.muted = muted;
+    // The end of before is listened to no more, and the new one tells of what is said from here on.
+    if (guest.talking) this.#hear(room, guest, { type: 'voice', talking: false });
     if (room.reserved.includes(sessionUuid)) room.take(sessionUuid);
     if (isJoined) room.confirm(sessionUuid, isBot);
     media.connect(end, codec);
