@@ -75,6 +75,8 @@ export const ROOM_BEQUEST_MS = 2_000;
 export const SEAT_ASK_TIMEOUT_MS = 800;
 /** Notes about one member between its node and the home of its Room; past it the seat is given up. */
 export const SEAT_NOTES_MAX = 256;
+/** While so many notes wait, as with NATS away, bots are told no more of what happens in the Room. */
+export const SEAT_NEWS_MAX = SEAT_NOTES_MAX / 2;
 /** A note without an answer is sent again after so long. */
 export const SEAT_NOTE_RETRY_MS = 250;
 /** The home of a Room asks so often whether its members on other nodes are still there. */

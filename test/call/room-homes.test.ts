@@ -1,11 +1,18 @@
 import { expect, test } from 'bun:test';
-import { L16_PROTOCOL, type NewHome, type RoomPeers, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
+import {
+  L16_PROTOCOL,
+  type NewHome,
+  type RoomPeers,
+  type SeatNote,
+  type SeatReply,
+  type SeatRequest,
+} from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
 import { type Journal, type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
-import { SEAT_CHECK_MS, STATEMENT_MAX_MS } from '../../src/limits.ts';
+import { SEAT_CHECK_MS, SEAT_NOTES_MAX, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
@@ -770,6 +777,41 @@ test('A member that talks as its pipe is made anew is told as silent: its next w
   await settle();
   expect(told).toEqual([true, false, true]);
 });
+
+test.each(['talks', 'hears what bots hear'])(
+  'A member of another node that %s while NATS is away keeps its seat',
+  async (what) => {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    let hear = (_notice: MediaNotice) => {};
+    let closed = 0;
+    pair.openPipe = ({ notify }) => {
+      hear = notify;
+      return { ...quietPipe, close: async () => ({ ...NO_COUNTERS, closed: ++closed }) };
+    };
+    pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+    await pair.ask('first', { ...openOf(roomId, 'far'), isBot: true });
+    const told: SeatNote[] = [];
+    let isAway = true;
+    pair.replies = (request) => {
+      if (isAway || request.type !== 'note') return undefined;
+      told.push(request.note);
+      return { type: 'ok' };
+    };
+    for (let times = 0; times < SEAT_NOTES_MAX; times++) {
+      if (what === 'talks') for (const talking of [true, false]) hear({ type: 'voice', talking });
+      else pair.first.span?.tellBots(roomId, 'other', { type: 'speech_started', session_uuid: 'other' });
+    }
+    if (what === 'talks') hear({ type: 'voice', talking: true });
+    hear({ type: 'room.joined', room: 1 });
+    await pair.advance(1_000);
+    expect(closed).toBe(0);
+    isAway = false;
+    while (!told.some(({ note }) => note === 'joined')) await pair.advance(100);
+    if (what === 'talks') expect(told.findLast(({ note }) => note === 'talking')).toEqual({ note: 'talking', talking: true });
+    else expect(told.at(0)).toMatchObject({ note: 'news' });
+  },
+);
 
 test('A coach of another node is heard by nobody once its member has left, also when its pipe is made anew.', async () => {
   const pair = new Pair();

@@ -17,6 +17,8 @@ interface Guest {
   readonly link: SeatLink;
   muted: boolean;
   talking: boolean;
+  /** A note of that is under way. */
+  isTelling: boolean;
   media: MediaPipe | undefined;
   /**
    * What the end of the pipe was made for, by the other end's SSRC, and the answer: the same question may come again.
@@ -84,7 +86,8 @@ export class Guests {
     void before?.media?.close();
     const name = { roomId, sessionUuid, link: id };
     const link: SeatLink = new SeatLink({ peers, clock, nodeId, name, isKnown: true, onGone: () => this.#gone(room, link) });
-    const guest = { sessionUuid, isBot, link, muted: false, talking: false, media: undefined, opened: undefined };
+    const heard = { muted: false, talking: false, isTelling: false };
+    const guest = { sessionUuid, isBot, link, ...heard, media: undefined, opened: undefined };
     guests.set(sessionUuid, guest);
     void this.#check();
     return guest;
@@ -164,12 +167,24 @@ export class Guests {
       void link.send({ note: 'joined' });
     } else if (notice.type === 'voice') {
       guest.talking = notice.talking;
-      void link.send({ note: 'talking', talking: notice.talking });
+      void this.#tellTalking(guest);
     } else if (notice.type === 'room.left' || notice.type === 'media.lost') {
       void guest.media?.close();
       guest.media = undefined;
       void link.send({ note: 'lost' });
     }
+  }
+
+  /** Tells whether the guest talks, again only once that has arrived: NATS may be away for long. */
+  async #tellTalking(guest: Guest): Promise<void> {
+    if (guest.isTelling) return;
+    guest.isTelling = true;
+    let isTaken = true;
+    for (let told = !guest.talking; isTaken && told !== guest.talking; ) {
+      told = guest.talking;
+      isTaken = await guest.link.send({ note: 'talking', talking: told });
+    }
+    guest.isTelling = false;
   }
 
   /** Takes a note of a Session's node. */

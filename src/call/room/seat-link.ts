@@ -1,6 +1,6 @@
 /** Sends the notes of one seat to the node at its other end, one after the other, until each is acknowledged. */
 import { type Clock, sleep } from '../../clock.ts';
-import { SEAT_NOTE_RETRY_MS } from '../../limits.ts';
+import { SEAT_NEWS_MAX, SEAT_NOTE_RETRY_MS } from '../../limits.ts';
 import { acknowledged, addNote, judgeNote, type NotesOut, noNotes } from '../../machine/room/notes.ts';
 import type { RoomPeers, SeatName, SeatNote } from '../ports/room-peers.ts';
 
@@ -39,6 +39,8 @@ export class SeatLink {
 
   /** Resolves with true once the other end has taken the note, false where it never will. */
   send(note: SeatNote): Promise<boolean> {
+    // A seat is not given up for what bots are to hear.
+    if (note.note === 'news' && this.#notes.waiting.length >= SEAT_NEWS_MAX) return Promise.resolve(false);
     return new Promise((told) => {
       const notes = this.#isClosed ? undefined : addNote(this.#notes, { note, told });
       if (notes === undefined) {
