@@ -129,6 +129,8 @@ export const STORE_LAST_OUTCOME_MS = 10_000;
  * commands/s.
  */
 export const MAILBOX_MAX_INPUTS = 1_000;
+/** While so many wait, as with the database away, speech that is over before it was told of takes no place. */
+export const MAILBOX_CROWDED_INPUTS = MAILBOX_MAX_INPUTS / 2;
 /** A connection is closed after this between two requests, in the middle of one, and without an answer. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
 /**

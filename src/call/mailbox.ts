@@ -13,7 +13,7 @@ import { type Clock, sleep } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';
 import { stackOf } from '../error-facts.ts';
 import { newUuid } from '../id.ts';
-import { MAILBOX_MAX_INPUTS, STATEMENT_MAX_MS } from '../limits.ts';
+import { MAILBOX_CROWDED_INPUTS, MAILBOX_MAX_INPUTS, STATEMENT_MAX_MS } from '../limits.ts';
 import type { Log, LogFields } from '../log.ts';
 import type { Playlist } from '../media/engine.ts';
 import { type Problem, problems } from '../problem.ts';
@@ -106,6 +106,13 @@ export class Mailbox<Input extends { readonly type: string }> {
   withdraw(isVoid: (input: Input) => boolean): void {
     const waiting = this.#waiting.splice(0);
     this.#waiting.push(...waiting.filter(({ input, reply }) => reply !== undefined || !isVoid(input)));
+  }
+
+  /** Takes back the last fact that waits and is so, where very many wait; false where none is, or there is room. */
+  takeBack(isSo: (input: Input) => boolean): boolean {
+    if (this.#waiting.length < MAILBOX_CROWDED_INPUTS) return false;
+    const at = this.#waiting.findLastIndex(({ input, reply }) => reply === undefined && isSo(input));
+    return at >= 0 && this.#waiting.splice(at, 1).length > 0;
   }
 
   /** Posts a command. Resolves with its answer, or why it was refused; then its playlist is released. */

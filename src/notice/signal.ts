@@ -65,6 +65,16 @@ export type MediaNotice =
 export const isOfPlayback = (notice: MediaNotice, name: string): boolean =>
   'operationUuid' in notice && notice.operationUuid === name;
 
+/** Whether a notice tells the end of speech. */
+export const isSpeechEnd = (notice: MediaNotice): boolean =>
+  notice.type === 'speech.ended' || (notice.type === 'voice' && !notice.talking);
+
+/** Whether a notice tells the beginning of the speech whose end `over` tells. */
+export const beginsSpeech = (notice: MediaNotice, over: MediaNotice): boolean =>
+  notice.type === 'voice'
+    ? notice.talking && over.type === 'voice'
+    : notice.type === 'speech.started' && over.type === 'speech.ended' && notice.recordingUuid === over.recordingUuid;
+
 /**
  * Whether the end of the Session tells the same. A leg that is closing does not signal it, so that the end tells it in
  * its own order (contract §2, Order at the end), and says why.

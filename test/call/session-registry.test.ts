@@ -6,11 +6,11 @@ import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
-import { ENDED_SESSION_KEPT_SEC } from '../../src/limits.ts';
+import { ENDED_SESSION_KEPT_SEC, MAILBOX_MAX_INPUTS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { beginRecording } from '../../src/machine/recording/recording.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
-import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
+import type { LegAudio, MediaNotice, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { isProblem } from '../../src/problem.ts';
 import { sessionRow } from '../database/rows.ts';
@@ -394,6 +394,45 @@ describe('a live Session', () => {
       abandoned.mockRestore();
     }
   });
+
+  test.each(['voice', 'speech'])(
+    'whose far end talks on and on while the database is away is not ended for it (%s)',
+    async (how) => {
+      const { journal, clock, leg } = world();
+      const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+      const joined = { phase: 'joined', muted: false, voiceActivityEvents: true, talking: false } as const;
+      const voiceActivity = { sensitivity: 0.5, speechDurationMs: 100, silenceDurationMs: 500 };
+      const terms = { recordingUuid: 'rec_1', includeGaps: true, voiceActivity, livenessMs: 10_000 };
+      const { recording } = beginRecording({ session_uuid: about.sessionUuid }, terms, 'op', 0);
+      const recordings = [{ ...recording, confirmBy: undefined }];
+      const up = {
+        phase: 'answered',
+        hasLeg: true,
+        deadlines: {},
+        recordings,
+        membership: { roomId: 'r', room: 1, ...joined },
+      } as const;
+      const actor = quietSession({ ...inbound(about, clock.now()), ...up }, journal, clock, 'node', {}, leg);
+      const speech = (talking: boolean): MediaNotice =>
+        talking
+          ? { type: 'speech.started', recordingUuid: 'rec_1', precedingSilenceMs: undefined }
+          : { type: 'speech.ended', recordingUuid: 'rec_1' };
+      const talk = (talking: boolean): void =>
+        actor.signal({ type: 'leg.media', notice: how === 'voice' ? { type: 'voice', talking } : speech(talking) });
+      journal.away = true;
+      for (let words = 0; words < MAILBOX_MAX_INPUTS; words++) for (const talking of [true, false]) talk(talking);
+      actor.signal({ type: 'leg.digit', digit: '1', durationMs: 100 });
+      talk(true);
+      await settle();
+      journal.away = false;
+      for (let tries = 0; tries < 100 && !journal.names.includes('dtmf.received'); tries++) await clock.advance(100);
+      await settle();
+      const told = journal.names.filter((name) => name !== 'dtmf.received');
+      const changed = 'room.member.voice_activity_changed';
+      const [began, ended] = how === 'voice' ? [changed, changed] : ['recording.speech.started', 'recording.speech.ended'];
+      expect([told.length % 2, told[0], told[1], told.at(-1), leg.orders]).toEqual([1, began, ended, began, []]);
+    },
+  );
 
   test('that is let go gives its seat away once: what it finds late of another node may be of a later call here', async () => {
     const { clock, leg } = world();

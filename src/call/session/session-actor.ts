@@ -20,7 +20,7 @@ import { quietFromStored } from '../../machine/session/operation/payment.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { LegAudio, MediaEngine, Playlist } from '../../media/engine.ts';
-import { isOfPlayback } from '../../notice/signal.ts';
+import { beginsSpeech, isOfPlayback, isSpeechEnd } from '../../notice/signal.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
@@ -125,6 +125,10 @@ export class SessionActor {
   signal(input: SessionInput): void {
     const notice = input.type === 'leg.media' ? input.notice : undefined;
     if (notice?.type === 'recording.failed') this.#environment.recordings.complain(notice);
+    if (notice !== undefined && isSpeechEnd(notice)) {
+      const begins = (before: SessionInput) => before.type === 'leg.media' && beginsSpeech(before.notice, notice);
+      if (this.#mailbox.takeBack(begins)) return;
+    }
     this.#mailbox.signal(input);
   }
 
