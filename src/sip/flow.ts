@@ -37,6 +37,8 @@ export interface Peer {
   readonly flow: number;
   /** The node of the cluster that received the message, and sends what answers it. Absent: this one. */
   readonly via?: string;
+  /** The host came without a port: where it is a name, its SRV records are asked first (RFC 3263 §4.2). */
+  readonly isPortless?: boolean;
   /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
   readonly profile?: PeerProfile;

@@ -171,3 +171,29 @@ test('The address of a trunk that is deleted while its name is looked up is that
   far.send(far.request('OPTIONS', { id: 'since' }));
   expect(await far.until(/^SIP\/2.0 /)).toStartWith('SIP/2.0 403');
 }, 20_000);
+
+test.each([
+  ['the SRV target of a Contact that is a domain of its own', 'media.carrier.test', true],
+  ['the server that has the call where its Contact is the domain of the trunk', 'Carrier.test', false],
+])(
+  'What follows a 200 goes to %s',
+  async (_, host, moves) => {
+    carrier = await TestCarrier.open([trunkTo('sip:carrier.test')]);
+    for (let made = 0; made < 2; made++) peers.push(await RawPeer.udp(carrier.port('udp')));
+    const [first, second] = peers;
+    if (first === undefined || second === undefined) throw new Error('no peers');
+    await serve([first.port]);
+    const { leg, signals } = await carrier.dial();
+    const invite = await first.until(/^INVITE /);
+    names?.close();
+    await serve([second.port]);
+    first.respond(invite, '200 OK', { body: sdp(), fields: `Contact: <sip:callee@${host}>\r\n` });
+    const next = moves ? second : first;
+    expect(await next.until(/^ACK /)).toStartWith(`ACK sip:callee@${host} `);
+    await signals.until('leg.answered');
+    leg.hangup();
+    next.respond(await next.until(/^BYE /), '200 OK');
+    await signals.until('leg.ended');
+  },
+  20_000,
+);

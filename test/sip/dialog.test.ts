@@ -163,7 +163,7 @@ test('A request goes to the first route, or to the Contact, and back to where th
   // A route is where a request goes, however private: the proxy that wrote it is reached there.
   expect(hop('sip:b@198.51.100.2', '<sip:10.0.0.9;lr>')).toMatchObject({ host: '10.0.0.9' });
   expect(hop('sip:b@198.51.100.2')).toEqual({
-    ...{ transport: 'tcp', host: '198.51.100.2', port: 5060, flow: 7, profile: {}, fallback: peer },
+    ...{ transport: 'tcp', host: '198.51.100.2', port: 5060, isPortless: true, flow: 7, profile: {}, fallback: peer },
   });
   // The certificate's name goes with the address that it was resolved to, and with no other.
   expect(hop('sip:b@203.0.113.1:5060')).toEqual(peer);

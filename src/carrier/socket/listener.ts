@@ -165,7 +165,8 @@ function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, reso
       sendTo(bytes, peer, peer.host, peer.port, later);
       return;
     }
-    void resolver.resolve(peer.host, peer.port, peer.transport).then((found) => {
+    const port = peer.isPortless === true ? undefined : peer.port;
+    void resolver.resolve(peer.host, port, peer.transport).then((found) => {
       if (found === undefined) later('refused');
       else sendTo(bytes, peer, found.host, found.port, later);
     });

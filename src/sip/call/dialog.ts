@@ -214,10 +214,13 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
         : named === 'udp'
           ? 'udp'
           : like.transport;
+  // The name that it was resolved from: the servers of a domain need not know each other's calls.
+  if (uri.port === undefined && host.toLowerCase() === like.name?.toLowerCase() && transport === like.transport) return like;
   const port = uri.port ?? defaultPort(transport);
   const name = like.name !== undefined && host === like.host ? { name: like.name } : {};
   const profile = like.profile === undefined ? {} : { profile: like.profile };
-  return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
+  const isPortless = uri.port === undefined ? { isPortless: true } : {};
+  return { transport, host, port, flow: transport === like.transport ? like.flow : 0, ...isPortless, ...name, ...profile };
 }
 
 /** The private networks (RFC 1918, 6598, 3927, 4193, 4291 and loopback). */
