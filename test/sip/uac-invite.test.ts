@@ -12,6 +12,8 @@ interface Words {
   readonly tag?: string;
   readonly fields?: readonly string[];
   readonly body?: string;
+  /** The type of the body, where it is no session description. */
+  readonly type?: string;
 }
 
 function calling(options: { profile?: PeerProfile; fields?: [string, string][]; known?: boolean } = {}) {
@@ -38,10 +40,12 @@ function calling(options: { profile?: PeerProfile; fields?: [string, string][]; 
     run();
   };
   /** Answers the last INVITE, or the request that is given. */
-  const say = (status: number, { tag = 'one', fields = [], body = '' }: Words = {}, request = invite()) => {
+  const say = (status: number, words: Words = {}, request = invite()) => {
+    const { tag = 'one', fields = [], body = '', type = 'application/sdp' } = words;
     const lines = ['Via', 'From', 'Call-ID', 'CSeq'].map((name) => `${name}: ${fieldOf(request, name)}`);
     lines.push(`To: ${fieldOf(request, 'To').replace(/;tag=.*/, '')}${tag === '' ? '' : `;tag=${tag}`}`);
-    lines.push(...(body === '' ? [] : ['Content-Type: application/sdp']), ...fields, `Content-Length: ${body.length}`);
+    lines.push(...(body === '' ? [] : [`Content-Type: ${type}`]), ...fields);
+    lines.push(`Content-Length: ${body.length}`);
     receive(`SIP/2.0 ${status} Said\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
   };
   /** A request of a fork; the answers to it. */
@@ -262,6 +266,19 @@ describe('a provisional response', () => {
     say(183, { fields: reliable('2'), body: 'v=0 early' });
     expect(ask('UPDATE', 2, { body: 'v=0 changed' })).toEqual([]);
     expect(events().map(({ type }) => type)).toEqual(['ringing', 'progress', 'offer']);
+  });
+
+  test('and a 200 whose body is no session description, as the ISUP of a gateway, describe nothing', () => {
+    const { say, events } = calling();
+    const type = 'application/isup;version=itu-t92+';
+    say(183, { fields: reliable('1'), body: 'v=0 early' });
+    say(183, { fields: reliable('2'), body: 'CPG', type });
+    say(200, { fields: [CONTACT], body: 'ANM', type });
+    expect(events().map((event) => [event.type, 'body' in event ? text(event.body) : ''])).toEqual([
+      ['progress', 'v=0 early'],
+      ['ringing', ''],
+      ['answered', ''],
+    ]);
   });
 
   test('of more forks than are kept is no dialog', () => {

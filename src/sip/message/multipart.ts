@@ -20,17 +20,19 @@ interface Part {
 }
 
 /**
- * The message with its session description as the whole body. A multipart without one leaves an empty body. A message
- * that is no multipart, that is malformed, or that has an unknown part which must be handled, stays as it is: its
- * Content-Type then refuses it with 415.
+ * The message with its session description as the whole body. A multipart without one leaves an empty body, and so does
+ * a response with a body of another type. A request that is no multipart, that is malformed, or that has an unknown
+ * part which must be handled, stays as it is: its Content-Type then refuses it with 415.
  */
 export function withSessionDescription<M extends SipMessage>(message: M): M {
   if (message.body.length === 0) return message;
   const type = contentType(message.headers);
   const isMultipart = type.startsWith('multipart/');
   // A body that need not be understood is no reason to refuse an offer or answer (RFC 3261 §20.11).
-  const isIgnored =
-    message.kind === 'request' && DESCRIBING.has(message.method) && type !== 'application/sdp' && isOptional(message.headers);
+  const mayBeIgnored = message.kind === 'request' && DESCRIBING.has(message.method) && isOptional(message.headers);
+  // A response cannot be refused: what it has of another type, as the ISUP of SIP-I (Q.1912.5), is no answer.
+  const isOther = message.kind === 'response' && type !== '' && !isMultipart;
+  const isIgnored = type !== 'application/sdp' && (mayBeIgnored || isOther);
   const found = isMultipart ? descriptionIn(message, message.kind === 'request', DEPTH_MAX) : undefined;
   if (found !== undefined) return described(message, found);
   return isIgnored ? described(message, NO_BODY) : message;
