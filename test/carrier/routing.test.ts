@@ -610,9 +610,17 @@ describe('a call that comes in over a trunk', () => {
   });
 
   test('that asks for privacy has no caller ID, trusted or not', async () => {
-    const asserted = 'P-Asserted-Identity: <sip:+972509876543@x>\r\nPrivacy: header; id\r\n';
-    for (const trust_identity of [true, false])
-      expect((await incoming({ country_code: '972', trust_identity }, '037654321', FROM, asserted))[2]).toBe('');
+    const asserted = 'P-Asserted-Identity: <sip:+972509876543@x>\r\n';
+    const callers = async (privacy: string) => {
+      const found = [];
+      for (const trust_identity of [true, false]) {
+        const settings = { country_code: '972', trust_identity };
+        found.push((await incoming(settings, '037654321', FROM, `${asserted}Privacy: ${privacy}\r\n`))[2]);
+      }
+      return found;
+    };
+    for (const privacy of ['header; id', 'user;critical']) expect(await callers(privacy)).toEqual(['', '']);
+    for (const privacy of ['none', 'session']) expect(await callers(privacy)).toEqual(['+972509876543', '+972501234567']);
     const remote = 'Remote-Party-ID: <sip:0509876543@x>;privacy=full\r\n';
     for (const trust_identity of [true, false])
       expect((await incoming({ country_code: '972', trust_identity }, '037654321', FROM, remote))[2]).toBe('');

@@ -19,7 +19,10 @@ function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
 export const numberOf = (user: string, { settings }: Trunk): string | undefined =>
   normaliseNumber(user, settings.inbound_format ?? 'auto', settings.country_code);
 
-/** Whether the caller withholds its identity (RFC 3323, RFC 3325 §9.3). */
+/**
+ * Whether the caller withholds its identity: the asserted one (`id`, RFC 3325 §9.3), or that of From (`user`, RFC 3323
+ * §4.2), by which it means the other one too.
+ */
 export function isWithheld(headers: Headers): boolean {
   const privacy = headers.list('privacy').flatMap((each) =>
     each
@@ -27,7 +30,7 @@ export function isWithheld(headers: Headers): boolean {
       .split(';')
       .map((value) => value.trim()),
   );
-  if (privacy.includes('id')) return true;
+  if (privacy.includes('id') || privacy.includes('user')) return true;
   return headers.list('remote-party-id').some((each) => /;\s*privacy\s*=\s*"?(full|name|uri|on|yes)\b/i.test(each));
 }
 
