@@ -352,4 +352,16 @@ describe('a dialled call that is answered', () => {
       expect(new Set(requests.map(({ data }) => fieldOf(data, 'CSeq'))).size).toBe(refreshes);
     }
   });
+
+  test('has none either where the far end asks for one in the answer to a change of ours', () => {
+    for (const refresher of ['uac', 'uas']) {
+      const all = calling({ profile: { sessionTimer: false } });
+      answered(all, ['Allow: UPDATE']);
+      all.call.offer(() => bytes('v=0 held'), all.network.now);
+      all.run();
+      all.say(200, { fields: [CONTACT, `Session-Expires: 1800;refresher=${refresher}`], body: 'v=0 holding' });
+      all.run(2_000_000);
+      expect([all.sent('INVITE').length, all.sent('UPDATE'), all.ends()]).toEqual([2, [], []]);
+    }
+  });
 });

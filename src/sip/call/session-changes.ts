@@ -76,9 +76,13 @@ export class SessionChanges {
     return Math.min(this.#refreshAt, this.#expireAt, this.#offerAt);
   }
 
-  /** Starts or restarts the session timer (RFC 4028 §10). Undefined means that the far end wants none. */
-  startTimer(timer: SessionTimer | undefined): void {
+  /**
+   * Starts or restarts the session timer (RFC 4028 §10), unless we take part in none with that far end. Undefined means
+   * that it wants none.
+   */
+  startTimer(settled: SessionTimer | undefined): void {
     const { now } = this.#context.layer;
+    const timer = this.#owner.dialog()?.peer.profile?.sessionTimer === false ? undefined : settled;
     this.#timer = timer;
     this.#refreshAt = timer?.ours === true ? now + refreshAfterMs(timer) : Infinity;
     this.#expireAt = timer === undefined ? Infinity : now + expiresAfterMs(timer);

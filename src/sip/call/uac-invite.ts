@@ -250,8 +250,7 @@ export class UacInvite implements RequestOwner, Timed {
     }
     this.state = 'answered';
     this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
-    const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
-    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined, this.#nameOf(tag));
+    this.#owner.onAnswered(dialog, response, settledTimer(response.headers), this.#nameOf(tag));
     const bye = this.#forks.get(tag)?.bye;
     if (bye !== undefined) this.#owner.onFailed(bye);
   }
