@@ -173,6 +173,13 @@ test('A change that is refused is told with its status, and the session stays; a
   }
 });
 
+test('A re-INVITE permits no reliable 18x: it would be sent again for want of a PRACK, and then the change refused', () => {
+  const { call, network, requests, run } = established();
+  call.offer(() => bytes('v=0 held'), network.now);
+  run(1);
+  expect(requests().map(({ line, data }) => [line.split(' ')[0], fieldOf(data, 'Supported')])).toEqual([['INVITE', 'timer']]);
+});
+
 test('A change that waits is sent once, with the session as it is then', () => {
   const { run, say, requests, call, network, told } = established();
   call.offer(() => bytes('v=0 first'), network.now);

@@ -4,7 +4,7 @@
  */
 import { SIP_MIN_SE_SEC, SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
-import { ALLOWED, supportedBy } from '../message/capability.ts';
+import { ALLOWED } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
@@ -44,7 +44,9 @@ export class Refresh implements RequestOwner {
     this.#options = options;
     const peer = nextHop(dialog);
     const base = dialogRequest(dialog, options.update ? 'UPDATE' : 'INVITE');
-    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', supportedBy(peer));
+    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED);
+    // Without 100rel no 18x comes that waits for a PRACK (RFC 3262 §3): this request rings nobody.
+    if (peer.profile?.sessionTimer !== false) base.headers.add('supported', 'timer');
     // The one that refreshes goes on to do so, whoever changes the session (RFC 4028 §7.4).
     this.#refresher = timer?.ours === false ? 'refresher=uas' : 'refresher=uac';
     if (timer !== undefined)
