@@ -240,6 +240,7 @@ export class Negotiation {
         srtp: encryption.keys,
       };
       this.#isEncrypted = encryption.keys !== undefined;
+      if (!this.#isEncrypted) this.#keys?.renew();
       this.#held = agreement.held;
       this.#host = host;
       return { media, agreement, direction, crypto: encryption.line, events: events === undefined ? [] : [events] };

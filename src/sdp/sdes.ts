@@ -115,7 +115,7 @@ export class KeyExchange {
   answer(offered: readonly CryptoLine[]): { readonly line: string; readonly keys: SrtpKeys } | undefined {
     const chosen = offered.find(({ suite }) => this.#terms.suites.includes(suite));
     if (chosen === undefined) return undefined;
-    if (this.#theirs !== undefined && !isSame(this.#theirs, chosen.key)) this.#own.clear();
+    if (this.#theirs !== undefined && !isSame(this.#theirs, chosen.key)) this.renew();
     const keys = this.#agreed(chosen);
     return { line: lineOf(chosen.tag, chosen.suite, keys.sendKey), keys };
   }
@@ -124,6 +124,14 @@ export class KeyExchange {
   accept([answered]: readonly CryptoLine[]): SrtpKeys | undefined {
     if (answered === undefined || this.#terms.suites[answered.tag - 1] !== answered.suite) return undefined;
     return this.#own.has(answered.suite) ? this.#agreed(answered) : undefined;
+  }
+
+  /**
+   * Gives our keys up. A stream that is in clear for a time goes on numbering its packets: under a key of before, a
+   * number could come a second time then, or too far behind the last one for the far end to know it.
+   */
+  renew(): void {
+    this.#own.clear();
   }
 
   #agreed({ suite, key }: CryptoLine): SrtpKeys {

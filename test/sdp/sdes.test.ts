@@ -230,6 +230,15 @@ describe('our answer', () => {
     expect(third?.sendKey).not.toEqual(first?.sendKey ?? fail());
   });
 
+  test('has a new key of ours after a time in clear, whose packets may not be numbered under the key before', () => {
+    const us = negotiation(terms('optional'));
+    const first = answered(us, 'm=audio 4000 RTP/SAVP 0', line(1)).agreement.srtp;
+    expect(answered(us, 'm=audio 4400 RTP/AVP 0').agreement.srtp).toBeUndefined();
+    const again = answered(us, 'm=audio 4000 RTP/SAVP 0', line(1)).agreement.srtp;
+    expect(again?.receiveKey).toEqual(first?.receiveKey ?? fail());
+    expect(again?.sendKey).not.toEqual(first?.sendKey ?? fail());
+  });
+
   test('gives each leg a key of its own', () => {
     const one = new KeyExchange({
       ...terms('required'),

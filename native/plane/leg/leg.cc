@@ -45,7 +45,7 @@ void Leg::follow_link(Notices& notices) {
     cipher_ = std::make_unique<LegCipher>();
     cipher_->agree(link_->keys());
   } else {
-    forget_keys();  // nothing is sent to a far end that has gone or whose consent has run out (RFC 7675 §5.1)
+    rest_cipher();  // nothing is sent to a far end that has gone or whose consent has run out (RFC 7675 §5.1)
   }
   notices.push_back({NoticeKind::link, id(), static_cast<uint32_t>(state)});
 }
@@ -70,21 +70,20 @@ void Leg::drain_link(LinkPackets& packets, const Now& now, Notices& notices) {
 void Leg::encrypt(const SrtpKeys* keys) {
   if (link_) return;
   if (keys != nullptr) {
-    if (!cipher_) cipher_ = std::make_unique<LegCipher>();
+    if (!cipher_) cipher_ = cipher_before_ ? std::move(cipher_before_) : std::make_unique<LegCipher>();
     cipher_->agree(*keys);
   } else {
-    forget_keys();
+    rest_cipher();
   }
 }
 
-/** Ends the encryption; what it dropped stays counted. */
-void Leg::forget_keys() {
+/** Ends the encryption. What it dropped stays counted, and a far end that comes back under its key goes on where it
+ * was. */
+void Leg::rest_cipher() {
   if (!cipher_) return;
   take_back();
   given_ = {};
-  forged_before_ += cipher_->forged();
-  replayed_before_ += cipher_->replayed();
-  cipher_.reset();
+  cipher_before_ = std::move(cipher_);
 }
 
 void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {
@@ -354,8 +353,10 @@ Counters Leg::counters() const {
   counters.jitter_us =
       source_.now().jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us) / codec_clock_scale(agreed_.codec);
   counters.round_trip_us = rtcp_.round_trip_us();
-  counters.srtp_forged = forged_before_ + (cipher_ ? cipher_->forged() : 0);
-  counters.srtp_replayed = replayed_before_ + (cipher_ ? cipher_->replayed() : 0);
+  if (const LegCipher* cipher = cipher_ ? cipher_.get() : cipher_before_.get()) {
+    counters.srtp_forged = cipher->forged();
+    counters.srtp_replayed = cipher->replayed();
+  }
   if (counters.received == 0) return counters;
   counters.late = late_before_;
   if (playout_ && playout_->heard()) {

@@ -162,7 +162,7 @@ class Leg final : public Participant, public RtpEndpoint {
   /** Whether what leaves or comes now would be in clear although the leg never is. */
   bool keyless() const { return link_ != nullptr && !cipher_; }
   void encrypt(const SrtpKeys* keys);
-  void forget_keys();
+  void rest_cipher();
   bool belongs(const RtpPacket& packet, bool event);
   Reception::Verdict counted(const RtpPacket& packet, bool event);
   bool brings_event(const RtpPacket& packet, bool of_audio);
@@ -259,10 +259,9 @@ class Leg final : public Participant, public RtpEndpoint {
   KeyRate key_rate_;
   KeyRate press_rate_;
   Encoder encoder_;
-  std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
-  uint32_t forged_before_ = 0;              // dropped by ciphers that the stream no longer has
-  uint32_t replayed_before_ = 0;
-  uint32_t late_before_ = 0;  // counted by playouts that are gone
+  std::unique_ptr<OpusVoiceEncoder> opus_;    // while that is the codec
+  std::unique_ptr<LegCipher> cipher_before_;  // while the stream is in clear again
+  uint32_t late_before_ = 0;                  // counted by playouts that are gone
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
   std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at
