@@ -126,6 +126,8 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     pending_ += frame_units;
     const size_t units = agreed_.ptime_ms * (rtp_clock_hz / 1000);
     while (pending_ >= units) send_packet(units);
+    // What packets of 30 or 50 ms have left goes alone, as what is passed on follows a whole frame.
+    if (pending_ % frame_units != 0 && units % frame_units == 0) send_packet(pending_ % frame_units);
   } else {
     timestamp_ += clock(pending_ + frame_units);
     pending_ = 0;

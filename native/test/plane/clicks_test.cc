@@ -329,3 +329,33 @@ TEST("a member whose codec is negotiated anew, to another rate and back, makes n
     CHECK(steepest(meeting.other.pcm) < 2000);
   }
 }
+
+TEST("a bridge of two makes no click where a leg had packets of 30 ms before") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Voice a{bench.open()};
+  Voice b{bench.open()};
+  CHECK(a.far != nullptr && b.far != nullptr);
+  Negotiated agreed;
+  agreed.rtp = b.far->here();
+  agreed.rtcp = nowhere();
+  agreed.event_payload_type = -1;
+  for (const uint32_t ptime : {30u, 20u}) {
+    agreed.ptime_ms = ptime;
+    CHECK(bench.plane->negotiate(2, agreed, bench.now));
+    for (int i = 0; i < 2; i++) bench.tick();
+  }
+  for (const uint32_t leg : {1u, 2u}) CHECK(bench.plane->join(leg, 100, false, 100, 100));
+  const auto talk = [&](int ticks) {
+    for (int i = 0; i < ticks; i++) {
+      a.say();
+      bench.tick();
+      b.hear();
+    }
+  };
+  talk(60);
+  CHECK(bench.plane->leg(1)->relays());
+  CHECK(bench.plane->mute(1, true));
+  talk(5);
+  CHECK(steepest(b.pcm) < smooth);
+}
