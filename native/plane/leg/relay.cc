@@ -64,8 +64,8 @@ bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestam
   numbers.timestamp = packet.timestamp + timestamp_offset_;
   const int32_t later = static_cast<int32_t>(numbers.timestamp - last_timestamp_);
   const int32_t ahead = static_cast<int16_t>(numbers.sequence - last_sequence_);
-  const bool set_back = ahead <= 0 && later > 0;
-  if (packet.ssrc != ssrc_ || later > jump_most || later < -jump_most || set_back) {
+  const bool numbers_jump = (ahead <= 0 && later > 0) || ahead > lost_most;
+  if (packet.ssrc != ssrc_ || later > jump_most || later < -jump_most || numbers_jump) {
     end();  // another source, or one that begins anew
     return false;
   }

@@ -68,6 +68,7 @@ class Relay {
   static constexpr size_t fade_samples(Codec codec) { return codec_samples(codec, frame_units) / 4; }  // 5 ms
   static constexpr uint16_t back_most = 100;
   static constexpr int32_t jump_most = 8000;  // a second
+  static constexpr int32_t lost_most = 100;   // in that time, which has half as many packets
 
   State state_ = State::off;
   bool fades_out_ = false;
