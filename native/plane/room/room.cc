@@ -200,7 +200,8 @@ void Room::bridge_two(const Now& now) {
   for (size_t place = 0; place < 2; place++) {
     Seat& to = *seats_[place];
     const Seat& from = *seats_[1 - place];
-    if (!alone_with(from, to, now)) {
+    // What was passed on and has just ended is led over to a frame of its own before anything else.
+    if (!alone_with(from, to, now) || to.rtp->relay().ending()) {
       to.settled = 0;
       if (to.rtp != nullptr) to.rtp->relay().end();
       if (from.rtp != nullptr) from.rtp->relay_to(nullptr);

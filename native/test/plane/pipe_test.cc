@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "test/check.h"
@@ -150,4 +152,28 @@ TEST("a pipe marks the packets at which calls and own frames take turns, and no 
   CHECK(turns() == first + 1);
   for (int i = 0; i < 20; i++) tick(true);
   CHECK(turns() == first + 2);
+}
+
+TEST("a call whose source begins anew is led over to what follows in its pipe, without a click") {
+  Piped piped;
+  std::vector<int16_t> tone(frame_units);  // two periods, which begin and end at a peak
+  for (size_t i = 0; i < tone.size(); i++)
+    tone[i] = static_cast<int16_t>(8000 * std::cos(2 * M_PI * static_cast<double>(i) / 80));
+  Encoder encoder;
+  Decoder decoder;
+  std::vector<int16_t> heard;
+  for (int i = 0; i < 80; i++) {
+    if (i == 40) {  // as a call that is transferred to somebody who listens
+      piped.call().ssrc++;
+      tone.assign(frame_units, 0);
+    }
+    say_coded(piped.call(), Codec::pcmu, encoder, tone);
+    piped.node().say(said(0x7f));
+    piped.tick();
+    hear_coded(piped.node(), Codec::pcmu, decoder, heard);
+  }
+  CHECK(piped.plane->leg(1)->relays());
+  int steepest = 0;
+  for (size_t i = 1; i < heard.size(); i++) steepest = std::max(steepest, std::abs(heard[i] - heard[i - 1]));
+  CHECK(steepest < 1500);  // the tone's own step, its ramp's, and two of mu-law
 }
