@@ -193,3 +193,17 @@ test('A reader whose credentials are no longer good, or cannot be looked at, is 
     expect([streams.size, clock.armed]).toEqual([0, 0]);
   }
 });
+
+test('A reader whose credentials are no longer good is cut off within five seconds where nothing is added either.', async () => {
+  const { log, clock, streams, open, grow } = world(1, 1);
+  const read = await open();
+  await read();
+  log.isAdmitted = false;
+  await clock.advance(EVENT_STREAM_COMMENT_MS - 1);
+  grow(1);
+  expect(ids(await read())).toEqual([2]);
+  const quiet = read().catch(() => 'cut off');
+  await clock.advance(1);
+  expect(await Promise.race([quiet, settle().then(() => 'waits')])).toBe('cut off');
+  expect([streams.size, clock.armed]).toEqual([0, 0]);
+});

@@ -144,10 +144,10 @@ class EventStream {
     );
   }
 
-  /** The next page of events, or a comment when there is none for EVENT_STREAM_COMMENT_MS. */
+  /** The next page of events, or a comment when none has come by the time of the next look at the credentials. */
   async #next(): Promise<string> {
     const { clock, events } = this.#options;
-    const until = clock.now() + EVENT_STREAM_COMMENT_MS;
+    const until = this.#admittedUntil;
     while (!this.#over) {
       const end = this.#end;
       if (this.#position < end) {
