@@ -11,7 +11,7 @@ const NOTICE =
 /** Characters that are not seen, or that turn the direction of a text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu;
 /** The fields in which keys stand that a caller pressed, or that were sent to one. */
-const KEYS = new Set(['digits', 'digit']);
+const KEYS = new Set(['digits', 'digit', 'terminator']);
 
 /** The records as JSON between two marks, under the notice. */
 export function marked(records: unknown): string {
