@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { detached } from '../bounds/detached.ts';
 import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
+import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isRefused, Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
@@ -16,7 +17,7 @@ import { parseUri } from '../sip/message/uri.ts';
 import { seenByProxies } from '../sip/message/via.ts';
 import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
-import { InboundLeg, RETRY_LATER } from './leg/inbound-leg.ts';
+import { InboundLeg } from './leg/inbound-leg.ts';
 import { canDescribe, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
 import { sipFacts } from './leg/sip-facts.ts';
@@ -30,11 +31,18 @@ import {
   NO_ROOM,
   NO_SRTP,
   NOT_ENCRYPTED,
+  NOT_TAKEN,
   notAssigned,
   unknownSource,
   type Why,
 } from './refusals.ts';
 import type { Trunk } from './trunk/trunk.ts';
+
+/**
+ * The header field that asks a caller who was refused to come again. It is left out where the platform is only full:
+ * some carriers stay away for as long as it says, with the calls of all numbers.
+ */
+const RETRY_LATER = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 
 export interface InboundOptions {
   readonly log: Log;
@@ -96,7 +104,6 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   stopExpecting();
   if (gone) return;
   if (leg === undefined) {
-    // There is no Retry-After: some carriers stay away for that long from a trunk that is only full.
     refuse(503, NO_CHANNEL);
     return;
   }
@@ -147,7 +154,7 @@ async function handOver(
   await options.onInvite({
     ...about(answer),
     leg: inbound,
-    refuse: () => refuse(503, NO_ROOM, RETRY_LATER),
+    refuse: (why) => (why === 'full' ? refuse(503, NO_ROOM) : refuse(503, NOT_TAKEN, RETRY_LATER)),
     listen: (listener) => inbound.listen(listener),
   });
 }

@@ -110,6 +110,11 @@ export const NO_ROOM: Why = {
   remedy: 'Wait until calls have ended, or add a node',
 };
 
+export const NOT_TAKEN: Why = {
+  reason: 'The call could not be stored, or the platform is being stopped or drained',
+  remedy: 'See that the database is up (GET /readyz), and that this node is in use (sidetone nodes list)',
+};
+
 export const NO_COMMON_AUDIO: Why = {
   reason: 'The offer has no audio stream and codec in common with the trunk',
   remedy:

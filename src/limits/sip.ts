@@ -68,7 +68,7 @@ export const SIP_REGISTER_SILENT_MS = 4_000;
 /** A stop waits so long for registrars to take the bindings of trunks back. */
 export const SIP_UNREGISTER_MAX_MS = 1_000;
 export const SIP_PROBE_INTERVAL_SEC = 30;
-/** `Retry-After` of a 503: at capacity, or draining. */
+/** `Retry-After` of a 503: draining, without the database, or with too many transactions. */
 export const SIP_RETRY_AFTER_SEC = 5;
 /** Stream connections that others have opened to us; a further one is closed at once. */
 export const SIP_INBOUND_CONNECTIONS_MAX = 10_000;

@@ -358,8 +358,8 @@ export class UserAgent {
     const { request } = transaction;
     const instead = readableInstead(request);
     if (this.#layer.isMerged(transaction)) transaction.respond(482);
-    else if (this.#draining || this.#calls.size >= this.#maxCalls)
-      this.#refuse(transaction, 503, 'retry-after', String(SIP_RETRY_AFTER_SEC));
+    else if (this.#draining) this.#refuse(transaction, 503, 'retry-after', String(SIP_RETRY_AFTER_SEC));
+    else if (this.#calls.size >= this.#maxCalls) transaction.respond(503);
     else if (instead !== undefined) this.#refuse(transaction, 415, ...instead);
     else if (isTooSmall(request.headers, transaction.source)) refuseInterval(transaction);
     else {

@@ -71,7 +71,7 @@ function world({ unavailable, roomFor = Number.POSITIVE_INFINITY, begun, isDrain
       },
     },
   );
-  return { sessions, orders, seats, states };
+  return { sessions, leg, orders, seats, states };
 }
 
 describe('a dial into a Room', () => {
@@ -124,4 +124,25 @@ test('A bot that finds no more room for its application by then gives its place 
   const unstored = world({ begun: problems.unavailable('The database is away.', 2) });
   expect(await unstored.sessions.connectWebsocket(CONNECT, CONTEXT)).toMatchObject({ status: 503 });
   expect(unstored.orders).toEqual(['connect', 'hangup']);
+});
+
+test('A call that comes in is told apart by whether there is no room for it, or it cannot be taken now', async () => {
+  const cases: readonly (readonly [Hindrance, 'full' | 'away'])[] = [
+    [{ roomFor: 0 }, 'full'],
+    [{ isDraining: true, roomFor: 0 }, 'away'],
+    [{ begun: problems.unavailable('The database is away.', 2) }, 'away'],
+  ];
+  for (const [hindrance, expected] of cases) {
+    const { sessions, leg } = world(hindrance);
+    const refused: string[] = [];
+    const call = {
+      callerId: '',
+      did: '',
+      appUuid: 'app',
+      leg,
+      refuse: (why: string) => void refused.push(why),
+      listen: () => {},
+    };
+    expect([await sessions.incoming(call), refused]).toEqual([undefined, [expected]]);
+  }
 });

@@ -291,12 +291,28 @@ describe('a call from a peer', () => {
     expect(carrier.media.negotiated[0]).toMatchObject({ remotePort: 6000, codec: 'PCMU' });
   });
 
-  test('is refused 503 by an application side that has no room', async () => {
+  test.each([
+    ['full', '', 'as many live Sessions as it takes'],
+    ['away', '5', 'could not be stored'],
+  ] as const)('is refused 503 by an application side that is %s', async (why, retryAfter, reason) => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);
-    carrier.onIncoming = ({ call }) => call.refuse();
+    carrier.onIncoming = ({ call }) => call.refuse(why);
     peer.send(peer.request('INVITE', { body: sdp() }));
-    expect(field(await peer.until(/^SIP\/2.0 503/), 'Retry-After')).toBe('5');
+    expect(field(await peer.until(/^SIP\/2.0 503/), 'Retry-After')).toBe(retryAfter);
+    expect(carrier.carrier.refusals()[0]?.reason).toContain(reason);
+  });
+
+  test('is refused 503 without Retry-After where no media port is free at its answer', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    carrier.onIncoming = ({ call }) => {
+      call.listen(() => {});
+      carrier.media.portsFree = 0;
+      call.leg.answer();
+    };
+    peer.send(peer.request('INVITE', { body: sdp() }));
+    expect(field(await peer.until(/^SIP\/2.0 503/), 'Retry-After')).toBe('');
   });
 });
 

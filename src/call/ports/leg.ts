@@ -203,8 +203,8 @@ export interface IncomingCall {
   readonly type?: 'sip' | 'webrtc';
   readonly clientState?: string;
   readonly leg: Leg;
-  /** Refuses the call with 503, because there is no room for it: the carrier may try elsewhere. */
-  refuse(): void;
+  /** Refuses the call with 503: the carrier may try elsewhere. `full`: there is no room for it. */
+  refuse(why: 'full' | 'away'): void;
   /** Hands over the leg's signals, in order, from its beginning. Called once, at once. */
   listen(listener: LegListener): void;
 }

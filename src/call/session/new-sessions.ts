@@ -56,9 +56,10 @@ export class NewSessions {
 
   /** A call from a trunk, a device or a browser. Resolves with its Session, or undefined where it was refused. */
   async incoming(call: IncomingCall): Promise<string | undefined> {
-    if (this.#registry.isDraining() || !this.#registry.actors.hasRoomFor(call.appUuid)) {
+    const isDraining = this.#registry.isDraining();
+    if (isDraining || !this.#registry.actors.hasRoomFor(call.appUuid)) {
       call.listen(() => {});
-      call.refuse();
+      call.refuse(isDraining ? 'away' : 'full');
       return undefined;
     }
     const sessionUuid = newSessionUuid();
@@ -72,7 +73,7 @@ export class NewSessions {
     const begun = actor.begin(context, undefined);
     call.listen(actor.listener);
     if (isProblem(await begun)) {
-      call.refuse();
+      call.refuse('away');
       return undefined;
     }
     return sessionUuid;

@@ -1,6 +1,5 @@
 /** The leg of a call that came in: 180, 183 and 200 of our side of the INVITE. */
 import type { RejectReason } from '../../event/hangup.ts';
-import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, isRefused } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
@@ -9,8 +8,6 @@ import { NO_BODY, type SipRequest } from '../../sip/message/message.ts';
 import { NO_PORTS, REJECT_STATUS, UNUSABLE } from './cause.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
-/** The header field that asks a caller who was refused to come again. */
-export const RETRY_LATER = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 const NO_ANSWER = { cause: 'failed', by: 'network', description: 'The audio that was offered cannot be answered' } as const;
 
 export class InboundLeg extends PhoneLeg {
@@ -103,7 +100,7 @@ export class InboundLeg extends PhoneLeg {
     if (this.over) return;
     if (negotiation === undefined) {
       this.end(NO_PORTS);
-      this.options.driver.run((now) => this.#call.refuse(503, RETRY_LATER, now));
+      this.options.driver.run((now) => this.#call.refuse(503, [], now));
       return;
     }
     if (offer.length === 0) {
