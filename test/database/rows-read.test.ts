@@ -1,0 +1,61 @@
+/**
+ * The rows that a statement reads of a table that grows for as long as the platform runs: few, however many there are.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
+import { openDatabase } from '../../src/database/driver/open.ts';
+import { idempotencyStore } from '../../src/database/idempotency/idempotency.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import { openTestStore, type TestStore } from './open.ts';
+
+const ROWS = 3_000;
+const FEW = 100;
+
+let own: TestStore;
+let database: Database;
+beforeAll(async () => {
+  own = await openTestStore();
+  const { url, dataDir } = own;
+  database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
+});
+afterAll(async () => {
+  await database.close();
+  await own.close();
+});
+
+/** So many rows of the table were read on the connection that is asked. */
+const READ = `SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS read
+  FROM pg_stat_xact_user_tables WHERE relname = $1`;
+
+/** The database, and how many rows of a table its statements have read. */
+function counting(table: string) {
+  const counted = { rows: 0 };
+  const on: Database = {
+    ...database,
+    query: <R extends Row>(text: string, parameters?: readonly Parameter[]) =>
+      database.transaction(async (within) => {
+        const read = async () => Number((await within.query(READ, [table]))[0]?.read ?? 0);
+        const before = await read();
+        const rows = await within.query<R>(text, parameters);
+        counted.rows += (await read()) - before;
+        return rows;
+      }),
+  };
+  return { counted, on };
+}
+
+test('A start gives back the keys that the process before it left in flight, and reads none of those that are older', async () => {
+  const answered = `INSERT INTO idempotency (app_uuid, key, fingerprint, status, body, lease_until, node_id, created_at)
+    SELECT 'app', gen_random_uuid()::text, 'f', 202, '{}', 0, 'node-before', $2::bigint + nth FROM generate_series(1, $1::int) AS nth`;
+  await database.query(answered, [ROWS, Date.now() - 3_600_000]);
+  const before = idempotencyStore(database, 'node-before', Date.now, undefined);
+  await database.query(`INSERT INTO nodes (node_id, volume_id, host, http_port, rtp_host, sip_contact, labels, version, protocol, started_at)
+    VALUES ('node-before', '', '', 0, '', '', '{}', '', 0, 0)`);
+  const left = { appUuid: 'app', key: newUuid(), fingerprint: 'f' };
+  expect((await before.begin(left)).state).toBe('fresh');
+
+  const { counted, on } = counting('idempotency');
+  expect(await idempotencyStore(on, 'node-after', Date.now, undefined).releaseLeft('node-before')).toBe(1);
+  expect(counted.rows).toBeLessThan(FEW);
+});
