@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
+import { outboxStore } from '../../src/database/event/outbox.ts';
 import { idempotencyStore } from '../../src/database/idempotency/idempotency.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
@@ -58,4 +59,22 @@ test('A start gives back the keys that the process before it left in flight, and
   const { counted, on } = counting('idempotency');
   expect(await idempotencyStore(on, 'node-after', Date.now, undefined).releaseLeft('node-before')).toBe(1);
   expect(counted.rows).toBeLessThan(FEW);
+});
+
+test('A relay that begins finds the applications with a backlog, and reads few rows of one whose receiver is down for long', async () => {
+  const waiting = `INSERT INTO outbox (xid, event_id, app_uuid) SELECT $1::text::xid8, nth, $2 FROM generate_series(1, $3::int) AS nth`;
+  for (const [xid, app, rows] of [
+    ['100', 'down', ROWS],
+    ['101', 'up', 2],
+    ['102', 'also-down', ROWS],
+    ['300', 'new', ROWS],
+  ] as const)
+    await database.query(waiting, [xid, app, rows]);
+
+  const { counted, on } = counting('outbox');
+  const found = await outboxStore(on).backlog({ xid: '200', eventId: 0 });
+  expect([...found].sort()).toEqual(['also-down', 'down', 'up']);
+  expect(counted.rows).toBeLessThan(FEW);
+  await database.query('DELETE FROM outbox');
+  expect(await outboxStore(on).backlog({ xid: '200', eventId: 0 })).toEqual([]);
 });

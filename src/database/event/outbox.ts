@@ -109,7 +109,13 @@ SELECT EXISTS (SELECT FROM taken) AS held, ${CLOCK} AS now,
 const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
 const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
 const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
-const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
+/** It goes from one application to the next by the index: a receiver that is down may have left millions of rows. */
+const BACKLOG = `WITH RECURSIVE apps AS (
+  SELECT min(app_uuid) AS app_uuid FROM outbox
+  UNION ALL SELECT (SELECT min(o.app_uuid) FROM outbox AS o WHERE o.app_uuid > a.app_uuid) FROM apps AS a WHERE a.app_uuid IS NOT NULL
+)
+SELECT app_uuid FROM apps AS a WHERE EXISTS (
+  SELECT FROM outbox AS o WHERE o.app_uuid = a.app_uuid AND (o.xid, o.event_id) <= ($1::text::xid8, $2::bigint))`;
 
 /**
  * A body that is larger than RELAY_COUNTED_BYTES is read by itself, once it is known to be in the page. Its length
