@@ -53,7 +53,7 @@ export interface MessageStore {
   change(messageUuid: string, now: number, step: (state: MessageState) => MessageStep): Promise<MessageState | undefined>;
   /** Messages at a gateway: those held past their time, or all where nobody else can hold one. */
   held(until: number): Promise<readonly string[]>;
-  /** Messages that have waited since then or longer, ms since the epoch, the oldest first; a batch of them. */
+  /** Messages that have waited since then or longer, ms since the epoch, the first that is due first; a batch. */
   waitingSince(createdAt: number): Promise<readonly string[]>;
   /** When the next message is due, ms since the epoch. */
   nextDue(): Promise<number | undefined>;
@@ -92,8 +92,9 @@ const OPEN_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_
   JOIN messages AS m ON m.message_uuid = p.message_uuid
   WHERE m.status IN ('sent', 'sending') AND starts_with(p.smsc_id, $1::text) ORDER BY m.created_at LIMIT ${OPEN_PARTS_MAX}`;
 const HELD = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'submitting' AND due_at <= $1::bigint ORDER BY due_at LIMIT 10000`;
+/** The order is not that of `created_at`: where many wait, and none for so long, all of a month would be read by it. */
 const WAITING_SINCE = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'waiting' AND created_at <= $1::bigint
-  ORDER BY created_at LIMIT 1000`;
+  ORDER BY due_at LIMIT 1000`;
 const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
 /**
  * The messages that a list matches. Those to one number have a statement of their own, which finds them by the index

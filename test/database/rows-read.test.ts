@@ -6,6 +6,8 @@ import type { Database, Parameter, Row } from '../../src/database/driver/databas
 import { openDatabase } from '../../src/database/driver/open.ts';
 import { outboxStore } from '../../src/database/event/outbox.ts';
 import { idempotencyStore } from '../../src/database/idempotency/idempotency.ts';
+import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
+import { messageStore } from '../../src/database/messages.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { openTestStore, type TestStore } from './open.ts';
@@ -77,4 +79,22 @@ test('A relay that begins finds the applications with a backlog, and reads few r
   expect(counted.rows).toBeLessThan(FEW);
   await database.query('DELETE FROM outbox');
   expect(await outboxStore(on).backlog({ xid: '200', eventId: 0 })).toEqual([]);
+});
+
+test('The look for messages that have waited for a day reads those that wait, and none of the many that are settled', async () => {
+  const insert = `INSERT INTO messages (message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status,
+      created_at, updated_at, parts, stage, due_at, traceparent)
+    SELECT gen_random_uuid(), 'app', 'op', '+1', '+2', 'Hello', 'gsm7', 1, 'sent', $1::bigint + nth, 0, '[]', $2, $1::bigint + nth, ''
+    FROM generate_series(1, $3::int) AS nth`;
+  const waiting = 10_000;
+  await database.query(insert, [1_000_000, 'settled', 3 * waiting]);
+  await database.query(insert, [3_000_000, 'waiting', waiting]);
+  // What the database knows of its tables decides which way it takes.
+  await database.query('ANALYZE messages');
+
+  const { counted, on } = counting('messages');
+  const store = messageStore(on, false, keptAnswers(undefined), () => {});
+  expect(await store.waitingSince(2_000_000)).toEqual([]);
+  expect(counted.rows).toBeLessThanOrEqual(waiting);
+  expect(await store.waitingSince(3_000_002)).toHaveLength(2);
 });
