@@ -287,6 +287,9 @@ export const recordings = pgTable(
   (table) => [
     index('recordings_live').on(table.createdAt).where(sql`ended_at IS NULL`),
     index('recordings_kept').on(table.endedAt).where(sql`removed_at IS NULL`),
+    index('recordings_unmended')
+      .on(table.volumeId)
+      .where(sql`ended_at IS NOT NULL AND duration_ms IS NULL AND removed_at IS NULL`),
     index('recordings_removed').on(table.removedAt).where(sql`removed_at IS NOT NULL`),
     // Lists of what an application keeps: all, those of a Session, and those of a Room.
     index('recordings_of_app').on(table.appUuid, table.createdAt, table.recordingUuid).where(sql`removed_at IS NULL`),

@@ -2,6 +2,8 @@
  * The rows that a statement reads of a table that grows for as long as the platform runs: few, however many there are.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { sql } from 'drizzle-orm';
+import { recordingStore } from '../../src/database/call/recordings.ts';
 import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
 import { outboxStore } from '../../src/database/event/outbox.ts';
@@ -28,22 +30,42 @@ afterAll(async () => {
 });
 
 /** So many rows of the table were read on the connection that is asked. */
-const READ = `SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS read
-  FROM pg_stat_xact_user_tables WHERE relname = $1`;
+const COUNT = '(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int';
+const VIEW = 'pg_stat_xact_user_tables';
+const READ = `SELECT ${COUNT} AS read FROM ${VIEW} WHERE relname = $1`;
 
 /** The database, and how many rows of a table its statements have read. */
 function counting(table: string) {
   const counted = { rows: 0 };
+  const counting = async <T>(read: () => Promise<number>, work: () => PromiseLike<T>): Promise<T> => {
+    const before = await read();
+    const result = await work();
+    counted.rows += (await read()) - before;
+    return result;
+  };
   const on: Database = {
     ...database,
     query: <R extends Row>(text: string, parameters?: readonly Parameter[]) =>
-      database.transaction(async (within) => {
-        const read = async () => Number((await within.query(READ, [table]))[0]?.read ?? 0);
-        const before = await read();
-        const rows = await within.query<R>(text, parameters);
-        counted.rows += (await read()) - before;
-        return rows;
-      }),
+      database.transaction((within) =>
+        counting(
+          async () => Number((await within.query(READ, [table]))[0]?.read ?? 0),
+          () => within.query<R>(text, parameters),
+        ),
+      ),
+    run: (work) =>
+      database.run((drizzle) =>
+        drizzle.transaction((within) => {
+          const asked = () =>
+            within
+              .select({ read: sql<number>`${sql.raw(COUNT)}` })
+              .from(sql.raw(VIEW))
+              .where(sql`relname = ${table}`);
+          return counting(
+            async () => (await asked())[0]?.read ?? 0,
+            () => work(within),
+          );
+        }),
+      ),
   };
   return { counted, on };
 }
@@ -97,4 +119,17 @@ test('The look for messages that have waited for a day reads those that wait, an
   expect(await store.waitingSince(2_000_000)).toEqual([]);
   expect(counted.rows).toBeLessThanOrEqual(waiting);
   expect(await store.waitingSince(3_000_002)).toHaveLength(2);
+});
+
+test('The look for recordings without a length reads none of the many that have one', async () => {
+  const insert = `INSERT INTO recordings (recording_uuid, app_uuid, volume_id, operation_uuid, client_state, traceparent, created_at,
+      ended_at, duration_ms, bytes)
+    SELECT 'rec_' || gen_random_uuid(), 'app', $1, 'op', '', '', nth, nth, $2::bigint, 1 FROM generate_series(1, $3::int) AS nth`;
+  await database.query(insert, ['here', 1_000, ROWS]);
+  await database.query(insert, ['here', null, 2]);
+  await database.query(insert, ['elsewhere', null, 1]);
+
+  const { counted, on } = counting('recordings');
+  expect(await recordingStore(on, 'node', async () => true).unmended('here')).toHaveLength(2);
+  expect(counted.rows).toBeLessThan(FEW);
 });

@@ -1,0 +1,1 @@
+CREATE INDEX "recordings_unmended" ON "recordings" USING btree ("volume_id") WHERE ended_at IS NOT NULL AND duration_ms IS NULL AND removed_at IS NULL;
