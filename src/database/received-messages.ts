@@ -1,7 +1,8 @@
 /**
  * Short messages that come from telephones. Each segment is a row before it is acknowledged, and the last one that was
  * missing makes the event, in one transaction. What the SMSC sends again because its acknowledgement was lost is told
- * from what a person writes twice by the link: it comes on another one.
+ * from what a person writes twice by the link: it comes on another one. Where the answer of the database was lost, it
+ * comes on the same one, and is known by its time.
  */
 import type { Event } from '../event/event.ts';
 import { platformEvent } from '../event/platform-event.ts';
@@ -16,9 +17,10 @@ import { emit } from './journal/emit.ts';
 export interface ReceivedStore {
   /**
    * Stores a part for an application, and emits the event of its message once all parts are there. A part that the SMSC
-   * sends again is not stored twice.
+   * sends again is not stored twice. `isAgain`: it was to be stored at that `now` before, and the database did not tell
+   * whether it was.
    */
-  take(part: IncomingPart, link: CarrierLink, appUuid: string, now: number): Promise<void>;
+  take(part: IncomingPart, link: CarrierLink, appUuid: string, now: number, isAgain?: boolean): Promise<void>;
   /** Emits what there is of messages that have waited for a part since `before`, ms since the epoch. */
   giveUp(before: number, now: number): Promise<void>;
 }
@@ -34,7 +36,8 @@ const LOCK = `SELECT pg_advisory_xact_lock(hashtext('received'), hashtext($1::te
  */
 const CAME_BEFORE = `UPDATE received_parts SET came_again = true WHERE part_id = (
   SELECT part_id FROM received_parts WHERE ${OF_KEY} AND number = $5::smallint AND octets = $6::bytea
-    AND ((link <> $7::text AND received_at >= $8::bigint AND NOT came_again) OR (total > 1 AND message_uuid IS NULL))
+    AND ((link <> $7::text AND received_at >= $8::bigint AND NOT came_again) OR (total > 1 AND message_uuid IS NULL)
+      OR (link = $7::text AND received_at = $9::bigint))
   ORDER BY part_id LIMIT 1) RETURNING 1`;
 const INSERT = `INSERT INTO received_parts (to_number, from_number, reference, total, number, octets, link, received_at, app_uuid, alphabet)
   VALUES ($1::text, $2::text, $3::int, $4::smallint, $5::smallint, $6::bytea, $7::text, $8::bigint, $9::text, $10::text)`;
@@ -46,13 +49,16 @@ const LATE = `SELECT to_number, from_number, reference, total FROM received_part
 /** Makes the store. `onEvents` is called after each commit that wrote an event. */
 export function receivedStore(database: Database, onEvents: () => void): ReceivedStore {
   return {
-    async take(part, link, appUuid, now) {
+    async take(part, link, appUuid, now, isAgain = false) {
       const key: Key = [part.to, part.from, part.reference, part.total];
       const isTold = await database.transaction(async (within) => {
         await within.query(LOCK, [`${part.to} ${part.from}`]);
         const here = [...key, part.number, part.octets, link.id];
-        if ((await within.query(CAME_BEFORE, [...here, Math.floor(link.since - RECEIVED_AGAIN_MS)])).length > 0) return false;
-        await within.query(INSERT, [...here, Math.floor(now), appUuid, part.alphabet]);
+        const at = Math.floor(now);
+        const before = [Math.floor(link.since - RECEIVED_AGAIN_MS), isAgain ? at : null];
+        // Nobody was told yet of the event that may have been stored with the part.
+        if ((await within.query(CAME_BEFORE, [...here, ...before])).length > 0) return isAgain;
+        await within.query(INSERT, [...here, at, appUuid, part.alphabet]);
         return await tell(within, key, now, false);
       });
       if (isTold) onEvents();

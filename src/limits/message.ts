@@ -24,6 +24,8 @@ export const EARLY_RECEIPT_WAIT_MS = 300_000;
 
 /** Messages from telephones that are being stored; the SMSC is asked for further ones again. */
 export const RECEIVED_PENDING_MAX = 200;
+/** So many are remembered of those of which the database did not tell whether it took them. */
+export const RECEIVED_DOUBTED_MAX = 1_000;
 /** What there is of a message is told when a segment has not come for so long. */
 export const RECEIVED_WAIT_MS = 600_000;
 /** Messages of which a segment is missing that are told in one look. */

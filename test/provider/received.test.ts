@@ -183,6 +183,28 @@ describe('A text from a telephone', () => {
     expect(await texts()).toEqual(['Now?']);
   });
 
+  test('is one text where the answer of the database was lost; the same one written again is another', async () => {
+    let losing = true;
+    received = {
+      ...store.store.received,
+      async take(...part) {
+        await store.store.received.take(...part);
+        if (losing) throw new StoreUnavailable('the answer was lost');
+      },
+    };
+    const parts = [{ ...addressed(), short_message: Buffer.from('Now?') }, ...segmentsOf(LONG)];
+    for (const part of parts) expect(await smsc.deliver(part)).toBe(ESME_RX_T_APPN);
+    // The answer to the second try is lost too.
+    for (const part of parts) expect(await smsc.deliver(part)).toBe(ESME_RX_T_APPN);
+    losing = false;
+    for (const part of parts) expect(await smsc.deliver(part)).toBe(0);
+    expect(await texts()).toEqual(['Now?', LONG]);
+    expect(await write('Now?')).toBe(0);
+    ahead += TEN_MINUTES_MS + 1_000;
+    await incoming.giveUp();
+    expect(await texts()).toEqual(['Now?', LONG, 'Now?']);
+  });
+
   test('is one of 200 at most that are being stored; more are asked for again', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     received = { ...store.store.received, take: () => promise };
