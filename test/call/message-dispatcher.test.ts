@@ -481,6 +481,29 @@ test('A receipt that comes while the database is away for the id of its message 
   await dispatcher.close();
 });
 
+test('The outcome of a message counts, however long the database was away for it, and is not told as unknown meanwhile', async () => {
+  const clock = new VirtualClock();
+  const answers: Answers = { claim: 'yes', change: 'yes' };
+  const { dispatcher, submissions, row, store } = queue(clock, answers);
+  await dispatcher.start();
+  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  await settle();
+  answers.change = 'away';
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  const { held } = store;
+  // It is back when it is asked what is with the gateway for too long, and before the outcome is tried again.
+  const heldAtLast = async (until: number) => {
+    const found = await held(until);
+    if (found.length > 0) answers.change = 'yes';
+    return found;
+  };
+  Object.assign(store, { held: heldAtLast });
+  await clock.advance(400_000);
+  expect<Answers['change']>(answers.change).toBe('yes');
+  expect(row()).toMatchObject({ status: 'sent', errorCode: '' });
+  await dispatcher.close();
+});
+
 test('A receipt for a message whose outcome could not be stored for a fault of ours is not brought again for ever', async () => {
   const clock = new VirtualClock();
   const { dispatcher, submissions, receipt, store } = queue(clock, { claim: 'yes', change: 'yes' });

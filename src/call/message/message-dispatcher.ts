@@ -334,9 +334,11 @@ export class MessageDispatcher implements Messages {
       log.error({ message_uuid: messageUuid }, 'the database did not take the outcome of a message before the stop');
   }
 
+  /** Ends what is held past its time, but for what this process has: its outcome may only wait for the database. */
   async #giveUpHeld(until: number): Promise<void> {
     const { store, clock } = this.#options;
     for (const messageUuid of await store.held(until)) {
+      if (this.#held.has(messageUuid)) continue;
       const now = clock.now();
       await store.change(messageUuid, now, (state) => interrupted(state, now));
     }
