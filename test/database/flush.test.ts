@@ -4,7 +4,7 @@ import postgres from 'postgres';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { CollectionRow } from '../../src/database/journal/payment-rows.ts';
 import type { Store } from '../../src/database/store.ts';
-import { newUuid } from '../../src/id.ts';
+import { newAppUuid, newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { untilWaiting } from './locks.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
@@ -422,4 +422,25 @@ test('Rows are locked in one order, so that two flushes never wait for each othe
     await release();
     expect([table, free.length, await again]).toEqual([table, 1, [true, true]]);
   }
+});
+
+test('Answers are kept in the order in which keys are marked, so that a flush and those who ask again never wait for each other', async () => {
+  const { journal, idempotency } = sharing;
+  const other = await openSecondStore(first, undefined, 'node-asked-again');
+  const appUuid = newAppUuid();
+  const keys = ['high', 'low'].map((key) => ({ appUuid, key, fingerprint: 'f' }));
+  for (const keyed of keys) await idempotency.begin(keyed);
+  const [one = ''] = keys.map(({ key }) => key);
+  const release = await locked(one, 'idempotency', 'key');
+  const again = Promise.all(keys.map((keyed) => other.idempotency.begin(keyed)));
+  await untilWaiting(sql, 1);
+  const stored = keys.toReversed().map(({ key }) => {
+    const session = sessionRow({ appUuid, nodeId: 'node-sharing' });
+    return journal.commit({ session, events: [], answer: { appUuid, key, status: 202, body: {} } });
+  });
+  await untilWaiting(sql, 2);
+  await release();
+  expect(await Promise.all(stored)).toEqual([true, true]);
+  expect((await again).map(({ state }) => state)).toEqual(['in_flight', 'in_flight']);
+  await other.close();
 });

@@ -72,7 +72,7 @@ export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPla
     rooms: inOrder(rooms),
     entries,
     events,
-    answers: [...answers.values()],
+    answers: inOrder(answers),
     payments: paid,
     recordings: recorded,
     late,
