@@ -444,3 +444,29 @@ test('Answers are kept in the order in which keys are marked, so that a flush an
   expect((await again).map(({ state }) => state)).toEqual(['in_flight', 'in_flight']);
   await other.close();
 });
+
+test('The sizes of recordings are noted without waiting for a flush that ends some of them', async () => {
+  const { journal, recordings } = sharing;
+  const row = sessionRow({ nodeId: 'node-sharing' });
+  await journal.commit({ session: row, events: [] });
+  const ids = [newUuid(), newUuid()];
+  const about = { appUuid: row.appUuid, sessionUuid: row.sessionUuid, roomId: undefined, volumeId: '', operationUuid: '' };
+  const times = { createdAt: 1, endedAt: undefined, removedAt: undefined };
+  for (const recordingUuid of ids) {
+    const begun = { recordingUuid, ...about, clientState: '', traceparent: '', ...times };
+    await journal.commit({ events: [], recordings: [{ begun }] });
+  }
+  // As flushes that end both, the one of them first or the other.
+  for (const [one = '', other = ''] of [ids, ids.toReversed()]) {
+    const noted = Promise.withResolvers<void>();
+    const flush = sql.begin(async (tx) => {
+      await tx`UPDATE recordings SET ended_at = 2 WHERE recording_uuid = ${one}`;
+      noted.resolve(recordings.sized(new Map(ids.map((id) => [id, 7]))));
+      await Promise.race([noted.promise, untilWaiting(sql, 1)]);
+      await tx`UPDATE recordings SET ended_at = 2 WHERE recording_uuid = ${other}`;
+    });
+    await Promise.all([flush, noted.promise]);
+  }
+  const sizes = await sql`SELECT bytes::int FROM recordings WHERE recording_uuid IN ${sql(ids)}`;
+  expect(sizes.map(({ bytes }) => bytes)).toEqual([7, 7]);
+});

@@ -150,10 +150,14 @@ const matching = (appUuid: string, { sessionUuid, roomId, createdAfter, createdB
     after === undefined ? undefined : olderThan(recordings.createdAt, recordings.recordingUuid, after),
   );
 
-/** A file only grows: a size that was read before its end, and is written after it, changes nothing. */
-const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes)
-  FROM json_to_recordset($1::text::json) AS s (recording_uuid text, bytes bigint)
-  WHERE c.recording_uuid = s.recording_uuid AND c.removed_at IS NULL`;
+/**
+ * A file only grows: a size that was read before its end, and is written after it, changes nothing. What a flush is
+ * just ending is left out: the two would lock the rows in any order, and wait for each other.
+ */
+const SIZED = `UPDATE recordings AS c SET bytes = greatest(c.bytes, s.bytes) FROM (
+    SELECT r.recording_uuid, n.bytes FROM json_to_recordset($1::text::json) AS n (recording_uuid text, bytes bigint)
+    JOIN recordings AS r ON r.recording_uuid = n.recording_uuid WHERE r.removed_at IS NULL FOR NO KEY UPDATE OF r SKIP LOCKED
+  ) AS s WHERE c.recording_uuid = s.recording_uuid`;
 /** A row without a size counts as a header and 16 bytes a millisecond. */
 const SUM = 'sum(coalesce(bytes, 44 + coalesce(duration_ms, 0) * 16))::text AS bytes';
 const KEPT_UNDER_WAY = `SELECT app_uuid, ${SUM} FROM recordings
