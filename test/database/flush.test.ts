@@ -470,3 +470,20 @@ test('The sizes of recordings are noted without waiting for a flush that ends so
   const sizes = await sql`SELECT bytes::int FROM recordings WHERE recording_uuid IN ${sql(ids)}`;
   expect(sizes.map(({ bytes }) => bytes)).toEqual([7, 7]);
 });
+
+test('Keys that are given back and keys that are asked for again at another node never wait for each other', async () => {
+  const before = await openSecondStore(first, undefined, 'node-before');
+  const appUuid = newAppUuid();
+  const keys = ['key a', 'key b'].map((key) => ({ appUuid, key, fingerprint: 'f' }));
+  // The last by name is the oldest.
+  for (const keyed of keys.toReversed()) await before.idempotency.begin(keyed);
+  const release = await locked('key b', 'idempotency', 'key');
+  const givenBack = sharing.idempotency.releaseLeft('node-before');
+  await untilWaiting(sql, 1);
+  const again = Promise.all(keys.map((keyed) => sharing.idempotency.begin(keyed)));
+  await untilWaiting(sql, 2);
+  await release();
+  expect(await givenBack).toBe(2);
+  expect((await again).map(({ state }) => state)).toEqual(['in_flight', 'in_flight']);
+  await before.close();
+});

@@ -72,9 +72,17 @@ const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
   WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $6`;
 /** A node to which a request was passed on may store its effect for so long, also where the one that did so is gone. */
 const LEFT_WORKED_MS = NODE_SLOW_COMMAND_TIMEOUT_MS + STATEMENT_MAX_MS;
-/** The lease of an older mark is over. Without that bound all keys of a day are read: there is no index on nodes. */
-const RELEASE_LEFT = `UPDATE idempotency SET lease_until = least(lease_until, created_at + ${LEFT_WORKED_MS}), node_id = ''
-  WHERE created_at >= (SELECT ${CLOCK} - ${IDEMPOTENCY_LEASE_SEC * 1000}) AND node_id = $1 AND status IS NULL RETURNING 1 AS released`;
+/**
+ * The lease of an older mark is over. Without that bound all keys of a day are read: there is no index on nodes. They
+ * are locked in the order in which keys are marked.
+ */
+const RELEASE_LEFT = `WITH of_node AS MATERIALIZED (
+  SELECT app_uuid, key FROM idempotency
+  WHERE created_at >= (SELECT ${CLOCK} - ${IDEMPOTENCY_LEASE_SEC * 1000}) AND node_id = $1 AND status IS NULL
+  ORDER BY app_uuid COLLATE "C", key COLLATE "C" FOR UPDATE
+)
+UPDATE idempotency AS i SET lease_until = least(lease_until, created_at + ${LEFT_WORKED_MS}), node_id = ''
+FROM of_node AS o WHERE i.app_uuid = o.app_uuid AND i.key = o.key RETURNING 1 AS released`;
 const RELEASE =
   'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $4';
 
