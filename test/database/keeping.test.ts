@@ -226,6 +226,8 @@ describe('an idempotency key', () => {
     const sent = message();
     expect(await other.messages.insert(sent, answer)).toBe(true);
     await expect(paused.messages.insert(late, answer)).rejects.toBeInstanceOf(StoreUnavailable);
+    // The database has answered.
+    expect(paused.awayMs()).toBe(0);
     expect(await other.messages.get('app', late.messageUuid)).toBeUndefined();
     expect((await other.messages.get('app', sent.messageUuid))?.status).toBe('queued');
     await paused.close();

@@ -11,7 +11,7 @@ import type { Log } from '../../log.ts';
 import { startError } from '../../start-error.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
-import { StoreUnavailable } from '../journal/journal.ts';
+import { KeyLost, StoreUnavailable } from '../journal/journal.ts';
 import { asUnavailable, type Connection, type Database, isReadOnly, sqlState, UnusableDatabase } from './database.ts';
 import { examineServer, outOfReach } from './fitness.ts';
 import { notInTime, whileAwaited } from './late.ts';
@@ -180,7 +180,7 @@ function bounded({ leave }: Pick<Connection, 'leave'>, outage: OutageLog): <T>(a
     } catch (error) {
       if (isReadOnly(error)) leaveStandby();
       const known = asUnavailable(error);
-      if (known instanceof StoreUnavailable) outage.failed(known, performance.now());
+      if (known instanceof StoreUnavailable && !(known instanceof KeyLost)) outage.failed(known, performance.now());
       throw known;
     }
   };

@@ -2,7 +2,7 @@
 import type { PlatformEvent } from '../../event/event.ts';
 import type { Queryable } from '../driver/database.ts';
 import { eventColumns } from './event-columns.ts';
-import { type StoredAnswer, StoreUnavailable } from './journal.ts';
+import { KeyLost, type StoredAnswer } from './journal.ts';
 import { answerStatement, INSERT_ANSWER, type KeptAnswers } from './kept-answers.ts';
 
 const EMIT = `
@@ -36,5 +36,5 @@ export async function keepAnswer(within: Queryable, kept: KeptAnswers, answer: S
   const row = answer === undefined ? undefined : kept.row(answer);
   if (row === undefined) return;
   const written = await within.query(KEEP[kept.as], [JSON.stringify([row])]);
-  if (written.length === 0) throw new StoreUnavailable('the Idempotency-Key is that of another request');
+  if (written.length === 0) throw new KeyLost('the Idempotency-Key is that of another request');
 }

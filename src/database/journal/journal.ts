@@ -101,6 +101,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** The database answered, and refused the work because the Idempotency-Key is not its request's any more. */
+export class KeyLost extends StoreUnavailable {}
+
 /**
  * Says that work waits. Where the database is away, the driver says so once for all (`OutageLog`), and each work that
  * asks again every second need not.
