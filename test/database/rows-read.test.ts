@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { sql } from 'drizzle-orm';
+import { paymentStore } from '../../src/database/call/payments.ts';
 import { recordingStore } from '../../src/database/call/recordings.ts';
 import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
@@ -12,7 +13,7 @@ import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
 import { messageStore } from '../../src/database/messages.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import { openTestStore, type TestStore } from './open.ts';
+import { masterKey, openTestStore, type TestStore } from './open.ts';
 
 const ROWS = 3_000;
 const FEW = 100;
@@ -132,4 +133,19 @@ test('The look for recordings without a length reads none of the many that have 
   const { counted, on } = counting('recordings');
   expect(await recordingStore(on, 'node', async () => true).unmended('here')).toHaveLength(2);
   expect(counted.rows).toBeLessThan(FEW);
+});
+
+test('The look for references to cards that have expired reads none of the many that charges have taken', async () => {
+  const insert = `INSERT INTO payment_references (reference, app_uuid, session_uuid, sealed, brand, last4, expires_at)
+    SELECT gen_random_uuid()::text, 'app', gen_random_uuid(), $1::bytea, '', '', $2::bigint FROM generate_series(1, $3::int)`;
+  await database.query(insert, [null, -1_000, ROWS]);
+  for (const expiresAt of [1_000, 2_000, 3_000]) await database.query(insert, [new Uint8Array(1), expiresAt, 1]);
+
+  const { counted, on } = counting('payment_references');
+  const more = { kept: keptAnswers(undefined), nodeId: 'node', shared: false, onEvents: () => {} };
+  const store = paymentStore({ database: on, masterKey, ...more });
+  expect(await store.destroyExpired(2_000)).toBe(3_000);
+  expect(counted.rows).toBeLessThan(FEW);
+  const kept = await database.query('SELECT expires_at FROM payment_references WHERE sealed IS NOT NULL');
+  expect(kept.map((row) => Number(row.expires_at))).toEqual([3_000]);
 });

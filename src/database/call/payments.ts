@@ -87,8 +87,10 @@ const ATTEMPTING = `SELECT charge_uuid::text AS charge_uuid, operation_uuid, app
 const UNFINISHED = `SELECT operation_uuid, session_uuid::text AS session_uuid, app_uuid, kind, client_state, traceparent, node_id FROM payment_collections AS c
   WHERE NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = c.node_id AND n.dead_at IS NULL) LIMIT 100000`;
 const END_UNFINISHED = `DELETE FROM payment_collections WHERE session_uuid = $1::uuid AND operation_uuid = $2 RETURNING 1`;
-const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at <= $1::bigint AND sealed IS NOT NULL';
-const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references WHERE sealed IS NOT NULL';
+/** Both leave out the references that charges took, of which there may be very many: none of them is sealed. */
+const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at BETWEEN 0 AND $1::bigint AND sealed IS NOT NULL';
+const NEXT_EXPIRY =
+  'SELECT min(expires_at) AS expires_at FROM payment_references WHERE expires_at > $1::bigint AND sealed IS NOT NULL';
 
 interface PaymentStoreOptions {
   readonly database: Database;
@@ -199,8 +201,9 @@ export function paymentStore(options: PaymentStoreOptions): PaymentStore {
     },
 
     async destroyExpired(now) {
-      await database.query(EXPIRE, [Math.floor(now)]);
-      const [row] = await database.query(NEXT_EXPIRY);
+      const until = Math.floor(now);
+      await database.query(EXPIRE, [until]);
+      const [row] = await database.query(NEXT_EXPIRY, [until]);
       return row === undefined || row.expires_at === null ? undefined : Number(row.expires_at);
     },
   };
