@@ -282,12 +282,19 @@ const keyStatements: readonly Statement[] = [
     if (mark !== undefined) execution.tables.idempotency.delete(keyOf(mark));
     return NONE;
   }),
-  write(/^UPDATE idempotency SET lease_until = least/, (execution) => () => {
+  write(/^WITH of_node AS .*UPDATE idempotency AS i SET lease_until = least/s, (execution) => () => {
     const { idempotency } = execution.tables;
-    const workedMs = Number(/created_at \+ (\d+)/.exec(execution.text)?.[1]);
-    const left = [...idempotency.values()].filter((each) => each.node_id === textAt(execution, 1) && each.status === null);
+    const [leaseMs, workedMs] = [/ - (\d+)\)/, /created_at \+ (\d+)/].map((ms) => Number(ms.exec(execution.text)?.[1]));
+    const left = [...idempotency.values()].filter(
+      (each) =>
+        each.node_id === textAt(execution, 1) && each.status === null && each.created_at >= execution.now - (leaseMs ?? 0),
+    );
     for (const each of left)
-      idempotency.set(keyOf(each), { ...each, lease_until: Math.min(each.lease_until, each.created_at + workedMs), node_id: '' });
+      idempotency.set(keyOf(each), {
+        ...each,
+        lease_until: Math.min(each.lease_until, each.created_at + (workedMs ?? 0)),
+        node_id: '',
+      });
     return left.map(() => ({ released: 1 }));
   }),
 ];

@@ -98,7 +98,7 @@ const leaseStatements: readonly Statement[] = [
 
 const relayStatements: readonly Statement[] = [
   read(/^SELECT pg_snapshot_xmin/, ({ tables }) => [{ xid: String(tables.xmin) }]),
-  read(/^SELECT DISTINCT app_uuid FROM outbox/, (execution) => {
+  read(/^WITH RECURSIVE apps AS .* FROM outbox/s, (execution) => {
     const before = [...execution.tables.outbox.values()].filter(
       (row) => !isAfter(row, numberAt(execution, 1), numberAt(execution, 2)),
     );
