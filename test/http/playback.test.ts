@@ -1,6 +1,7 @@
 /** The shapes of playback, its rate buckets, and the ingest of a push, through the real app. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import type { PeerStreams } from '../../src/call/ports/peer-streams.ts';
+import { buckets } from '../../src/call/rate/buckets.ts';
 import type { OpenIngest } from '../../src/call/session/ingests.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
@@ -221,6 +222,20 @@ describe('the ingest of a push', () => {
     const object = { kind: 'ingest', appUuid: app.appUuid, ingestUuid: elsewhere };
     expect([wentOn, idle]).toEqual([[['node-b', object, ['lifted'], 'samples']], ['lifted', HTTP_IDLE_TIMEOUT_SEC]]);
     expect((await send(newUuid(), 'samples')).status).toBe(404);
+  });
+
+  test('that goes on to another node and is refused for its rate leaves the idle timeout of its connection', async () => {
+    const other = await platform.testStore.store.apps.create({ name: 'b' });
+    platform.sessions.ingest = () => undefined;
+    const { now } = platform;
+    const at = now();
+    platform.now = () => at;
+    idle.length = 0;
+    const asked = Array.from({ length: buckets.ingest.capacity + 5 }, () => send(elsewhere, 'samples', other));
+    const refused = (await Promise.all(asked)).filter(({ status }) => status === 429).length;
+    platform.now = now;
+    const lifted = idle.filter((each) => each === 'lifted').length;
+    expect([refused, lifted]).toEqual([5, buckets.ingest.capacity]);
   });
 
   test('has failed, and is refused, where its body comes in more small pieces than it has samples to tell', async () => {

@@ -47,9 +47,9 @@ export const ingestRoutes = (
       const here = ingestWork(sessions, clock, idle, { appUuid, name, request });
       const nodeId = here === undefined && isUuid(name) ? streams?.nodeOfIngest(name) : undefined;
       if (streams === undefined || nodeId === undefined) return here;
-      // A sender that is held back is silent for longer than the server waits.
-      idle.disableIdleTimeout?.(request);
       return async () => {
+        // A sender that is held back is silent for longer than the server waits.
+        idle.disableIdleTimeout?.(request);
         const answer = await streams.send(nodeId, { kind: 'ingest', appUuid, ingestUuid: name }, request);
         idle.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC);
         return answer;
