@@ -100,10 +100,9 @@ export const EVENT_STREAM_PAGE_BYTES = 1024 * 1024;
 export const EVENT_STREAM_COMMENT_MS = 5_000;
 export const EVENT_STREAM_BEHIND_MAX_BYTES = 1024 * 1024;
 
-/** The console: a session, a one-time login, how many of them wait, sessions closed early, and the body of a login. */
+/** The console: a session, a one-time login, and the body of a login. */
 export const CONSOLE_SESSION_MS = 12 * 3600 * 1000;
 export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
-export const CONSOLE_LOGINS_MAX = 100;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
 /** The metrics are made so many times at once and a second: it takes 5 ms, and anybody may ask. */

@@ -1,12 +1,18 @@
-/** Cookies of the console that were logged out before their time, kept as hashes so that every node refuses them. */
+/**
+ * Cookies of the console that were logged out before their time, and one-time logins that were used, kept as hashes so
+ * that every node refuses them.
+ */
 import { eq } from 'drizzle-orm';
 import { sha256 } from '../hash.ts';
 import type { Database } from './driver/database.ts';
 import { revokedConsoleCookies } from './schema.ts';
 
 export interface ConsoleCookieStore {
-  /** Revokes a cookie, again without effect. `expiresAt` (ms since the epoch) is when its row may be forgotten. */
-  revoke(cookie: string, expiresAt: number): Promise<void>;
+  /**
+   * Revokes a cookie or a login. Resolves with whether it was not revoked before. `expiresAt` (ms since the epoch) is
+   * when its row may be forgotten.
+   */
+  revoke(cookie: string, expiresAt: number): Promise<boolean>;
   isRevoked(cookie: string): Promise<boolean>;
 }
 
@@ -15,7 +21,11 @@ export function consoleCookieStore(database: Database): ConsoleCookieStore {
   return {
     async revoke(cookie, expiresAt) {
       const row = { hash: sha256(cookie), expiresAt: Math.floor(expiresAt) };
-      await database.run((on) => on.insert(revokedConsoleCookies).values(row).onConflictDoNothing());
+      const { hash } = revokedConsoleCookies;
+      const rows = await database.run((on) =>
+        on.insert(revokedConsoleCookies).values(row).onConflictDoNothing().returning({ hash }),
+      );
+      return rows.length > 0;
     },
     async isRevoked(cookie) {
       const { hash } = revokedConsoleCookies;

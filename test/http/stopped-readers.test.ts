@@ -70,7 +70,7 @@ test('neither are those of the console', async () => {
   const sessions = new ConsoleSessions({
     operatorToken: 'operator-token',
     operatorReadToken: undefined,
-    cookies: { revoke: async () => {}, isRevoked: async () => false },
+    cookies: { revoke: async () => true, isRevoked: async () => false },
     now: Date.now,
   });
   const door = new ConsoleDoor({ sessions, isSecure: false, peer: undefined, now: Date.now, files: join(folder, 'console') });

@@ -112,7 +112,8 @@ export class ConsoleDoor {
     await typesLoaded();
     const checked = inBody(credentials, body, 400);
     if ('problem' in checked) return refused(checked.problem);
-    const opened = 'token' in checked.value ? sessions.open(checked.value.token) : sessions.openByLogin(checked.value.login);
+    const opened =
+      'token' in checked.value ? sessions.open(checked.value.token) : await sessions.openByLogin(checked.value.login);
     if (opened === undefined) {
       const address = peer?.(request)?.address;
       const waitSec = address === undefined ? undefined : this.#wrong.count(address, now());

@@ -1,11 +1,12 @@
 /**
  * The sessions of the operator's console: a token, given once, becomes a cookie that is good for 12 hours. A cookie is
  * signed under the token that opened it, so a session needs no row, survives a restart, and ends when the token
- * changes. One that is closed before its time has a row until then, which every node sees.
+ * changes. One that is closed before its time has a row until then, which every node sees. A one-time login is signed
+ * likewise, and has a row once it was used.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ConsoleCookieStore } from '../../database/console-cookies.ts';
-import { CONSOLE_LOGIN_MS, CONSOLE_LOGINS_MAX, CONSOLE_SESSION_MS } from '../../limits.ts';
+import { CONSOLE_LOGIN_MS, CONSOLE_SESSION_MS } from '../../limits.ts';
 
 /** `operator` may do everything, `reader` may only read. */
 type Role = 'operator' | 'reader';
@@ -28,14 +29,14 @@ export interface ConsoleSessionsOptions {
 }
 
 const ROLES: Readonly<Record<Role, string>> = { operator: 'o', reader: 'r' };
+/** The second at which it ends, in base 36, a nonce and a signature, with nothing between them. */
+const LOGIN = /^([0-9a-z]{1,12})([A-Za-z0-9_-]{22})([A-Za-z0-9_-]{43})$/;
 const COOKIE = /^([or])\.([0-9a-z]{1,12})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 
 export class ConsoleSessions {
   readonly #keys: ReadonlyMap<Role, Uint8Array>;
   readonly #cookies: ConsoleCookieStore;
   readonly #now: () => number;
-  /** Digests of one-time logins, with the time at which each ends. */
-  readonly #logins = new Map<string, number>();
 
   constructor({ operatorToken, operatorReadToken, cookies, now }: ConsoleSessionsOptions) {
     this.#keys = new Map<Role, Uint8Array>([
@@ -53,22 +54,22 @@ export class ConsoleSessions {
     return undefined;
   }
 
-  /** Opens the operator's session for a one-time login, once. */
-  openByLogin(login: string): ConsoleSession | undefined {
-    const name = digest(login).toString('base64url');
-    const until = this.#logins.get(name);
-    this.#logins.delete(name);
-    return until !== undefined && until > this.#now() ? this.#made('operator') : undefined;
+  /** Opens the operator's session for a one-time login, once. Rejects when the database does not answer. */
+  async openByLogin(login: string): Promise<ConsoleSession | undefined> {
+    const [, expires = '', nonce = '', mac = ''] = LOGIN.exec(login) ?? [];
+    const key = this.#keys.get('operator');
+    if (key === undefined || !isSigned(key, 'login', expires + nonce, mac)) return undefined;
+    const expiresAt = Number.parseInt(expires, 36) * 1000;
+    return expiresAt > this.#now() && (await this.#cookies.revoke(login, expiresAt)) ? this.#made('operator') : undefined;
   }
 
-  /** A login that opens one session within five minutes. Of more than CONSOLE_LOGINS_MAX the oldest is forgotten. */
+  /** A login that opens one session within five minutes, at any node. */
   newLogin(): { readonly login: string; readonly expiresAt: number } {
-    const login = randomBytes(32).toString('base64url');
-    const expiresAt = this.#now() + CONSOLE_LOGIN_MS;
-    const oldest = this.#logins.keys().next();
-    if (this.#logins.size >= CONSOLE_LOGINS_MAX && oldest.done !== true) this.#logins.delete(oldest.value);
-    this.#logins.set(digest(login).toString('base64url'), expiresAt);
-    return { login, expiresAt };
+    const seconds = Math.floor((this.#now() + CONSOLE_LOGIN_MS) / 1000);
+    const prefix = `${seconds.toString(36)}${randomBytes(16).toString('base64url')}`;
+    const key = this.#keys.get('operator');
+    if (key === undefined) throw new Error('there is no operator token');
+    return { login: `${prefix}${signature(key, 'login', prefix).toString('base64url')}`, expiresAt: seconds * 1000 };
   }
 
   /**
@@ -97,9 +98,7 @@ export class ConsoleSessions {
     const key = this.#keys.get(role);
     if (cookie === undefined || mark === undefined || key === undefined) return undefined;
     const expiresAt = Number.parseInt(expires, 36) * 1000;
-    // The texts are compared: four texts of 43 characters decode to the same 32 bytes, and the closing names one text.
-    const signed = signature(key, 'session', `${mark}.${expires}.${nonce}`).toString('base64url');
-    if (!timingSafeEqual(Buffer.from(mac), Buffer.from(signed))) return undefined;
+    if (!isSigned(key, 'session', `${mark}.${expires}.${nonce}`, mac)) return undefined;
     return expiresAt > this.#now() ? { role, csrf: csrfOf(key, nonce), expiresAt, cookie } : undefined;
   }
 
@@ -130,4 +129,10 @@ export function setCookie(session: ConsoleSession | undefined, isSecure: boolean
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
 const signature = (key: Uint8Array, purpose: string, text: string): Buffer =>
   createHmac('sha256', key).update(`console ${purpose} ${text}`, 'utf8').digest();
+/** The texts are compared: four texts of 43 characters decode to the same 32 bytes, and a row names one text. */
+function isSigned(key: Uint8Array, purpose: string, text: string, mac: string): boolean {
+  const given = Buffer.from(mac);
+  const signed = Buffer.from(signature(key, purpose, text).toString('base64url'));
+  return given.length === signed.length && timingSafeEqual(given, signed);
+}
 const csrfOf = (key: Uint8Array, nonce: string): string => signature(key, 'csrf', nonce).toString('base64url');
