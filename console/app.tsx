@@ -12,7 +12,7 @@ import { TryPage } from './page/try.tsx';
 import { Brand } from './part/brand.tsx';
 import { Problem } from './part/parts.tsx';
 import { RoleContext } from './part/role.ts';
-import { currentSession, logIn, logOut, watchSession } from './platform/api.ts';
+import { currentSession, logIn, logOut, Refused, watchSession } from './platform/api.ts';
 import { startLive, stopLive, useIsLive, wordsOf } from './platform/live.ts';
 import { followLink, go, mayLeave, scrollOfReturn, useIsHeld, usePlace } from './platform/router.ts';
 import { storedZone, storeZone, type Zone, ZoneContext } from './platform/time.ts';
@@ -33,6 +33,8 @@ const ONE_TIME_LOGIN = /^#login=([A-Za-z0-9_-]+)$/;
 
 const OVER =
   'The session is over. Your call goes on, and everything else waits: log in again in another tab, or here after the call.';
+
+const SPENT = 'This login was used already or is older than five minutes.';
 
 /** The session, or why there is none. */
 type Login = { readonly session: Session } | { readonly reason: string } | 'unknown';
@@ -80,7 +82,8 @@ async function opening(): Promise<Login> {
   } catch (error) {
     const session = given === undefined ? undefined : await currentSession().catch(() => undefined);
     if (session !== undefined) return { session };
-    return { reason: given === undefined ? wordsOf(error) : 'This login was used already or is older than five minutes.' };
+    if (given === undefined) return { reason: wordsOf(error) };
+    return { reason: error instanceof Refused && error.status === 401 ? SPENT : `${wordsOf(error)} The link may still be good.` };
   }
 }
 

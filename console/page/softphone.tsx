@@ -108,6 +108,7 @@ function Live({ call }: { readonly call: BrowserCall }) {
     try {
       await call.hold(!held);
       setHeld(!held);
+      setError('');
     } catch (problem) {
       setError(wordsOf(problem));
     }

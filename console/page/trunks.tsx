@@ -80,7 +80,7 @@ function TrunkCard({ trunk, onProbe }: { readonly trunk: Trunk; onProbe(): void 
           ['Registered', registration(trunk)],
           ['Last probe', probeOf(trunk)],
           ['Channels in use', `${status.channels_in_use}${trunk.max_channels === undefined ? '' : ` of ${trunk.max_channels}`}`],
-          ['Last 24 h', `${status.calls_24h} calls, ${status.failures_24h} failed`],
+          ['Calls in 24 h', `${status.calls_24h}, of which ${status.failures_24h} failed`],
           ['SRTP', trunk.srtp],
         ]}
       />
@@ -109,12 +109,20 @@ function Health({ trunk: { uri, register, status } }: { readonly trunk: Trunk })
 
 function registration({ register, status }: Trunk) {
   if (!register) return undefined;
-  if (!status.registered) return <span class="error">no; check its user name and password</span>;
+  if (!status.registered) return <span class="error">no; {whyNot(status.register_sip_status)}</span>;
   return (
     <>
       until <Time at={status.registered_until} />
     </>
   );
+}
+
+/** Why a trunk is not registered, by what the last REGISTER of this node was answered with, 0 for nothing. */
+function whyNot(answer: number | undefined): string {
+  if (answer === undefined) return 'this node has heard of no answer yet';
+  if (answer === 0) return 'its registrar does not answer';
+  const remedy = [401, 403, 407].includes(answer) ? 'check its user name and password' : 'ask the carrier about its account';
+  return `refused (SIP ${answer}): ${remedy}`;
 }
 
 function probeOf({ status: { last_probe: probe } }: Trunk) {

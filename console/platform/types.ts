@@ -126,6 +126,7 @@ export interface Trunk {
   readonly status: {
     readonly registered: boolean;
     readonly registered_until: string;
+    readonly register_sip_status?: number;
     readonly last_probe?: { readonly at: string; readonly ok: boolean; readonly rtt_ms: number; readonly sip_status: number };
     readonly channels_in_use: number;
     readonly calls_24h: number;

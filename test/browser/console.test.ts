@@ -136,6 +136,26 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.close();
   }, 60_000);
 
+  test('says why a trunk is not registered: no answer, a wrong password, another refusal, or nothing known', async () => {
+    const tab = await context.newPage();
+    const status = { registered: false, registered_until: '', channels_in_use: 0, calls_24h: 0, failures_24h: 0 };
+    const answers = { silent: 0, wrong: 403, full: 503, untried: undefined };
+    const trunks = Object.entries(answers).map(([name, answer]) => ({
+      ...{ name, uri: 'sip:192.0.2.1', register: true, inbound_cidrs: [] },
+      status: { ...status, ...(answer === undefined ? {} : { register_sip_status: answer }) },
+    }));
+    await tab.route(/operator\/v1\/trunks$/, (route) => route.fulfill({ json: { trunks } }));
+    await tab.goto(`${platform.url}/console/trunks`);
+    for (const [name, words] of [
+      ['silent', 'no; its registrar does not answer'],
+      ['wrong', 'no; refused (SIP 403): check its user name and password'],
+      ['full', 'no; refused (SIP 503): ask the carrier about its account'],
+      ['untried', 'no; this node has heard of no answer yet'],
+    ] as const)
+      await tab.getByRole('region', { name }).getByText(words, { exact: true }).waitFor({ timeout: 10_000 });
+    await tab.close();
+  }, 60_000);
+
   test('shows the newest applications, the others on request, and finds one by its name', async () => {
     const tab = await context.newPage();
     const detail = await platform.operator('GET', `/apps/${app.appUuid}`);
@@ -266,6 +286,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.getByText('No Rooms').waitFor();
     await tab.getByRole('link', { name: 'Trunks' }).click();
     await tab.getByRole('region', { name: 'loop' }).getByText('loopback:').waitFor();
+    await tab.getByRole('region', { name: 'loop' }).getByText(/^[0-9]+, of which 0 failed$/).waitFor();
     await platform.api(app, 'POST', '/v1/messages', {
       from: NUMBER,
       to: '+15550100',
@@ -649,6 +670,13 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const again = await other.newPage();
     await again.goto(String(body.url));
     await again.getByRole('alert').filter({ hasText: 'used already' }).waitFor();
+    // A platform that cannot be asked has used nothing.
+    const refusal = { code: 'unavailable', message: 'Service temporarily unavailable. See Retry-After header.' };
+    await again.route('**/console/session', (route) => route.fulfill({ status: 503, json: refusal }));
+    await again.goto(`${platform.url}/docs`);
+    await again.goto(String((await platform.operator('POST', '/console-logins', {})).body.url));
+    await again.getByRole('alert').filter({ hasText: 'temporarily unavailable' }).waitFor();
+    expect(await again.getByText('used already').count()).toBe(0);
     await other.close();
   }, 60_000);
 });

@@ -266,6 +266,18 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     const card = tab.locator('section', { has: tab.getByRole('heading', { name: 'Call from the browser' }) });
     const uuid = (await card.getByRole('link').first().getAttribute('href'))?.split('/').at(-1) ?? '';
     await answer(uuid);
+    // What went wrong is no longer said once it went right.
+    const hold = card.getByRole('button', { name: 'Hold' });
+    const call = `**/v1/whip/${uuid}`;
+    await tab.route(call, (route) => (route.request().method() === 'PATCH' ? route.abort() : route.continue()));
+    await hold.click();
+    await card.getByRole('alert').waitFor();
+    await tab.unroute(call);
+    for (const pressed of ['true', 'false']) {
+      await hold.click();
+      await card.locator(`button[aria-pressed=${pressed}]`, { hasText: 'Hold' }).waitFor();
+      expect(await card.getByRole('alert').count()).toBe(0);
+    }
     await own.clearCookies();
     await tab.getByRole('button', { name: 'Send' }).click();
     await tab.getByRole('alert').filter({ hasText: 'Your call goes on' }).waitFor();
