@@ -9,12 +9,20 @@ import { mayLeave } from '../platform/router.ts';
 import type { AppDetail, Call, Timeline, Trunk } from '../platform/types.ts';
 import { Softphone } from './softphone.tsx';
 
+/** What the page tells to do is done elsewhere, so it looks whether it was. */
+const POLL_MS = 15_000;
+
 export function TryPage() {
-  const { apps, isLoaded, error } = useApps();
+  const [hasNone, setHasNone] = useState(false);
+  // An application that is made later is not chosen in place of the one that is shown.
+  const { apps, isLoaded, error } = useApps(hasNone ? { everyMs: POLL_MS } : {});
+  useEffect(() => setHasNone(isLoaded && apps.length === 0), [isLoaded, apps]);
   const [chosen, setChosen] = useState('');
   const appUuid = chosen === '' ? (apps.at(-1)?.app_uuid ?? '') : chosen;
-  const { data: app, error: detailError } = useLoaded(appUuid, (signal) =>
-    appUuid === '' ? Promise.resolve(undefined) : ask<AppDetail>('GET', `/apps/${appUuid}`, undefined, signal),
+  const { data: app, error: detailError } = useLoaded(
+    appUuid,
+    (signal) => (appUuid === '' ? Promise.resolve(undefined) : ask<AppDetail>('GET', `/apps/${appUuid}`, undefined, signal)),
+    { everyMs: POLL_MS },
   );
   const failed = error || detailError;
   // A call from this page is one to the application that is shown.
@@ -52,7 +60,8 @@ export function TryPage() {
 }
 
 function Dial({ app }: { readonly app: AppDetail }) {
-  const { data } = useLoaded('trunks', (signal) => ask<{ trunks: readonly Trunk[] }>('GET', '/trunks', undefined, signal));
+  const load = (signal: AbortSignal) => ask<{ trunks: readonly Trunk[] }>('GET', '/trunks', undefined, signal);
+  const { data } = useLoaded('trunks', load, { everyMs: POLL_MS });
   const [call, setCall] = useState('');
   const [error, setError] = useState('');
   /** The platform is being asked: a second click places no second call. */

@@ -136,6 +136,32 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.close();
   }, 60_000);
 
+  test('sees on the page to try it what was done elsewhere: the first application, its caller ID, its webhook, a trunk', async () => {
+    const tab = await context.newPage();
+    const again = async () => {
+      await see(tab, false);
+      await see(tab, true);
+    };
+    await tab.route(/operator\/v1\/apps$/, (route) => route.fulfill({ json: { apps: [] } }));
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByText('No application').waitFor();
+    const { body: made } = await platform.operator('POST', '/apps', { name: 'first' });
+    await tab.unroute(/operator\/v1\/apps$/);
+    await again();
+    await tab.getByText('The application has no caller ID yet').waitFor();
+    await tab.getByText('It waits until the application has a webhook').waitFor();
+    await platform.operator('PUT', `/apps/${made.app_uuid}/caller-ids/${encodeURIComponent('+15550009')}`);
+    await platform.operator('PATCH', `/apps/${made.app_uuid}`, { webhook_url: 'http://127.0.0.1:9/hook' });
+    await platform.operator('PUT', '/trunks/another', { uri: 'loopback:' });
+    await again();
+    await tab.getByText('It goes to http://127.0.0.1:9/hook').waitFor();
+    await tab.getByRole('option', { name: 'another' }).waitFor({ state: 'attached' });
+    expect(await tab.getByText('The application has no caller ID yet').count()).toBe(0);
+    expect(await tab.getByLabel('From (a caller ID').inputValue()).toBe('+15550009');
+    await platform.operator('DELETE', '/trunks/another');
+    await tab.close();
+  }, 60_000);
+
   test('says why a trunk is not registered: no answer, a wrong password, another refusal, or nothing known', async () => {
     const tab = await context.newPage();
     const status = { registered: false, registered_until: '', channels_in_use: 0, calls_24h: 0, failures_24h: 0 };
