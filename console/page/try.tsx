@@ -1,6 +1,6 @@
 /** Trying it: a call from one of an application's numbers, a file played to it, and a sample of an event. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { EVENT_NAMES } from '../../src/event/names.ts';
+import { blocker, EVENT_NAMES } from '../../src/event/names.ts';
 import { AppSelect, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
 import { ask } from '../platform/api.ts';
@@ -199,6 +199,16 @@ function Placed({ app, uuid }: { readonly app: AppDetail; readonly uuid: string 
   );
 }
 
+/** What becomes of an event of that name. */
+function wayOf(
+  { webhook_url: url, webhook_status: { state }, blocked_webhook_events: blocked }: AppDetail,
+  event: string,
+): string {
+  if (blocker(blocked)(event)) return 'The application blocks it: it is kept in the log, and not sent';
+  if (state === 'unset') return 'The application has no webhook: it is kept in the log as undeliverable';
+  return state === 'disabled' ? `It waits until the webhook is set anew, as ${url} answered 410` : `It goes to ${url}`;
+}
+
 function Sample({ app }: { readonly app: AppDetail }) {
   const [event, setEvent] = useState(EVENT_NAMES[0] ?? '');
   const [sent, setSent] = useState('');
@@ -216,8 +226,7 @@ function Sample({ app }: { readonly app: AppDetail }) {
     <section class="card" aria-labelledby="sample">
       <h2 id="sample">Send a sample event</h2>
       <p class="quiet small">
-        {app.webhook_url === '' ? 'It waits until the application has a webhook' : `It goes to ${app.webhook_url}`}, marked{' '}
-        <code>"test": true</code>.
+        {wayOf(app, event)}, marked <code>"test": true</code>.
       </p>
       <div class="form">
         <label>

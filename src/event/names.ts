@@ -57,3 +57,10 @@ export const isEventName = (name: string): boolean => EVENT_NAMES.includes(name)
 /** Tells whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
 export const isEventPattern = (pattern: string): boolean =>
   pattern.endsWith('.*') ? EVENT_NAMES.some((name) => name.startsWith(pattern.slice(0, -1))) : EVENT_NAMES.includes(pattern);
+
+/** `blocked_webhook_events`: event names, and a prefix with a trailing `.*` (contract §8). */
+export function blocker(patterns: readonly string[]): (event: string) => boolean {
+  const exact = new Set(patterns.filter((each) => !each.endsWith('.*')));
+  const prefixes = patterns.filter((each) => each.endsWith('.*')).map((each) => each.slice(0, -1));
+  return (event) => exact.has(event) || prefixes.some((prefix) => event.startsWith(prefix));
+}

@@ -6,6 +6,7 @@
 import { BriefCache } from '../bounds/brief-cache.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { CredentialStore } from '../database/app/credentials.ts';
+import { blocker } from '../event/names.ts';
 import { APP_CACHE_MAX_ITEMS, APP_CACHE_MS } from '../limits.ts';
 import { signingKey } from '../outbound/webhook-signature.ts';
 
@@ -48,11 +49,4 @@ export function endpoints(
   const cache = new BriefCache({ load, keptMs: APP_CACHE_MS, most: APP_CACHE_MAX_ITEMS, now });
   apps.onChange((appUuid) => cache.forget(appUuid));
   return { known: (appUuid) => cache.known(appUuid), lookUp: (appUuid) => cache.get(appUuid) };
-}
-
-/** `blocked_webhook_events`: event names, and a prefix with a trailing `.*` (contract §8). */
-export function blocker(patterns: readonly string[]): (event: string) => boolean {
-  const exact = new Set(patterns.filter((each) => !each.endsWith('.*')));
-  const prefixes = patterns.filter((each) => each.endsWith('.*')).map((each) => each.slice(0, -1));
-  return (event) => exact.has(event) || prefixes.some((prefix) => event.startsWith(prefix));
 }

@@ -149,12 +149,21 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.unroute(/operator\/v1\/apps$/);
     await again();
     await tab.getByText('The application has no caller ID yet').waitFor();
-    await tab.getByText('It waits until the application has a webhook').waitFor();
+    await tab.getByText('The application has no webhook: it is kept in the log as undeliverable').waitFor();
+    await tab.getByRole('button', { name: 'Send' }).click();
+    await tab.getByRole('link', { name: 'See its delivery' }).click();
+    await tab.getByRole('row').filter({ hasText: 'session.created' }).filter({ hasText: 'undeliverable' }).waitFor();
+    await tab.goBack();
+    await tab.getByRole('combobox', { name: /^Application/ }).waitFor();
     await platform.operator('PUT', `/apps/${made.app_uuid}/caller-ids/${encodeURIComponent('+15550009')}`);
     await platform.operator('PATCH', `/apps/${made.app_uuid}`, { webhook_url: 'http://127.0.0.1:9/hook' });
     await platform.operator('PUT', '/trunks/another', { uri: 'loopback:' });
     await again();
     await tab.getByText('It goes to http://127.0.0.1:9/hook').waitFor();
+    await tab.getByRole('combobox', { name: /^Event/ }).selectOption('session.held');
+    await platform.operator('PATCH', `/apps/${made.app_uuid}`, { blocked_webhook_events: ['session.held'] });
+    await again();
+    await tab.getByText('The application blocks it: it is kept in the log, and not sent').waitFor();
     await tab.getByRole('option', { name: 'another' }).waitFor({ state: 'attached' });
     expect(await tab.getByText('The application has no caller ID yet').count()).toBe(0);
     expect(await tab.getByLabel('From (a caller ID').inputValue()).toBe('+15550009');
@@ -312,7 +321,10 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.getByText('No Rooms').waitFor();
     await tab.getByRole('link', { name: 'Trunks' }).click();
     await tab.getByRole('region', { name: 'loop' }).getByText('loopback:').waitFor();
-    await tab.getByRole('region', { name: 'loop' }).getByText(/^[0-9]+, of which 0 failed$/).waitFor();
+    await tab
+      .getByRole('region', { name: 'loop' })
+      .getByText(/^[0-9]+, of which 0 failed$/)
+      .waitFor();
     await platform.api(app, 'POST', '/v1/messages', {
       from: NUMBER,
       to: '+15550100',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { blocker } from '../../src/webhook/endpoint.ts';
+import { blocker } from '../../src/event/names.ts';
 import { isPastDay, nextAttemptAt, RETRY_DELAYS_MS, RETRY_SPAN_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
 import fc from '../support/fast-check.ts';
 
