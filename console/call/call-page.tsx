@@ -229,7 +229,7 @@ function AxisCard(props: { readonly timeline: Timeline; readonly chosen: Entry |
       </div>
       <Axis entries={entries} spans={spans} extent={extent} start={whole[0]} selected={chosen} onSelect={onSelect} />
       <Late entries={entries.filter(({ at }) => Date.parse(at) > whole[1])} end={end} onSelect={onSelect} />
-      <QualityStrip entries={entries} extent={extent} />
+      <QualityStrip entries={entries} session={session} extent={extent} />
       {takes.map((take) => (
         <Waveform key={take.recordingUuid} take={take} spans={spans} extent={extent} />
       ))}

@@ -1,14 +1,15 @@
 /** How the call sounded over time, on the time axis of the page. */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import type { Entry, QualityEntry } from '../platform/types.ts';
+import type { Call, Entry, QualityEntry } from '../platform/types.ts';
 import { type Extent, GUTTER, MARGIN, useWidth } from './axis.tsx';
 import { colour, useScheme } from './scheme.ts';
-import { detailOf, hasPackets, titleOf } from './words.ts';
+import { detailOf, hasPackets, noFigures, titleOf } from './words.ts';
 
 const HEIGHT = 90;
 
-export function QualityStrip({ entries, extent }: { readonly entries: readonly Entry[]; readonly extent: Extent }) {
+export function QualityStrip(props: { readonly entries: readonly Entry[]; readonly session: Call; readonly extent: Extent }) {
+  const { entries, session, extent } = props;
   const { element, width } = useWidth();
   const chart = useRef<HTMLDivElement>(null);
   const scheme = useScheme();
@@ -27,7 +28,7 @@ export function QualityStrip({ entries, extent }: { readonly entries: readonly E
       <div class="strip">
         <div class="lane-label quality">Quality</div>
         <p class="small quiet" style={{ margin: 0 }}>
-          {last === undefined ? 'The first figures come ten seconds after the answer.' : `${titleOf(last)}, ${detailOf(last)}`}
+          {last === undefined ? noFigures(session) : `${titleOf(last)}, ${detailOf(last)}`}
           {last !== undefined && <Lines />}
         </p>
       </div>

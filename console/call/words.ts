@@ -25,6 +25,13 @@ export const hasPackets = ({ mos }: Pick<QualityEntry, 'mos'>): boolean => mos >
 export const mosOf = ({ quality }: Pick<Call, 'quality'>): string =>
   quality?.mos === undefined || !hasPackets({ mos: quality.mos }) ? '' : quality.mos.toFixed(1);
 
+/** Why nothing is known of how a call sounds. */
+export function noFigures({ type, ended_at: endedAt }: Pick<Call, 'type' | 'ended_at'>): string {
+  if (type === 'websocket') return 'A WebSocket has no packets that could be lost or late: there are no figures.';
+  if (endedAt !== '') return 'There are no figures: they are taken every ten seconds of a call.';
+  return 'The first figures come within ten seconds of the answer.';
+}
+
 export const KINDS = ['command', 'sip', 'media', 'event', 'webhook', 'quality'] as const;
 export type Kind = (typeof KINDS)[number];
 

@@ -191,7 +191,8 @@ export function Replay(props: {
     setAsking(true);
     try {
       await ask('POST', `/events/${props.webhookId}/replay`, {});
-      setTold('Sent again.');
+      // An event of an application without a webhook, or one that it blocks, is not sent after all.
+      setTold('Queued to be sent again.');
       props.onReplayed();
     } catch (problem) {
       setTold(wordsOf(problem));

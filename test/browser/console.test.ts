@@ -153,6 +153,9 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.getByRole('button', { name: 'Send' }).click();
     await tab.getByRole('link', { name: 'See its delivery' }).click();
     await tab.getByRole('row').filter({ hasText: 'session.created' }).filter({ hasText: 'undeliverable' }).waitFor();
+    await tab.getByRole('row').getByRole('button', { name: 'session.created' }).first().click();
+    await tab.getByRole('button', { name: 'Replay' }).click();
+    await tab.getByText('Queued to be sent again').waitFor();
     await tab.goBack();
     await tab.getByRole('combobox', { name: /^Application/ }).waitFor();
     await platform.operator('PUT', `/apps/${made.app_uuid}/caller-ids/${encodeURIComponent('+15550009')}`);

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test';
 import { endOf, extentOf, gapsOf, spansOf } from '../../console/call/spans.ts';
 import { piecesOf, placeOf, takesOf } from '../../console/call/takes.ts';
 import { stepOf, ticksOf, tickText } from '../../console/call/ticks.ts';
-import { mosOf, TYPE_NAMES, titleOf } from '../../console/call/words.ts';
+import { mosOf, noFigures, TYPE_NAMES, titleOf } from '../../console/call/words.ts';
 import { hasLive, merged, NONE, type Rows } from '../../console/page/call-rows.ts';
 import { ofMembers } from '../../console/page/room-members.ts';
 import { visible } from '../../console/part/visible.ts';
@@ -191,6 +191,16 @@ test('a call without a packet has no MOS', () => {
   expect(mosOf({ quality: { ...heard, mos: 0 } })).toBe('');
   expect(mosOf({ quality: { ...heard, mos: 4.41 } })).toBe('4.4');
   expect(titleOf({ at: at(0), kind: 'quality', packets_in: 0, mos: 0, ...heard })).toBe('no packets');
+});
+
+test('figures of quality are announced for a call that may have some, and not for one that ended, or for a WebSocket', () => {
+  const live = { type: 'phone_in', ended_at: '' };
+  expect(noFigures(live)).toContain('The first figures come');
+  for (const none of [
+    { ...live, ended_at: at(3) },
+    { ...live, type: 'websocket' },
+  ])
+    expect(noFigures(none)).toContain('no figures');
 });
 
 test('characters that turn a text around are shown, not followed; those that join letters and emoji stay', () => {
