@@ -22,9 +22,10 @@ interface WaveformProps {
 
 export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) {
   const { element, width } = useWidth();
-  const [isWanted, setWanted] = useState(take.durationMs <= AUTOMATIC_MAX_MS);
+  /** How often the file was asked for. */
+  const [asked, setAsked] = useState(take.durationMs <= AUTOMATIC_MAX_MS ? 1 : 0);
   const box = useRef<HTMLDivElement>(null);
-  const player = usePlayer(box, take.url, isWanted);
+  const player = usePlayer(box, take.url, asked);
   const shades = spans.filter(
     ({ what, recordingUuid, from: begins, until: ends }) =>
       (what === 'masked' || what === 'speech') && recordingUuid === take.recordingUuid && ends > take.from && begins < take.until,
@@ -63,13 +64,13 @@ export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) 
         </div>
       </div>
       <p class="row small" style={{ paddingLeft: `${GUTTER}px` }}>
-        {isWanted ? (
-          <button type="button" disabled={player.state !== 'ready'} onClick={player.toggle}>
-            {player.isPlaying ? 'Pause' : 'Play'}
+        {asked === 0 || player.state === 'failed' ? (
+          <button type="button" onClick={() => setAsked(asked + 1)}>
+            Load the recording
           </button>
         ) : (
-          <button type="button" onClick={() => setWanted(true)}>
-            Load the recording
+          <button type="button" disabled={player.state !== 'ready'} onClick={player.toggle}>
+            {player.isPlaying ? 'Pause' : 'Play'}
           </button>
         )}
         {player.state === 'ready' && <Position take={take} player={player} />}
@@ -180,7 +181,15 @@ function Wave(props: {
   return <div class="wave" ref={box} style={props.place} />;
 }
 
-const WORDS = { loading: '', ready: '', gone: 'The recording is not there any more, or its link has expired.' } as const;
+const WORDS = {
+  loading: '',
+  ready: '',
+  gone: 'The recording is not there any more, or its link has expired.',
+  failed: 'The recording could not be loaded.',
+} as const;
+
+/** What an error of the player says: the refusals of a signed URL are for good, and whatever else may pass. */
+const stateAfter = ({ message }: Error): 'gone' | 'failed' => (/: (403|404|410) \(/.test(message) ? 'gone' : 'failed');
 
 /** The nonce that the platform gave the page for the `<style>` of a waveform. */
 const styleNonce = (): string => document.querySelector<HTMLMetaElement>('meta[name=style-nonce]')?.content ?? '';
@@ -202,8 +211,11 @@ interface Player {
   seek(positionSec: number): void;
 }
 
-/** Fetches a file and plays it. What is drawn in `box` is never seen: the pieces are drawn by themselves. */
-function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string, isWanted: boolean): Player {
+/**
+ * Fetches a file, once `asked` is more than 0 and anew each time it changes, and plays it. What is drawn in `box` is
+ * never seen: the pieces are drawn by themselves.
+ */
+function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string, asked: number): Player {
   const [state, setState] = useState<Player['state']>('loading');
   const [isPlaying, setPlaying] = useState(false);
   const [positionSec, setPosition] = useState(0);
@@ -213,7 +225,8 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
   const wanted = useRef<number>(undefined);
   useEffect(() => {
     const { current } = box;
-    if (current === null || !isWanted) return;
+    if (current === null || asked === 0) return;
+    setState('loading');
     const made = WaveSurfer.create({ container: current, cspNonce: styleNonce(), url, height: 1 });
     const seeked = () => {
       const last = wanted.current;
@@ -227,7 +240,7 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
       if (samples !== undefined) setSound({ samples, durationMs: made.getDuration() * 1000, loudest: loudestOf(samples) });
       setState('ready');
     });
-    made.on('error', () => setState('gone'));
+    made.on('error', (error) => setState(stateAfter(error)));
     made.on('play', () => setPlaying(true));
     made.on('pause', () => setPlaying(false));
     made.on('timeupdate', (sec) => setPosition(wanted.current ?? sec));
@@ -237,7 +250,7 @@ function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string
       media?.removeEventListener('seeked', seeked);
       made.destroy();
     };
-  }, [url, isWanted]);
+  }, [url, asked]);
   return useMemo(
     () => ({
       state,

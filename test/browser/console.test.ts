@@ -388,6 +388,25 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     expect(await page.getByRole('img', { name: /Time axis/ }).count()).toBe(1);
   }, 60_000);
 
+  test('says that a recording is gone only where it is, and loads it on request where it could not be', async () => {
+    const tab = await context.newPage();
+    const media = '**/v1/media/**';
+    const recording = tab.locator('.recording');
+    for (const [status, words] of [
+      [410, 'The recording is not there any more, or its link has expired.'],
+      [503, 'The recording could not be loaded.'],
+    ] as const) {
+      await tab.route(media, (route) => route.fulfill({ status, json: {} }));
+      await tab.goto(page.url());
+      await recording.getByText(words).waitFor();
+      await tab.unroute(media);
+    }
+    await recording.getByRole('button', { name: 'Load the recording' }).click();
+    await recording.getByRole('slider', { name: 'Position in the recording' }).waitFor();
+    expect(await recording.getByText('could not be loaded').count()).toBe(0);
+    await tab.close();
+  }, 60_000);
+
   test('lays the recording and the quality on the time axis: what was masked is not in the file, and is left free', async () => {
     // The axis becomes longer with each attempt to deliver the end of the call. With the last it stays as it is.
     const attempts = happened().filter({ hasText: 'session.ended' }).filter({ hasText: 'HTTP 503' });
