@@ -4,6 +4,7 @@ import { Replay } from '../page/events.tsx';
 import { Facts, Text, Time } from '../part/parts.tsx';
 import { Foreign } from '../part/text.tsx';
 import { visible } from '../part/visible.ts';
+import { askText } from '../platform/api.ts';
 import { useLoaded } from '../platform/live.ts';
 import type { Call, Entry, EventEntry, SipEntry, WebhookEntry } from '../platform/types.ts';
 import { detailOf, isBad, KIND_NAMES, titleOf } from './words.ts';
@@ -141,7 +142,6 @@ function Sip({ entry, session }: { readonly entry: SipEntry; readonly session: C
 
 /** The messages of a call as text, each with the line before it that tells its time, direction and far end. */
 async function sipTexts(uuid: string, signal: AbortSignal): Promise<readonly string[]> {
-  const response = await fetch(`/operator/v1/sessions/${uuid}/sip.txt`, { signal });
-  if (!response.ok) throw new Error(`The platform answered ${response.status}.`);
-  return (await response.text()).split(/^(?=\d{4}-\d\d-\d\dT[\d:.]+Z (?:<-|->) )/m);
+  const text = await askText('GET', `/sessions/${uuid}/sip.txt`, undefined, signal);
+  return text.split(/^(?=\d{4}-\d\d-\d\dT[\d:.]+Z (?:<-|->) )/m);
 }

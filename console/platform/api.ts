@@ -31,8 +31,13 @@ export function watchSession(watch: SessionWatch): void {
 
 /** Asks the operator API. `path` begins after `/operator/v1`. Throws Refused. */
 export async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return jsonOf(await askText(method, path, body, signal));
+}
+
+/** The same, where the answer is a text. */
+export async function askText(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
   try {
-    return await read<T>(await sendAnew(method, `/operator/v1${path}`, body, signal));
+    return await read(await sendAnew(method, `/operator/v1${path}`, body, signal));
   } catch (problem) {
     if (problem instanceof Refused && (problem.status === 401 || problem.code === NO_COOKIE)) watching?.over();
     throw problem;
@@ -57,12 +62,12 @@ const KEY = 'sidetone.session-until';
 export async function currentSession(): Promise<Session | undefined> {
   if (!(Date.parse(localStorage.getItem(KEY) ?? '') > Date.now())) return undefined;
   const response = await send('GET', '/console/session');
-  return response.status === 401 ? undefined : opened(await read<Session>(response));
+  return response.status === 401 ? undefined : opened(jsonOf(await read(response)));
 }
 
 /** Opens a session by a token or by a one-time login. Throws Refused. */
 export async function logIn(credentials: { readonly token: string } | { readonly login: string }): Promise<Session> {
-  return opened(await read<Session>(await send('POST', '/console/session', credentials)));
+  return opened(jsonOf(await read(await send('POST', '/console/session', credentials))));
 }
 
 /** Ends the session. Throws Refused, and then it goes on. */
@@ -109,9 +114,11 @@ async function send(method: string, url: string, body?: unknown, signal?: AbortS
   }
 }
 
-async function read<T>(response: Response): Promise<T> {
+const jsonOf = (text: string) => JSON.parse(text === '' ? '{}' : text);
+
+async function read(response: Response): Promise<string> {
   const text = await response.text();
-  if (response.ok) return JSON.parse(text === '' ? '{}' : text);
+  if (response.ok) return text;
   const { code, message } = problemOf(text);
   const words = message ?? `The platform answered ${response.status}.`;
   throw new Refused(response.status, words.replace('See Retry-After header.', later(response)), code);

@@ -388,6 +388,18 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     expect(await page.getByRole('img', { name: /Time axis/ }).count()).toBe(1);
   }, 60_000);
 
+  test('says in words why the text of a SIP message is not there yet, and shows it when it is', async () => {
+    const tab = await context.newPage();
+    const refusal = { code: 'unavailable', message: 'Service temporarily unavailable. See Retry-After header.' };
+    await tab.route('**/sip.txt', (route) => route.fulfill({ status: 503, json: refusal }));
+    await tab.goto(page.url());
+    await happened(tab).filter({ hasText: 'INVITE' }).first().click();
+    await details(tab).getByText('Service temporarily unavailable. Try again in a moment.', { exact: true }).waitFor();
+    await tab.unroute('**/sip.txt');
+    await details(tab).getByText('Contact:').waitFor();
+    await tab.close();
+  }, 60_000);
+
   test('says that a recording is gone only where it is, and loads it on request where it could not be', async () => {
     const tab = await context.newPage();
     const media = '**/v1/media/**';
