@@ -98,11 +98,12 @@ const WAITING_SINCE = `SELECT message_uuid::text AS message_uuid FROM messages W
 const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
 /**
  * The messages that a list matches. Those to one number have a statement of their own, which finds them by the index
- * that has numbers: a plan for either would look at all messages of the application, 1.4 s of 1,500,000.
+ * that has numbers: a plan for either would look at all messages of the application, 1.4 s of 1,500,000. The times are
+ * always given, for the same reason: a plan for any parameters finds nothing by a bound that may be NULL.
  */
 const matched = (toOne: boolean): string => `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text)
   AND ${toOne ? 'to_number = $3::text' : '$3::text IS NULL'} AND ($4::text IS NULL OR from_number = $4::text)
-  AND ($5::bigint IS NULL OR created_at >= $5::bigint) AND ($6::bigint IS NULL OR created_at < $6::bigint)`;
+  AND created_at >= $5::bigint AND created_at < $6::bigint`;
 const list = (toOne: boolean): string => `SELECT ${COLUMNS},
   (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${matched(toOne)} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
   FROM messages WHERE ${matched(toOne)} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
@@ -275,13 +276,13 @@ export function messageStore(
   };
 }
 
-/** The parameters of a list after the application. null stands for a filter that is not given. */
+/** The parameters of a list after the application. null stands for a filter that is not given, except for a time. */
 const listParameters = ({ status, to, from, createdAfter, createdBefore, limit }: MessageQuery) => [
   status ?? null,
   to ?? null,
   from ?? null,
-  createdAfter ?? null,
-  createdBefore ?? null,
+  createdAfter ?? 0,
+  createdBefore ?? Number.MAX_SAFE_INTEGER,
   limit,
 ];
 

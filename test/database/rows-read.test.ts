@@ -20,13 +20,18 @@ const FEW = 100;
 
 let own: TestStore;
 let database: Database;
+/** It plans each statement for any parameters, as the other one does with one that it has run a few times. */
+let generic: Database;
 beforeAll(async () => {
   own = await openTestStore();
   const { url, dataDir } = own;
-  database = await openDatabase({ dataDir, databaseUrl: url, databaseDriver: 'postgres' }, silentLog);
+  const at = (databaseUrl: string) => openDatabase({ dataDir, databaseUrl, databaseDriver: 'postgres' }, silentLog);
+  database = await at(url);
+  generic = await at(`${url}&plan_cache_mode=force_generic_plan`);
 });
 afterAll(async () => {
   await database.close();
+  await generic.close();
   await own.close();
 });
 
@@ -36,7 +41,7 @@ const VIEW = 'pg_stat_xact_user_tables';
 const READ = `SELECT ${COUNT} AS read FROM ${VIEW} WHERE relname = $1`;
 
 /** The database, and how many rows of a table its statements have read. */
-function counting(table: string) {
+function counting(table: string, database: Database) {
   const counted = { rows: 0 };
   const counting = async <T>(read: () => Promise<number>, work: () => PromiseLike<T>): Promise<T> => {
     const before = await read();
@@ -81,7 +86,7 @@ test('A start gives back the keys that the process before it left in flight, and
   const left = { appUuid: 'app', key: newUuid(), fingerprint: 'f' };
   expect((await before.begin(left)).state).toBe('fresh');
 
-  const { counted, on } = counting('idempotency');
+  const { counted, on } = counting('idempotency', database);
   expect(await idempotencyStore(on, 'node-after', Date.now, undefined).releaseLeft('node-before')).toBe(1);
   expect(counted.rows).toBeLessThan(FEW);
 });
@@ -96,7 +101,7 @@ test('A relay that begins finds the applications with a backlog, and reads few r
   ] as const)
     await database.query(waiting, [xid, app, rows]);
 
-  const { counted, on } = counting('outbox');
+  const { counted, on } = counting('outbox', database);
   const found = await outboxStore(on).backlog({ xid: '200', eventId: 0 });
   expect([...found].sort()).toEqual(['also-down', 'down', 'up']);
   expect(counted.rows).toBeLessThan(FEW);
@@ -115,7 +120,7 @@ test('The look for messages that have waited for a day reads those that wait, an
   // What the database knows of its tables decides which way it takes.
   await database.query('ANALYZE messages');
 
-  const { counted, on } = counting('messages');
+  const { counted, on } = counting('messages', database);
   const store = messageStore(on, false, keptAnswers(undefined), () => {});
   expect(await store.waitingSince(2_000_000)).toEqual([]);
   expect(counted.rows).toBeLessThanOrEqual(waiting);
@@ -130,7 +135,7 @@ test('The look for recordings without a length reads none of the many that have 
   await database.query(insert, ['here', null, 2]);
   await database.query(insert, ['elsewhere', null, 1]);
 
-  const { counted, on } = counting('recordings');
+  const { counted, on } = counting('recordings', database);
   expect(await recordingStore(on, 'node', async () => true).unmended('here')).toHaveLength(2);
   expect(counted.rows).toBeLessThan(FEW);
 });
@@ -141,11 +146,28 @@ test('The look for references to cards that have expired reads none of the many 
   await database.query(insert, [null, -1_000, ROWS]);
   for (const expiresAt of [1_000, 2_000, 3_000]) await database.query(insert, [new Uint8Array(1), expiresAt, 1]);
 
-  const { counted, on } = counting('payment_references');
+  const { counted, on } = counting('payment_references', database);
   const more = { kept: keptAnswers(undefined), nodeId: 'node', shared: false, onEvents: () => {} };
   const store = paymentStore({ database: on, masterKey, ...more });
   expect(await store.destroyExpired(2_000)).toBe(3_000);
   expect(counted.rows).toBeLessThan(FEW);
   const kept = await database.query('SELECT expires_at FROM payment_references WHERE sealed IS NOT NULL');
   expect(kept.map((row) => Number(row.expires_at))).toEqual([3_000]);
+});
+
+test('A list of the latest messages of an application reads those, and none of the many before', async () => {
+  const insert = `INSERT INTO messages (message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status,
+      created_at, updated_at, parts, stage, due_at, traceparent)
+    SELECT gen_random_uuid(), 'busy', 'op', '+1', '+2', 'Hello', 'gsm7', 1, 'sent', nth, 0, '[]', 'settled', 0, ''
+    FROM generate_series(1, $1::int) AS nth`;
+  await database.query(insert, [ROWS]);
+  await database.query('ANALYZE messages');
+
+  const { counted, on } = counting('messages', generic);
+  const store = messageStore(on, false, keptAnswers(undefined), () => {});
+  const any = { status: undefined, to: undefined, from: undefined, limit: 1_000 };
+  expect(await store.list('busy', { ...any, createdAfter: ROWS - 9, createdBefore: undefined })).toHaveLength(10);
+  expect(await store.list('busy', { ...any, createdAfter: undefined, createdBefore: 11 })).toHaveLength(10);
+  expect(counted.rows).toBeLessThan(FEW);
+  expect(await store.list('busy', { ...any, createdAfter: undefined, createdBefore: undefined })).toHaveLength(1_000);
 });
