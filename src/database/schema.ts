@@ -83,7 +83,7 @@ export const webrtcTokens = pgTable(
     createdAt: ms('created_at').notNull(),
     expiresAt: ms('expires_at').notNull(),
   },
-  (table) => [index('webrtc_tokens_app').on(table.appUuid), index('webrtc_tokens_expiry').on(table.expiresAt)],
+  (table) => [index('webrtc_tokens_app_expiry').on(table.appUuid, table.expiresAt)],
 );
 
 /** SHA-256 of cookies of the console whose session was logged out. A row goes once its cookie would be over anyway. */

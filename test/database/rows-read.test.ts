@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { sql } from 'drizzle-orm';
+import { webrtcTokenStore } from '../../src/database/app/webrtc-tokens.ts';
 import { paymentStore } from '../../src/database/call/payments.ts';
 import { recordingStore } from '../../src/database/call/recordings.ts';
 import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
@@ -170,4 +171,21 @@ test('A list of the latest messages of an application reads those, and none of t
   expect(await store.list('busy', { ...any, createdAfter: undefined, createdBefore: 11 })).toHaveLength(10);
   expect(counted.rows).toBeLessThan(FEW);
   expect(await store.list('busy', { ...any, createdAfter: undefined, createdBefore: undefined })).toHaveLength(1_000);
+});
+
+test('A token is made without a look at the many that have expired, of its application and of others', async () => {
+  const { appUuid } = await own.store.apps.create({ name: 'busy' });
+  const { appUuid: other } = await own.store.apps.create({ name: 'gone' });
+  const insert = `INSERT INTO webrtc_tokens (token_id, app_uuid, hash, caller_id, did, client_state, created_at, expires_at)
+    SELECT gen_random_uuid(), $1, sha256(($1 || nth)::bytea), '', '', '', 0, $2::bigint + nth FROM generate_series(1, $3::int) AS nth`;
+  const now = Date.now();
+  // Those of the last day are kept, and those of an application that makes no more of them as well.
+  await database.query(insert, [appUuid, now - 3_600_000, 20 * ROWS]);
+  await database.query(insert, [other, 0, 10 * ROWS]);
+  await database.query('ANALYZE webrtc_tokens');
+
+  const { counted, on } = counting('webrtc_tokens', database);
+  const made = await webrtcTokenStore(on, () => now).create(appUuid, { ttlSec: 60, callerId: '', did: '', clientState: '' });
+  expect(made).toHaveProperty('token');
+  expect(counted.rows).toBeLessThan(FEW);
 });

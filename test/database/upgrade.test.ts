@@ -28,13 +28,14 @@ async function undoLast(): Promise<void> {
   }
 }
 
-/** What takes a statement back. The indexes of a new table go with it. */
+/** What takes a statement back. The indexes of a new table go with it, and a dropped one is there again by its name. */
 const inverse = (made: string): string =>
   made
     .trim()
     .replace(/^ALTER TABLE ("\w+") ADD COLUMN ("\w+") .*$/s, 'ALTER TABLE $1 DROP COLUMN $2')
     .replace(/^CREATE TABLE ("\w+") .*$/s, 'DROP TABLE $1')
-    .replace(/^CREATE INDEX ("\w+") .*$/s, 'DROP INDEX IF EXISTS $1');
+    .replace(/^CREATE INDEX ("\w+") .*$/s, 'DROP INDEX IF EXISTS $1')
+    .replace(/^DROP INDEX ("webrtc_\w+");$/, 'CREATE INDEX $1 ON webrtc_tokens (app_uuid)');
 
 const isWaitedFor = async (): Promise<boolean> =>
   (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'apps'::regclass AND NOT granted")).length > 0;
