@@ -85,9 +85,13 @@ const WRITE = `UPDATE messages SET status = $2::text, error_code = $3::text, err
   delivered_at = $7::bigint, parts = $8::text::jsonb, stage = $9::text, due_at = $10::bigint, attempts = $11::int WHERE message_uuid = $1::uuid`;
 const NAME_PARTS = `INSERT INTO message_parts (message_uuid, part, smsc_id)
   SELECT $1::uuid, part, smsc_id FROM json_to_recordset($2::text::json) AS p (part smallint, smsc_id text) ON CONFLICT DO NOTHING`;
+/**
+ * The ids are an array, and the order is by no column: a plan that joins with the ids last, or that has the newest
+ * messages first, would look at all of them for each receipt.
+ */
 const FIND_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_id, m.to_number, m.status FROM message_parts AS p
   JOIN messages AS m ON m.message_uuid = p.message_uuid
-  WHERE p.smsc_id IN (SELECT json_array_elements_text($1::text::json)) ORDER BY m.created_at DESC LIMIT 20`;
+  WHERE p.smsc_id = ANY (ARRAY(SELECT json_array_elements_text($1::text::json))) ORDER BY m.created_at + 0 DESC LIMIT 20`;
 const OPEN_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_id, m.to_number, m.status FROM message_parts AS p
   JOIN messages AS m ON m.message_uuid = p.message_uuid
   WHERE m.status IN ('sent', 'sending') AND starts_with(p.smsc_id, $1::text) ORDER BY m.created_at LIMIT ${OPEN_PARTS_MAX}`;

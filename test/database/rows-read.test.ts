@@ -189,3 +189,23 @@ test('A token is made without a look at the many that have expired, of its appli
   expect(made).toHaveProperty('token');
   expect(counted.rows).toBeLessThan(FEW);
 });
+
+test('The message of a receipt is found by the id of the SMSC also where the database knows nothing of its tables yet', async () => {
+  await database.query('TRUNCATE messages CASCADE');
+  for (const table of ['messages', 'message_parts'])
+    await database.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  await database.query(
+    `WITH stored AS (
+      INSERT INTO messages (message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status,
+        created_at, updated_at, parts, stage, due_at, traceparent)
+      SELECT gen_random_uuid(), 'app', 'op', '+1', '+2', 'Hello', 'gsm7', 1, 'sent', nth, 0, '[]', 'settled', 0, ''
+      FROM generate_series(1, $1::int) AS nth RETURNING message_uuid, created_at
+    ) INSERT INTO message_parts (message_uuid, part, smsc_id) SELECT message_uuid, 0, 'id-' || created_at FROM stored`,
+    [20 * ROWS],
+  );
+
+  const { counted, on } = counting('messages', generic);
+  const store = messageStore(on, false, keptAnswers(undefined), () => {});
+  expect(await store.findParts(['id-1'])).toHaveLength(1);
+  expect(counted.rows).toBeLessThan(FEW);
+});

@@ -211,7 +211,7 @@ const messageStatements: readonly Statement[] = [
       },
     };
   }),
-  read(/^SELECT p\.message_uuid.* WHERE p\.smsc_id IN/s, (execution) => {
+  read(/^SELECT p\.message_uuid.* WHERE p\.smsc_id = ANY/s, (execution) => {
     const wanted = listAt<string>(execution, 1);
     return partsOf(execution.tables, ({ smsc_id: id }) => wanted.includes(id)).sort((a, b) => b.created_at - a.created_at);
   }),
