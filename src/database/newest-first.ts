@@ -17,3 +17,9 @@ export const notOlderThan = (createdAt: PgColumn, id: PgColumn, end: PageEnd): S
   sql`(${createdAt}, ${id}) >= ${rowOf(id, end)}`;
 
 const rowOf = (id: PgColumn, end: PageEnd): SQL => sql`(${end.createdAt}::bigint, ${end.id}::${sql.raw(id.getSQLType())})`;
+
+/**
+ * The condition that a row is of an application, by which no index is asked. What a Session or a Room has is found by
+ * that: a plan that was made without statistics would look at all that the application has.
+ */
+export const isOfApp = (column: PgColumn, appUuid: string): SQL => sql`${column} || '' = ${appUuid}`;

@@ -8,6 +8,7 @@ import { paymentStore } from '../../src/database/call/payments.ts';
 import { recordingStore } from '../../src/database/call/recordings.ts';
 import type { Database, Parameter, Row } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
+import { eventLog } from '../../src/database/event/events.ts';
 import { outboxStore } from '../../src/database/event/outbox.ts';
 import { idempotencyStore } from '../../src/database/idempotency/idempotency.ts';
 import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
@@ -208,4 +209,35 @@ test('The message of a receipt is found by the id of the SMSC also where the dat
   const store = messageStore(on, false, keptAnswers(undefined), () => {});
   expect(await store.findParts(['id-1'])).toHaveLength(1);
   expect(counted.rows).toBeLessThan(FEW);
+});
+
+test('What an application has of one Session is found by the Session where the database knows nothing of its tables yet', async () => {
+  await database.query('TRUNCATE events, recordings');
+  for (const table of ['events', 'recordings']) await database.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  const session = newUuid();
+  // Of the Session is the oldest one of many.
+  const sessionOf = `CASE nth WHEN 1 THEN $1::uuid ELSE gen_random_uuid() END`;
+  await database.query(
+    `INSERT INTO events (webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at, status)
+      SELECT 'msg_' || nth, 'busy', 'session.ended', ${sessionOf}::text, '{}', '{}', '', nth, 'delivered' FROM generate_series(1, $2::int) AS nth`,
+    [session, 20 * ROWS],
+  );
+  await database.query(
+    `INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, volume_id, operation_uuid, client_state, traceparent, created_at,
+        ended_at, duration_ms, bytes)
+      SELECT 'rec_' || nth, 'busy', ${sessionOf}, 'v', 'op', '', '', nth, nth, 1000, 1 FROM generate_series(1, $2::int) AS nth`,
+    [session, 20 * ROWS],
+  );
+
+  const of = { appUuid: 'busy', sessionUuid: session, limit: 100 };
+  const ofEvents = counting('events', database);
+  const log = eventLog(ofEvents.on, () => {});
+  expect(await log.list({ ...of, status: undefined, after: 0 })).toHaveLength(1);
+  expect(await log.list({ ...of, status: undefined, after: 0, before: 1_000_000_000 })).toHaveLength(1);
+  expect(ofEvents.counted.rows).toBeLessThan(FEW);
+  const ofRecordings = counting('recordings', database);
+  const recordings = recordingStore(ofRecordings.on, 'node', async () => true);
+  const all = { ...of, roomId: undefined, createdAfter: undefined, createdBefore: undefined, after: undefined };
+  expect(await recordings.list('busy', all)).toHaveLength(1);
+  expect(ofRecordings.counted.rows).toBeLessThan(FEW);
 });

@@ -4,7 +4,7 @@ import { KEPT_MAX_PAGES, KEPT_PAGE_ROWS, RETENTION_BATCH_MAX_ROWS } from '../../
 import type { Database, Row } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import type { RecordingRow } from '../journal/recording-rows.ts';
-import { olderThan, type PageEnd } from '../newest-first.ts';
+import { isOfApp, olderThan, type PageEnd } from '../newest-first.ts';
 import { recordings } from '../schema.ts';
 
 /** The row of a recording, with what its end has told. */
@@ -141,7 +141,7 @@ async function listed(database: Database, appUuid: string, query: RecordingQuery
 /** The condition of a list. */
 const matching = (appUuid: string, { sessionUuid, roomId, createdAfter, createdBefore, after }: RecordingQuery) =>
   and(
-    eq(recordings.appUuid, appUuid),
+    sessionUuid === undefined && roomId === undefined ? eq(recordings.appUuid, appUuid) : isOfApp(recordings.appUuid, appUuid),
     isNull(recordings.removedAt),
     sessionUuid === undefined ? undefined : eq(recordings.sessionUuid, sessionUuid),
     roomId === undefined ? undefined : eq(recordings.roomId, roomId),

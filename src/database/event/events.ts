@@ -2,6 +2,7 @@
 import { and, asc, desc, eq, getTableColumns, gt, lt, sql } from 'drizzle-orm';
 import { EVENT_LIST_MAX_BYTES } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
+import { isOfApp } from '../newest-first.ts';
 import { events } from '../schema.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -88,6 +89,8 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
 /** The rows of a page. The lengths of large bodies stand in the rows, so that none is read that is not in the page. */
 function pageOf(on: Database['drizzle'], query: EventQuery) {
   const order = query.before === undefined || query.oldestFirst === true ? asc : desc;
+  const ofApp = (appUuid: string) =>
+    query.sessionUuid === undefined ? eq(events.appUuid, appUuid) : isOfApp(events.appUuid, appUuid);
   const found = on
     .select({
       eventId: events.eventId,
@@ -99,7 +102,7 @@ function pageOf(on: Database['drizzle'], query: EventQuery) {
         gt(events.eventId, query.after),
         query.before === undefined ? undefined : lt(events.eventId, query.before),
         query.name === undefined ? undefined : eq(events.name, query.name),
-        query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
+        query.appUuid === undefined ? undefined : ofApp(query.appUuid),
         query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
         query.status === undefined ? undefined : eq(events.status, query.status),
       ),
