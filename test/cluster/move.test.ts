@@ -126,7 +126,8 @@ describe.skipIf(!natsInstalled)('A call', () => {
 
   test('over a loopback trunk stays at its node, where both of its ends are', async () => {
     expect((await node(0).platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' })).status).toBe(204);
-    const order = { from: NUMBER, to: NUMBER, ring_timeout_sec: 10, trunk: 'loop' };
+    const { caller, sessionUuid } = await call(0, 440);
+    const order = { from: NUMBER, to: NUMBER, ring_timeout_sec: 10, trunk: 'loop', near: sessionUuid };
     const began = receiver.events.length;
     const dialled = await api(0, 'POST', '/v1/sessions:dial', order);
     expect(dialled.status).toBe(202);
@@ -134,7 +135,6 @@ describe.skipIf(!natsInstalled)('A call', () => {
     await receiver.event('session.answered', outbound);
     const created = receiver.events.slice(began).find(({ event }) => event === 'session.created');
     const inbound = String(created?.body.session_uuid);
-    const { caller, sessionUuid } = await call(0, 440);
     const sessions = async () => (await at(0)).load.sessions;
     await eventually(async () => (await sessions()) === 3, 'the beat of three calls');
     await drain(0, 'move');
