@@ -459,15 +459,21 @@ test('A stop that comes while the start asks the database takes no carrier', asy
   expect(held).toEqual([]);
 });
 
-test('A receipt that comes while the database is away for the id of its message counts, brought again or not', async () => {
+/** A message that the SMSC has accepted while the database was away. */
+async function acceptedWhileAway() {
   const clock = new VirtualClock();
   const answers: Answers = { claim: 'yes', change: 'yes' };
-  const { dispatcher, submissions, receipt, row } = queue(clock, answers);
-  await dispatcher.start();
-  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+  const parts = queue(clock, answers);
+  await parts.dispatcher.start();
+  await parts.dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
   await settle();
   answers.change = 'away';
-  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  parts.submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  return { ...parts, clock, answers };
+}
+
+test('A receipt that comes while the database is away for the id of its message counts, brought again or not', async () => {
+  const { clock, answers, dispatcher, receipt, row } = await acceptedWhileAway();
   await settle();
   const early = receipt('1')?.then(
     () => 'taken',
@@ -482,14 +488,7 @@ test('A receipt that comes while the database is away for the id of its message 
 });
 
 test('The outcome of a message counts, however long the database was away for it, and is not told as unknown meanwhile', async () => {
-  const clock = new VirtualClock();
-  const answers: Answers = { claim: 'yes', change: 'yes' };
-  const { dispatcher, submissions, row, store } = queue(clock, answers);
-  await dispatcher.start();
-  await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
-  await settle();
-  answers.change = 'away';
-  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: '1' } }]);
+  const { clock, answers, dispatcher, row, store } = await acceptedWhileAway();
   const { held } = store;
   // It is back when it is asked what is with the gateway for too long, and before the outcome is tried again.
   const heldAtLast = async (until: number) => {

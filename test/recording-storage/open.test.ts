@@ -213,14 +213,20 @@ describe('a recording that is removed', () => {
     expect(await spooled(dataDir)).toEqual([]);
   });
 
-  test('while it is being sent is removed after it has arrived', async () => {
-    const storage = await place.storage(bucket.settings('r'), await place.folder());
+  /** A recording whose PUT is under way until `held` is resolved. */
+  const beingSent = async (limits: Parameters<typeof place.storage>[2] = {}) => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder(), limits);
     const uuid = nextUuid();
-    await writeWav(storage.path(uuid), 1_000);
+    const whole = await writeWav(storage.path(uuid), 1_000);
     const held = Promise.withResolvers<undefined>();
     bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
     storage.finished(uuid, 'app');
     await until(() => bucket.seen.length === 1);
+    return { storage, uuid, whole, held };
+  };
+
+  test('while it is being sent is removed after it has arrived', async () => {
+    const { storage, uuid, held } = await beingSent();
     const removed = storage.remove(uuid);
     expect(await storage.open(nextUuid(), 'app')).toBeUndefined(); // two requests' time
     expect(bucket.asked(/delete/)).toEqual([]);
@@ -230,13 +236,7 @@ describe('a recording that is removed', () => {
   });
 
   test('while the store does not answer what it is sent stays as it is, and goes on being sent', async () => {
-    const storage = await place.storage(bucket.settings('r'), await place.folder(), { stepWaitMs: 20 });
-    const uuid = nextUuid();
-    const whole = await writeWav(storage.path(uuid), 1_000);
-    const held = Promise.withResolvers<undefined>();
-    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
-    storage.finished(uuid, 'app');
-    await until(() => bucket.seen.length === 1);
+    const { storage, uuid, whole, held } = await beingSent({ stepWaitMs: 20 });
     await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
     held.resolve(undefined);
     await uploaded(storage);
@@ -246,13 +246,7 @@ describe('a recording that is removed', () => {
   });
 
   test('by two at once is removed for both or for none, as what is being sent may still arrive', async () => {
-    const storage = await place.storage(bucket.settings('r'), await place.folder(), { stepWaitMs: 20 });
-    const uuid = nextUuid();
-    await writeWav(storage.path(uuid), 1_000);
-    const held = Promise.withResolvers<undefined>();
-    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
-    storage.finished(uuid, 'app');
-    await until(() => bucket.seen.length === 1);
+    const { storage, uuid, held } = await beingSent({ stepWaitMs: 20 });
     const both = () => Promise.allSettled([storage.remove(uuid), storage.remove(uuid)]);
     expect((await both()).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     held.resolve(undefined);
