@@ -245,7 +245,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     ...(sipTrace === undefined ? {} : { trace: (direction, bytes, peer) => sipTrace.message(direction, bytes, peer) }),
   });
   sessions.connect(carrier);
-  carrier.devicesBound(await store.devices.allBindings());
+  for await (const page of store.devices.allBindings()) carrier.devicesBound(page);
   const connect = connector(settings.outboundAllow);
   sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
   const browsers = browserDoor(engines, sessions);

@@ -232,6 +232,8 @@ export const SIP_REGISTER_STREAM_MAX_SEC = 900;
 export const DEVICE_CONTACTS_MAX = 10;
 /** Devices of the platform. */
 export const DEVICES_MAX = 100_000;
+/** Contacts of all users that a start reads by one statement: 20 ms. */
+export const DEVICE_BINDINGS_PAGE_ROWS = 5_000;
 /** Devices on a page of their list. */
 export const DEVICE_LIST_MAX_ITEMS = 1_000;
 /** Characters of a device's password. */

@@ -1,6 +1,6 @@
 /** The contacts that SIP devices have registered (RFC 3261 §10), each with the node that has the connection to it. */
-import { and, asc, eq, gt, isNull } from 'drizzle-orm';
-import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { DEVICE_BINDINGS_PAGE_ROWS, DEVICE_CONTACTS_MAX } from '../../limits.ts';
 import type { DigestSecrets } from '../../sip/message/digest-server.ts';
 import { type Binding, uriOfKey } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
@@ -26,8 +26,14 @@ export interface ContactStore {
   bindings(username: string): Promise<readonly Binding[]>;
   /** The contacts of a user that are bound, each with the node that it registered with, of those that are not dead. */
   flows(username: string): Promise<readonly DeviceFlow[]>;
-  /** The contacts of all users that are bound. */
-  allBindings(): Promise<readonly { readonly username: string; readonly binding: Binding }[]>;
+  /** The contacts of all users that are bound, page by page: there may be a million, and a statement has its time. */
+  allBindings(): AsyncIterable<readonly UserBinding[]>;
+}
+
+/** A contact of a user. */
+interface UserBinding {
+  readonly username: string;
+  readonly binding: Binding;
 }
 
 /** Makes the store. `now` tells whole milliseconds since the epoch. */
@@ -52,15 +58,24 @@ export function registeredContacts(database: Database, now: () => number): Conta
       );
       return rows.map(({ contact }) => ({ nodeId: contact.nodeId, binding: bindingOf(contact) }));
     },
-    async allBindings() {
-      const rows = await database.run((on) =>
-        on
-          .select()
-          .from(deviceContacts)
-          .where(gt(deviceContacts.expiresAt, now()))
-          .limit(DEVICES_MAX * DEVICE_CONTACTS_MAX),
-      );
-      return rows.map((row) => ({ username: row.username, binding: bindingOf(row) }));
+    async *allBindings() {
+      const { username, uri } = deviceContacts;
+      let last = { username: '', uri: '' };
+      for (;;) {
+        const isNext = sql`(${username}, ${uri}) > (${last.username}, ${last.uri})`;
+        const rows = await database.run((on) =>
+          on
+            .select()
+            .from(deviceContacts)
+            .where(and(isNext, gt(deviceContacts.expiresAt, now())))
+            .orderBy(asc(username), asc(uri))
+            .limit(DEVICE_BINDINGS_PAGE_ROWS),
+        );
+        yield rows.map((row) => ({ username: row.username, binding: bindingOf(row) }));
+        const end = rows.at(-1);
+        if (end === undefined || rows.length < DEVICE_BINDINGS_PAGE_ROWS) return;
+        last = end;
+      }
     },
   };
 }
