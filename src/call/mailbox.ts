@@ -108,7 +108,7 @@ export class Mailbox<Input extends { readonly type: string }> {
     this.#waiting.push(...waiting.filter(({ input, reply }) => reply !== undefined || !isVoid(input)));
   }
 
-  /** Takes back the last fact that waits and is so, where very many wait; false where none is, or there is room. */
+  /** Takes back the last fact that waits and is so, where very many wait. False: none is so, or there is room. */
   takeBack(isSo: (input: Input) => boolean): boolean {
     if (this.#waiting.length < MAILBOX_CROWDED_INPUTS) return false;
     const at = this.#waiting.findLastIndex(({ input, reply }) => reply === undefined && isSo(input));

@@ -456,7 +456,7 @@ test('The sizes of recordings are noted without waiting for a flush that ends so
     const begun = { recordingUuid, ...about, clientState: '', traceparent: '', ...times };
     await journal.commit({ events: [], recordings: [{ begun }] });
   }
-  // As flushes that end both, the one of them first or the other.
+  // Each flush ends both, the one of them first or the other.
   for (const [one = '', other = ''] of [ids, ids.toReversed()]) {
     const noted = Promise.withResolvers<void>();
     const flush = sql.begin(async (tx) => {

@@ -186,7 +186,7 @@ test('A token is made without a look at the many that have expired, of its appli
   const insert = `INSERT INTO webrtc_tokens (token_id, app_uuid, hash, caller_id, did, client_state, created_at, expires_at)
     SELECT gen_random_uuid(), $1, sha256(($1 || nth)::bytea), '', '', '', 0, $2::bigint + nth FROM generate_series(1, $3::int) AS nth`;
   const now = Date.now();
-  // Those of the last day are kept, and those of an application that makes no more of them as well.
+  // Tokens of the last day are kept, and so are those of an application that makes no more of them.
   await filling.unsafe(insert, [appUuid, now - 3_600_000, 20 * ROWS]);
   await filling.unsafe(insert, [other, 0, 10 * ROWS]);
   await database.query('ANALYZE webrtc_tokens');
@@ -245,7 +245,7 @@ test('What an application has of one Session is found by the Session where the d
   await database.query('TRUNCATE events, recordings');
   for (const table of ['events', 'recordings']) await database.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
   const session = newUuid();
-  // Of the Session is the oldest one of many.
+  // The oldest one of many is of the Session.
   const sessionOf = `CASE nth WHEN 1 THEN $1::uuid ELSE gen_random_uuid() END`;
   await filling.unsafe(
     `INSERT INTO events (webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at, status)

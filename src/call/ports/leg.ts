@@ -145,10 +145,10 @@ export interface DialOptions {
 }
 
 /**
- * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_node`: other
- * nodes alone may use the trunk. `no_capacity`: every channel
- * of the trunks that could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is
- * shutting down. `unknown_device`: the application has no such device.
+ * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_node`: other nodes
+ * alone may use the trunk. `no_capacity`: every channel of the trunks that could carry the call is in use.
+ * `no_ports`: the RTP ports are used up. `draining`: the platform is shutting down. `unknown_device`: the
+ * application has no such device.
  */
 export type DialRefused = 'unknown_device' | 'no_trunk' | 'unknown_trunk' | 'no_node' | 'no_capacity' | 'no_ports' | 'draining';
 

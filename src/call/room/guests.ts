@@ -17,7 +17,7 @@ interface Guest {
   readonly link: SeatLink;
   muted: boolean;
   talking: boolean;
-  /** A note of that is under way. */
+  /** A note of whether it talks is under way. */
   isTelling: boolean;
   media: MediaPipe | undefined;
   /**

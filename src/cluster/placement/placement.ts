@@ -48,8 +48,8 @@ export function nodeOfDevice(own: string, flows: readonly Flow[]): string | unde
 }
 
 /**
- * Those of the nodes that may use one of the trunks of a dial, and one with a free channel if there is any: `all` have
- * told what they hold. Where there are no trunks, any node can say so.
+ * Returns those of the nodes that may use one of the trunks of a dial, and one with a free channel if there is any:
+ * `all` have told what they hold. Where there are no trunks, any node can say so.
  */
 export function reaching(trunks: readonly PlacedTrunk[], nodes: readonly NodeRow[], all: readonly NodeRow[]): readonly NodeRow[] {
   if (trunks.every((trunk) => trunk.nodes === undefined)) return nodes;
