@@ -86,6 +86,7 @@ export class HlsBody {
 
   /** Waits, but not for a body that is closed: its decoder and its memory are kept by whoever waits for its bytes. */
   async #pause(ms: number): Promise<void> {
+    if (this.#closed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = this.#clock.at(this.#clock.now() + ms, resolve);
     this.#endPause = () => {

@@ -134,6 +134,22 @@ test('Whoever waits for the next segment of an HLS stream is let go at once when
   expect([server.clock.now(), server.clock.armed]).toEqual([began, 0]);
 });
 
+test('An HLS stream that is closed while its playlist comes waits for no further one', async () => {
+  const server = new Server(list(10, 12));
+  const body = new HlsBody(server.target, media(list(10, 12)), server.held);
+  await server.read(body, 3);
+  const get = server.get.bind(server);
+  server.get = async (request) => {
+    const found = await get(request);
+    if (request.url === URL_OF_LIST) body.close();
+    return found;
+  };
+  const began = server.clock.now();
+  expect(await server.outcome(body.next())).toMatchObject({ detail: { reason: 'unreachable' } });
+  // A second pause would end at 1,000 ms.
+  expect(server.clock.now() - began).toBeLessThan(1_000);
+});
+
 test('An older copy of the playlist of an HLS stream repeats nothing, as it comes of one cache of several', async () => {
   const server = new Server(list(8, 12), list(7, 11), list(10, 14), list(11, 15));
   const body = new HlsBody(server.target, media(list(10, 14)), server.held);
