@@ -124,6 +124,18 @@ describe('a request', () => {
     expect(under.inviteOf(request('CANCEL', { via: 'h.example:5070;branch=z9hG4bKb' }))).toBeUndefined();
   });
 
+  test('that is a CANCEL is answered with the To tag of its INVITE, to the host that sent that (RFC 3261 §9.2)', () => {
+    const tags = (from: Peer, ...all: readonly SipRequest[]) => {
+      const { under, requests } = layer();
+      under.receive(request('INVITE'), FAR);
+      for (const each of all) under.receive(each, from);
+      return requests.map(({ tag }) => tag);
+    };
+    expect(tags(FAR, request('CANCEL'), request('INFO'))).toEqual(['t1', 't1', 't2']);
+    expect(tags({ ...FAR, host: '192.0.2.8' }, request('CANCEL'))).toEqual(['t1', 't2']);
+    expect(tags(FAR, request('CANCEL', { via: 'h.example:5070;branch=z9hG4bKb' }))).toEqual(['t1', 't2']);
+  });
+
   test('beyond the limit is answered 503 with Retry-After and told to nobody', () => {
     const { under, sent, requests } = layer(2);
     for (const branch of ['a', 'b', 'c'])

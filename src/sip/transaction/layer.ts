@@ -124,6 +124,12 @@ export class TransactionLayer {
     }
   }
 
+  /** The To tag of the responses to a request. A CANCEL is answered with that of its INVITE (RFC 3261 §9.2). */
+  #tagFor(request: SipRequest, source: Peer): string {
+    const cancelled = request.method === 'CANCEL' ? this.inviteOf(request) : undefined;
+    return cancelled !== undefined && cancelled.source.host === source.host ? cancelled.tag : this.#entropy.token();
+  }
+
   #receiveResponse(response: SipResponse, source: Peer): void {
     // §8.1.3.3: more than one Via is a response that was not for us.
     const { headers } = response;
@@ -161,7 +167,7 @@ export class TransactionLayer {
       return;
     }
     const mergeKey = request.method === 'INVITE' ? mergeKeyOf(request) : '';
-    const transaction = new ServerTransaction(this, key, mergeKey, request, source, peer, this.#entropy.token());
+    const transaction = new ServerTransaction(this, key, mergeKey, request, source, peer, this.#tagFor(request, source));
     this.#servers.set(key, transaction);
     if (mergeKey !== '' && !this.#merging.has(mergeKey)) this.#merging.set(mergeKey, transaction);
     this.#user.onRequest(transaction);
