@@ -48,6 +48,14 @@ function request(method: string, parts: Parts = {}): SipRequest {
   return message;
 }
 
+/** The To tag of a refusal by another layer, whose secret is another one. */
+function layerTag(of: SipRequest): string | undefined {
+  const { under, sent } = layer(0);
+  under.newBranch();
+  under.refuse(of, 403, FAR);
+  return /;tag=([0-9a-f]{24})/.exec(sent[0]?.text ?? '')?.[1];
+}
+
 describe('a request', () => {
   /** How many requests are told when these come one after the other. */
   const told = (...all: readonly SipRequest[]) => {
@@ -143,6 +151,18 @@ describe('a request', () => {
     expect([requests.length, under.size, sent.length]).toEqual([2, 2, 1]);
     expect(sent[0]?.text).toMatch(/^SIP\/2.0 503 [\s\S]*\r\nRetry-After: 7\r\n/);
     expect(sent[0]?.peer.port).toBe(5099);
+  });
+
+  test('that is answered without state has one To tag each time that it comes (RFC 3261 §8.2.7)', () => {
+    const { under, sent } = layer(0);
+    const refused = (branch: string) => request('INVITE', { via: `h.example;branch=z9hG4bK${branch};rport` });
+    for (const branch of ['a', 'a', 'b']) under.refuse(refused(branch), 403, FAR);
+    for (const branch of ['a', 'a', 'b']) under.receive(refused(branch), FAR);
+    const tags = sent.map((each) => /\r\nTo: [^\r]*;tag=([0-9a-f]{24})\r\n/.exec(each.text)?.[1] ?? '');
+    expect([tags[0], tags[2]]).toEqual([tags[1], tags[5]]);
+    expect(new Set(tags).size).toBe(2);
+    expect(tags).not.toContain('');
+    expect(layerTag(refused('a'))).not.toBe(tags[0]);
   });
 
   test('of ours beyond the limit is not sent', () => {

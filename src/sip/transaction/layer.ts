@@ -3,6 +3,7 @@
  * Sends nothing itself:
  * `transmit` appends to the outputs.
  */
+import { hexHash } from '../../hash.ts';
 import { Deadlines } from '../deadlines.ts';
 import { defaultPort, type Entropy, type Peer, type SendFailure } from '../flow.ts';
 import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message/message.ts';
@@ -25,6 +26,9 @@ interface TransactionLimits {
   readonly retryAfterSec: number;
 }
 
+/** The length of a tag that is computed: 96 bits, as in one that is drawn. */
+const TAG_HEX_DIGITS = 24;
+
 export class TransactionLayer {
   readonly deadlines = new Deadlines();
   /** The time of the input being worked on, ms. */
@@ -36,6 +40,8 @@ export class TransactionLayer {
   readonly #clients = new Map<string, ClientTransaction>();
   readonly #servers = new Map<string, ServerTransaction>();
   readonly #merging = new Map<string, ServerTransaction>();
+  /** What the tags of stateless responses are computed with, so that nobody else can. */
+  #tagSecret: string | undefined;
 
   constructor(
     entropy: Entropy,
@@ -89,7 +95,7 @@ export class TransactionLayer {
     const via = value === undefined ? undefined : parseViaLeniently(value);
     if (value === undefined || via === undefined) return;
     request.headers.values[request.headers.names.indexOf('via')] = stampVia(value, via, source);
-    const response = makeResponse(request, status, this.#entropy.token());
+    const response = makeResponse(request, status, this.#statelessTag(request, via));
     for (const [name, text] of fields) response.headers.add(name, text);
     this.transmit(serialize(response), responsePeer(via, source), '');
   }
@@ -122,6 +128,12 @@ export class TransactionLayer {
       this.#servers.delete(transaction.key);
       if (this.#merging.get(transaction.mergeKey) === transaction) this.#merging.delete(transaction.mergeKey);
     }
+  }
+
+  /** The To tag of a response for which no state is kept: the same one where the request comes again (§8.2.7). */
+  #statelessTag(request: SipRequest, via: Via): string {
+    this.#tagSecret ??= this.#entropy.token();
+    return hexHash('SHA-256', `${this.#tagSecret} ${serverKey(request, via, request.method)}`).slice(0, TAG_HEX_DIGITS);
   }
 
   /** The To tag of the responses to a request. A CANCEL is answered with that of its INVITE (RFC 3261 §9.2). */
@@ -161,7 +173,7 @@ export class TransactionLayer {
     headers.values[headers.names.indexOf('via')] = stampVia(value, via, source);
     const peer = responsePeer(via, source);
     if (this.#servers.size >= this.#limits.transactions) {
-      const busy = makeResponse(request, 503, this.#entropy.token());
+      const busy = makeResponse(request, 503, this.#statelessTag(request, via));
       busy.headers.add('retry-after', String(this.#limits.retryAfterSec));
       this.transmit(serialize(busy), peer, '');
       return;
