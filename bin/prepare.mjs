@@ -15,6 +15,7 @@ import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mendPackages } from './mend-packages.mjs';
+import { whenAlone } from './when-alone.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const native = join(root, 'native');
@@ -25,13 +26,15 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 11))
   stop(`Node 20.11 or newer is needed, this is ${process.versions.node}: see https://nodejs.org`);
 const jobs = os.availableParallelism();
-installPackages();
-mendPackages(root, say);
-buildAddon();
-// It is loaded only now, like all that needs packages. An `await` here would keep Node 12, that of Ubuntu 22.04, from
-// reading this file, and from saying what it lacks.
-import('./bundle-console.mjs').then(({ bundleConsole }) => {
-  if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+whenAlone(root, say, () => {
+  installPackages();
+  mendPackages(root, say);
+  buildAddon();
+  // It is loaded only now, like all that needs packages. An `await` here would keep Node 12, that of Ubuntu 22.04, from
+  // reading this file, and from saying what it lacks.
+  import('./bundle-console.mjs').then(({ bundleConsole }) => {
+    if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
+  });
 });
 
 /** Runs npm (or bun) where package-lock.json is another than at the last install. */

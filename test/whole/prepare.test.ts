@@ -121,7 +121,7 @@ describe('the first start', () => {
     ) => `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });
 await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
     // Node 12 reads no `await` outside a function, and no `?.` or `??`.
-    for (const file of ['bin/prepare.mjs', 'bin/mend-packages.mjs', 'bin/sidetone'])
+    for (const file of ['bin/prepare.mjs', 'bin/mend-packages.mjs', 'bin/when-alone.mjs', 'bin/sidetone'])
       expect([file, readFileSync(join(root, file), 'utf8').match(/^(?:const .* = )?await |\?\.[a-z(]|\?\?/m)]).toEqual([
         file,
         null,
@@ -131,6 +131,34 @@ await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
       expect(run(version).stderr).toBe(
         `sidetone: Node ${wanted} or newer is needed, this is ${version}: see https://nodejs.org\n`,
       );
+  });
+
+  test('waits for another process that works on the same checkout, until that ends, however it does', async () => {
+    const program = (folder: string) => `
+      const { whenAlone } = await import(${JSON.stringify(join(root, 'bin/when-alone.mjs'))});
+      whenAlone(${JSON.stringify(folder)}, console.log, () => {
+        console.log('works');
+        process.stdin.resume();
+      });`;
+    const start = (folder: string) => {
+      const child = Bun.spawn(['node', '--input-type=module', '-e', program(folder)], { stdin: 'pipe', stdout: 'pipe' });
+      const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      return { child, hears: async () => (await reader.read()).value };
+    };
+    const folder = mkdtempSync(join(tmpdir(), 'sidetone-alone-'));
+    folders.push(folder);
+    const first = start(folder);
+    expect(await first.hears()).toBe('works\n');
+    const second = start(folder);
+    expect(await second.hears()).toBe('waiting for another process that prepares this checkout …\n');
+    const elsewhere = start(`${folder}/other`);
+    expect(await elsewhere.hears()).toBe('works\n');
+    first.child.kill('SIGKILL');
+    expect(await second.hears()).toBe('works\n');
+    for (const { child } of [second, elsewhere]) {
+      child.stdin.end();
+      expect(await child.exited).toBe(0);
+    }
   });
 
   // `npm test` itself has built the addon with node-gyp before this test runs. The builds of this page take a minute,
@@ -167,9 +195,11 @@ await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
     'builds the media plane with node-gyp where Python 3 and the headers of Node are there',
     async () => {
       const folder = checkout();
-      const said = await prepare(folder);
+      const both = await Promise.all([prepare(folder), prepare(folder)]);
+      const [said = '', beside = ''] = both.toSorted((a, b) => b.length - a.length);
       // Without the headers beside Node it says that, and make builds.
       expect(said).toMatch(/with node-gyp \(|because the headers of Node are not beside it/);
+      expect(beside).toBe('sidetone: waiting for another process that prepares this checkout …\n');
       expect(await works(folder)).toBe(true);
       expect(await prepare(folder)).toBe('');
     },
