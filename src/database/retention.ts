@@ -1,7 +1,7 @@
 /**
- * Retention: idempotency keys and deleted Rooms are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`,
- * events, messages, charges and processes that ended after 30 days, removed recordings after a year. Rows go in small
- * batches, so that no call waits.
+ * Retention: idempotency keys, deleted Rooms and expired tokens of browsers are forgotten after 24 h, ended calls after
+ * `CALL_HISTORY_DAYS`, events, messages, charges and processes that ended after 30 days, removed recordings after a
+ * year. Rows go in small batches, so that no call waits.
  */
 import { and, asc, between, eq, inArray, isNotNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
@@ -16,12 +16,14 @@ import {
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_BATCH_SHRINKS,
   RETENTION_MAX_BATCHES,
+  WEBRTC_TOKEN_KEPT_MS,
 } from '../limits.ts';
 import { timelinesOf } from './call/calls.ts';
 import type { Database } from './driver/database.ts';
 import { StoreUnavailable } from './journal/journal.ts';
 import { charges, paymentReferences } from './payment-schema.ts';
 import {
+  apps,
   events,
   idempotency,
   messages,
@@ -33,6 +35,7 @@ import {
   rooms,
   sessions,
   timelines,
+  webrtcTokens,
 } from './schema.ts';
 
 export interface Forgotten {
@@ -46,6 +49,7 @@ export interface Forgotten {
   readonly recordings: number;
   readonly rooms: number;
   readonly cookies: number;
+  readonly tokens: number;
   readonly nodes: number;
 }
 
@@ -141,6 +145,19 @@ const deletedRooms = oldest(rooms, rooms.roomId, rooms.deletedAt);
 const removedRecordings = oldest(recordings, recordings.recordingUuid, recordings.removedAt);
 const revokedCookies = oldest(revokedConsoleCookies, revokedConsoleCookies.hash, revokedConsoleCookies.expiresAt);
 
+/** Tokens of browsers that no call can have any more. Each application's are looked for, as their index is by that. */
+const expiredTokens: Batch = (on, before, rows) => {
+  const { tokenId, appUuid, expiresAt } = webrtcTokens;
+  const ofApp = on
+    .select({ tokenId })
+    .from(webrtcTokens)
+    .where(and(eq(appUuid, apps.appUuid), lt(expiresAt, before)))
+    .limit(rows)
+    .as('past');
+  const past = on.select({ tokenId: ofApp.tokenId }).from(apps).crossJoinLateral(ofApp).limit(rows);
+  return on.delete(webrtcTokens).where(inArray(tokenId, past)).returning({ tokenId });
+};
+
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
@@ -185,6 +202,7 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     messages: await past(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
     received: await past(received, RECEIVED_KEPT_SEC * 1000),
     cookies: await past(revokedCookies, 0),
+    tokens: await past(expiredTokens, WEBRTC_TOKEN_KEPT_MS),
     nodes: await past(deadNodes, EVENT_RETENTION_DAYS * DAY_MS),
   };
   if (failures.length > 0) throw failures[0];

@@ -14,8 +14,9 @@ import { outboxStore } from '../../src/database/event/outbox.ts';
 import { idempotencyStore } from '../../src/database/idempotency/idempotency.ts';
 import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
 import { messageStore } from '../../src/database/messages.ts';
+import { forget } from '../../src/database/retention.ts';
 import { newUuid } from '../../src/id.ts';
-import { DEVICE_BINDINGS_PAGE_ROWS } from '../../src/limits.ts';
+import { DEVICE_BINDINGS_PAGE_ROWS, WEBRTC_TOKEN_KEPT_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { masterKey, openTestStore, type TestStore } from './open.ts';
 
@@ -180,7 +181,7 @@ test('A list of the latest messages of an application reads those, and none of t
   expect(await store.list('busy', { ...any, createdAfter: undefined, createdBefore: undefined })).toHaveLength(1_000);
 });
 
-test('A token is made without a look at the many that have expired, of its application and of others', async () => {
+test('A token is made, and forgotten, without a look at the many that have expired, of its application and of others', async () => {
   const { appUuid } = await own.store.apps.create({ name: 'busy' });
   const { appUuid: other } = await own.store.apps.create({ name: 'gone' });
   const insert = `INSERT INTO webrtc_tokens (token_id, app_uuid, hash, caller_id, did, client_state, created_at, expires_at)
@@ -194,6 +195,11 @@ test('A token is made without a look at the many that have expired, of its appli
   const { counted, on } = counting('webrtc_tokens', database);
   const made = await webrtcTokenStore(on, () => now).create(appUuid, { ttlSec: 60, callerId: '', did: '', clientState: '' });
   expect(made).toHaveProperty('token');
+  expect(counted.rows).toBeLessThan(FEW);
+
+  // What is past its time is found without a look at what is kept.
+  counted.rows = 0;
+  expect((await forget(on, WEBRTC_TOKEN_KEPT_MS + 3, 1)).tokens).toBe(2);
   expect(counted.rows).toBeLessThan(FEW);
 });
 

@@ -34,6 +34,22 @@ test('those that are asked for together are each told apart, and from guesses', 
   expect(await webrtcTokens.findBegun(secret)).toBeUndefined();
 });
 
+test('those that have expired a day ago are forgotten, also of an application that makes no more of them', async () => {
+  const { apps, webrtcTokens } = opened.store;
+  await clock.advance(1);
+  await opened.store.forget();
+  const quiet = await Promise.all([apps.create({ name: 'quiet' }), apps.create({ name: 'silent' })]);
+  for (const { appUuid } of quiet) for (const _ of [1, 2]) await webrtcTokens.create(appUuid, terms);
+  const [{ appUuid }] = quiet;
+  await webrtcTokens.create(appUuid, { ...terms, ttlSec: 120 });
+  await clock.advance(60_000 + WEBRTC_TOKEN_KEPT_MS);
+  expect((await opened.store.forget()).tokens).toBe(0);
+  await clock.advance(1);
+  expect((await opened.store.forget()).tokens).toBe(4);
+  await clock.advance(60_000);
+  expect((await opened.store.forget()).tokens).toBe(1);
+});
+
 test('those that are revoked together are, each by its own application only and once', async () => {
   const { apps, webrtcTokens } = opened.store;
   const [one, other] = await Promise.all([apps.create({ name: 'one' }), apps.create({ name: 'other' })]);

@@ -1,6 +1,6 @@
 /** Tokens with which browsers call in, kept as hashes. */
 import { randomBytes } from 'node:crypto';
-import { and, eq, gt, inArray, lte } from 'drizzle-orm';
+import { and, eq, gt } from 'drizzle-orm';
 import { sha256 } from '../../hash.ts';
 import { newUuid } from '../../id.ts';
 import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../../limits.ts';
@@ -42,8 +42,6 @@ export interface WebrtcTokenStore {
   /** The token of a secret, also WEBRTC_TOKEN_KEPT_MS after it was good: calls that were begun with it go on. */
   findBegun(token: string): Promise<FoundToken | undefined>;
 }
-
-const EXPIRED_AT_ONCE = 100;
 
 /** Anybody may ask, with any secret: those who ask at once ask together, and keep no others from the database. */
 const FOUND = `SELECT encode(hash, 'hex') AS hash, token_id, app_uuid, caller_id, did, client_state, expires_at FROM webrtc_tokens
@@ -90,19 +88,6 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
           const at = Math.floor(now());
           // The application's row is locked, so that the limit holds.
           await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
-          // What has expired long ago is forgotten by those who make new ones, a few at a time.
-          const expired = await tx
-            .select({ tokenId: webrtcTokens.tokenId })
-            .from(webrtcTokens)
-            .where(and(eq(webrtcTokens.appUuid, appUuid), lte(webrtcTokens.expiresAt, at - WEBRTC_TOKEN_KEPT_MS)))
-            .limit(EXPIRED_AT_ONCE);
-          if (expired.length > 0)
-            await tx.delete(webrtcTokens).where(
-              inArray(
-                webrtcTokens.tokenId,
-                expired.map(({ tokenId }) => tokenId),
-              ),
-            );
           const held = await tx.$count(webrtcTokens, and(eq(webrtcTokens.appUuid, appUuid), isGood()));
           if (held >= WEBRTC_TOKENS_PER_APP_MAX) return 'too_many' as const;
           const token = `wt_${randomBytes(32).toString('base64url')}`;
