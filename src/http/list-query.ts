@@ -23,10 +23,10 @@ export function strayParameter(
   return undefined;
 }
 
-/** The `limit` of a list: a whole number from 1 to `most`. */
+/** The `limit` of a list: a whole number from 1 to `most`, as JSON writes one. */
 export function itemLimit(query: URLSearchParams, normal: number, most: number): number | Problem {
   const given = query.get('limit') ?? String(normal);
-  return /^[0-9]{1,5}$/.test(given) && Number(given) >= 1 && Number(given) <= most
+  return /^[1-9][0-9]{0,4}$/.test(given) && Number(given) <= most
     ? Number(given)
     : problems.invalid(`limit: must be a whole number from 1 to ${most}`);
 }

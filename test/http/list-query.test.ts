@@ -14,8 +14,8 @@ test('A parameter is a known one, and given once unless it may be repeated', () 
 });
 
 test('A limit is a whole number within its bounds', () => {
-  expect(['', 'limit=1', 'limit=50', 'limit=007'].map((text) => itemLimit(query(text), 10, 50))).toEqual([10, 1, 50, 7]);
-  for (const text of ['limit=0', 'limit=51', 'limit=', 'limit=-1', 'limit=1.5', 'limit=1e1', 'limit=0x1', 'limit=000001'])
+  expect(['', 'limit=1', 'limit=50'].map((text) => itemLimit(query(text), 10, 50))).toEqual([10, 1, 50]);
+  for (const text of ['limit=0', 'limit=51', 'limit=', 'limit=-1', 'limit=1.5', 'limit=1e1', 'limit=0x1', 'limit=05', 'limit=+5'])
     expect([text, told(itemLimit(query(text), 10, 50))]).toEqual([text, 'limit: must be a whole number from 1 to 50']);
 });
 
