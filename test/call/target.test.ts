@@ -11,6 +11,8 @@ test('a target is an E.164 number or a sip: URI of 256 characters at most, witho
     longest,
     'sip:b:5070;transport=tcp',
     'sip:a?b@c',
+    'sip:a%20b@c:65535',
+    'sip:[2001:db8::1]:5060',
   ])
     expect([uri, targetOf(uri)]).toEqual([uri, { uri }]);
   expect(targetOf('+15550100')).toEqual({ number: '+15550100' });
@@ -22,6 +24,12 @@ test('a target is an E.164 number or a sip: URI of 256 characters at most, witho
     'tel:+15550100',
     'sip:@b',
     'sip:a b@c',
+    'sip:a@b:0',
+    'sip:a@b:65536',
+    'sip:a@[::::]',
+    'sip:a@[1.2.3.4]',
+    'sip:a%zz@b',
+    'sip:50%@b',
     '15550100',
     '',
   ])
