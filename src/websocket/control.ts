@@ -11,7 +11,7 @@
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
 import { BOT_ORDERS_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
-import { type Dialect, type DialectOptions, objectOf } from './dialect.ts';
+import { type Dialect, type DialectOptions, isMarkName, objectOf } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';
 
@@ -98,7 +98,7 @@ export class ControlledAudio implements Dialect {
   }
 
   #mark(name: unknown): void {
-    if (typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) this.#say({ type: 'error', message: NO_NAME });
+    if (!isMarkName(name)) this.#say({ type: 'error', message: NO_NAME });
     else if (!this.#options.mark(name)) this.played(name);
   }
 

@@ -1,7 +1,7 @@
 /** The dialect of one connection: how audio and everything beside it is written. */
 import { extentOf } from '../bounds/nesting.ts';
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
-import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX } from '../limits.ts';
+import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
 
 export interface DialectOptions {
@@ -68,6 +68,12 @@ export class RawAudio implements Dialect {
     return true;
   }
 }
+
+/** Code points, not the units of UTF-16. */
+const MARK_NAME = new RegExp(`^[\\s\\S]{0,${WEBSOCKET_MARK_MAX_CHARS}}$`, 'u');
+
+/** Tells whether a mark may have that name. */
+export const isMarkName = (name: unknown): name is string => typeof name === 'string' && MARK_NAME.test(name);
 
 /**
  * The object of a JSON text message. Undefined where the text is no JSON, no object, nested too deep, or of more fields

@@ -7,8 +7,7 @@
  */
 
 import type { RoomNews } from '../call/ports/leg.ts';
-import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
-import { type Dialect, type DialectOptions, objectOf } from './dialect.ts';
+import { type Dialect, type DialectOptions, isMarkName, objectOf } from './dialect.ts';
 
 const FRAME_MS = 20;
 
@@ -74,7 +73,7 @@ export class TwilioMedia implements Dialect {
       }
       case 'mark': {
         const name = message.mark?.name;
-        if (typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return true;
+        if (!isMarkName(name)) return true;
         if (!this.#options.mark(name)) this.played(name);
         return true;
       }

@@ -318,7 +318,7 @@ describe('the OpenAPI document', () => {
   const socket = { websocket: { url: 'ws://example.com/' }, media_format: { from_session: format, to_session: format } };
   const many = (count: number, name = (at: number) => `X-${at}`) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), 'v']));
-  const named = (length: number) => many(1, () => 'n'.repeat(length));
+  const named = (length: number, letter = 'n') => many(1, () => letter.repeat(length));
   const charge = (amount: number) => ({
     card_uuid: `card_${newUuid()}`,
     cvv_uuid: `cvv_${newUuid()}`,
@@ -343,6 +343,12 @@ describe('the OpenAPI document', () => {
     ],
     ['ConnectWebsocketRequest', connect, { ...inRoom, parameters: many(32) }, [{ ...inRoom, parameters: many(33) }]],
     ['ConnectWebsocketRequest', connect, { ...inRoom, parameters: named(64) }, [{ ...inRoom, parameters: named(65) }]],
+    [
+      'ConnectWebsocketRequest',
+      connect,
+      { ...inRoom, parameters: named(64, '😀') },
+      [{ ...inRoom, parameters: named(65, '😀') }],
+    ],
     ['SeekPlaybackRequest', `${session}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
     ['SeekRoomPlaybackRequest', `${room}/playback/seek`, { offset_ms: 1 }, [{}, { position_ms: 1, offset_ms: 1 }]],
     [

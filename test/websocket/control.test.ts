@@ -44,6 +44,15 @@ test('a message that is no order is answered with an error that says what would 
   expect(said).toEqual([object, known, known, known, name, name]);
 });
 
+test('the name of a mark has so many characters, whatever units of UTF-16 they take', () => {
+  const { bot, said } = connected({ mark: () => false });
+  for (const length of [256, 257]) bot.text(JSON.stringify({ type: 'mark', name: '😀'.repeat(length) }));
+  expect(said).toEqual([
+    { type: 'mark_played', name: '😀'.repeat(256) },
+    { type: 'error', message: 'mark: name must be a string of at most 256 characters' },
+  ]);
+});
+
 test('a bot is told what its audio is and for which call, then what happens', () => {
   const frames: number[][] = [];
   const { bot, said } = connected({

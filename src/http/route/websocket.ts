@@ -53,11 +53,14 @@ const headers = () =>
     return twice === undefined || wrong(twice, 'given once, in one case');
   });
 
+/** Code points, not the units of UTF-16. */
+const PARAMETER_NAME = new RegExp(`^[\\s\\S]{0,${BOT_PARAMETER_NAME_MAX_CHARS}}$`, 'u');
+
 /** What the application tells its bot: the limits of Twilio's custom parameters, with a bound on their number. */
 const parameters = () =>
   type({ '[string]': characters(0, BOT_PARAMETER_MAX_CHARS) }).narrow((given, context) => {
     const names = Object.keys(given);
-    const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => name.length <= BOT_PARAMETER_NAME_MAX_CHARS);
+    const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => PARAMETER_NAME.test(name));
     return (
       fits ||
       context.mustBe(`at most ${BOT_PARAMETERS_MAX} strings with names of at most ${BOT_PARAMETER_NAME_MAX_CHARS} characters`)
