@@ -239,7 +239,7 @@ describe('list_calls and explain_call', () => {
     const after = /after=(\S+)/.exec(first.said)?.[1];
     const second = await use(client, 'list_calls', { limit: 1, after });
     expect([first.records[0].session_uuid, second.records[0].session_uuid]).toEqual([made[1]?.sessionUuid, made[0]?.sessionUuid]);
-    expect(second.said).toBe('1 calls.');
+    expect(second.said).toBe('1 call.');
     await client.close();
   });
 
@@ -289,7 +289,7 @@ describe('list_calls and explain_call', () => {
     const told = await use(client, 'explain_call', { session_uuid: row.sessionUuid });
     expect(told.said.split('\n')).toEqual([
       'An inbound phone call that was answered after 2.5 s and ended 30.0 s later as completed, by unknown.',
-      '1 HTTP commands were refused, with 409.',
+      '1 HTTP command was refused, with 409.',
       'SIP responses that say no: 486.',
       'Estimated quality (MOS) 4.2 of 4.5; 1.0 % of the packets were lost, 2 came too late; jitter 3 ms.',
       'Events: 1 pending.',
@@ -416,7 +416,7 @@ describe('the tools that act', () => {
 test('the doctor tells the operator what is wrong', async () => {
   const operator = await connect(OPERATOR_TOKEN);
   const told = await use(operator, 'doctor');
-  expect([told.said, told.records]).toEqual(['1 faults, 0 warnings, 0 ok.', findings]);
+  expect([told.said, told.records]).toEqual(['1 fault, 0 warnings, 0 ok.', findings]);
   await operator.close();
 });
 

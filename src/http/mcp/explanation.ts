@@ -5,6 +5,7 @@
 import type { CallRow } from '../../database/call/calls.ts';
 import type { LoggedEvent } from '../../database/event/events.ts';
 import type { TimedEntry } from '../../history/entry.ts';
+import { counted } from './counted.ts';
 
 const KINDS: Readonly<Record<string, string>> = {
   phone_in: 'An inbound phone call',
@@ -46,7 +47,10 @@ function course({ type, state, createdAt, answeredAt, endedAt, summary }: CallRo
 function refusals(entries: readonly TimedEntry[]): readonly string[] {
   const said: string[] = [];
   const refused = entries.flatMap((entry) => (entry.kind === 'command' && entry.status >= 400 ? [entry.status] : []));
-  if (refused.length > 0) said.push(`${refused.length} HTTP commands were refused, with ${[...new Set(refused)].join(', ')}.`);
+  if (refused.length > 0)
+    said.push(
+      `${counted(refused.length, 'HTTP command was', 'HTTP commands were')} refused, with ${[...new Set(refused)].join(', ')}.`,
+    );
   const failures = entries.flatMap((entry) => {
     const status = entry.kind === 'sip' ? Number(/^SIP\/2\.0 ([4-6][0-9]{2}) /.exec(entry.first_line)?.[1] ?? 0) : 0;
     return status === 0 || status === 401 || status === 407 ? [] : [status];
@@ -84,7 +88,7 @@ function deliveries(events: readonly LoggedEvent[]): readonly string[] {
   const last = failed.at(-1);
   if (last !== undefined)
     said.push(
-      `${failed.length} deliveries of webhooks failed, the last one ${last.status === null ? 'without an answer' : `with ${last.status}`}.`,
+      `${counted(failed.length, 'delivery of a webhook', 'deliveries of webhooks')} failed, the last one ${last.status === null ? 'without an answer' : `with ${last.status}`}.`,
     );
   return said;
 }

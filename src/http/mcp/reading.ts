@@ -12,6 +12,7 @@ import { EVENT_PARAMETERS, eventBody, eventQuery } from '../operator/events.ts';
 import { callBody, timelineEntries } from '../operator/timeline.ts';
 import { shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
+import { counted } from './counted.ts';
 import { explanation } from './explanation.ts';
 import { type Tool, type ToolUser, tool } from './tool.ts';
 import { fitting, fittingEnds } from './untrusted.ts';
@@ -103,7 +104,7 @@ const listCalls = ({ calls }: ReadingOptions, appUuid: string): Tool =>
       const last = rows.at(-1);
       const next = rows.length < page.calls.length && last !== undefined ? callEnd(last) : page.after;
       const more = next === undefined ? '' : ` The next page: after=${pageCursor(next)}`;
-      return { said: [`${rows.length} calls.${more}`], records: rows.map(callBody) };
+      return { said: [`${counted(rows.length, 'call', 'calls')}.${more}`], records: rows.map(callBody) };
     },
   );
 
@@ -128,7 +129,11 @@ const explainCall = ({ calls }: ReadingOptions): Tool =>
       return {
         said: [
           ...explanation(call, entries, events),
-          ...(left > 0 ? [`${left} entries from the middle are left out, because the record is long.`] : []),
+          ...(left > 0
+            ? [
+                `${counted(left, 'entry from the middle is', 'entries from the middle are')} left out, because the record is long.`,
+              ]
+            : []),
         ],
         records: { session: callBody(call), entries: left > 0 ? [...first, { left_out: left }, ...last] : timeline },
       };
@@ -167,7 +172,7 @@ const listEvents = ({ store }: ReadingOptions, appUuid: string): Tool =>
       const left = found.length - rows.length;
       return {
         said: [
-          `${rows.length} events.${left > 0 ? ` ${left} more did not fit; ask on from the last position.` : next === undefined ? '' : ` There may be more: ask on from position ${next}.`}`,
+          `${counted(rows.length, 'event', 'events')}.${left > 0 ? ` ${left} more did not fit; ask on from the last position.` : next === undefined ? '' : ` There may be more: ask on from position ${next}.`}`,
         ],
         records: rows,
       };
@@ -186,6 +191,15 @@ const examination = (doctor: NonNullable<ReadingOptions['doctor']>): Tool =>
     async () => {
       const findings = await doctor();
       const count = (status: Finding['status']) => findings.filter((each) => each.status === status).length;
-      return { said: [`${count('fault')} faults, ${count('warning')} warnings, ${count('ok')} ok.`], records: fitting(findings) };
+      return {
+        said: [
+          [
+            counted(count('fault'), 'fault', 'faults'),
+            counted(count('warning'), 'warning', 'warnings'),
+            `${count('ok')} ok.`,
+          ].join(', '),
+        ],
+        records: fitting(findings),
+      };
     },
   );
