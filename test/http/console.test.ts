@@ -48,6 +48,13 @@ describe('a session of the console', () => {
     });
   });
 
+  test('is opened by JSON in any case of its media type, and by nothing else', async () => {
+    const statusOf = async (type: string) => (await logIn({ token: OPERATOR_TOKEN }, { 'content-type': type })).status;
+    for (const type of ['Application/JSON', 'application/json; charset=utf-8'])
+      expect([type, await statusOf(type)]).toEqual([type, 200]);
+    for (const type of ['application/jsonp', 'text/plain', '']) expect([type, await statusOf(type)]).toEqual([type, 415]);
+  });
+
   test('is refused to a body of another shape, in words about the body', async () => {
     for (const body of [{}, { token: 'a', login: 'b' }])
       expect((await logIn(body)).body).toMatchObject({
@@ -199,6 +206,16 @@ test('a page of the console may load and be framed by nothing foreign', async ()
   expect(nonceOf(await platform.raw('/console'))).not.toBe(nonceOf(page));
   expect((await platform.raw('/console/no-such-file.js')).status).toBe(404);
   expect((await platform.raw('/console', { method: 'POST' })).status).toBe(405);
+});
+
+test('a file of the console is packed for who takes that, and as it is for who refuses it by a weight of 0', async () => {
+  const script = /src="([^"]+\.js)"/.exec((await platform.raw('/console')).text)?.[1] ?? '';
+  const codingFor = async (accepted: string) =>
+    (await platform.raw(script, { headers: { 'accept-encoding': accepted } })).headers.get('content-encoding');
+  for (const accepted of ['gzip', 'br, GZIP;q=0.5', 'gzip; q=0.001', 'deflate, x-gzip'])
+    expect([accepted, await codingFor(accepted)]).toEqual([accepted, 'gzip']);
+  for (const accepted of ['gzip;q=0', 'br, gzip ; q=0.000', 'identity', 'gzipped', ''])
+    expect([accepted, await codingFor(accepted)]).toEqual([accepted, null]);
 });
 
 test('every answer of the console has a trace: pages, assets, problems, and what says that it is not built', async () => {

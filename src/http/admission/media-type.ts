@@ -8,6 +8,9 @@ import type { RequestContext } from '../request-context.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+=("[^"]*"|[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*)*;?$/i;
 
+/** Whether a `Content-Type` is that of JSON, whatever its case and with or without parameters. */
+export const isJsonType = (given: string): boolean => JSON_TYPE.test(given.trim());
+
 export function mediaType(context: RequestContext): Problem | undefined {
   const { takesBody, maxBytes } = context.route;
   if (!takesBody && maxBytes !== Number.POSITIVE_INFINITY) return undefined;
@@ -16,5 +19,5 @@ export function mediaType(context: RequestContext): Problem | undefined {
   if (coding !== '' && coding !== 'identity') return problems.unsupportedCoding();
   if (!takesBody) return undefined;
   const given = headers.get('content-type')?.trim() ?? '';
-  return given === '' || JSON_TYPE.test(given) ? undefined : problems.unsupportedMediaType();
+  return given === '' || isJsonType(given) ? undefined : problems.unsupportedMediaType();
 }

@@ -13,6 +13,7 @@ import { installed } from '../../installation.ts';
 import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import { isJsonType } from '../admission/media-type.ts';
 import { boundedBody } from '../bounded-body.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
@@ -76,7 +77,7 @@ export class ConsoleDoor {
     const { pathname } = new URL(request.url);
     if (pathname === '/console/session') return await this.#session(request);
     if (request.method !== 'GET' && request.method !== 'HEAD') return refused(problems.methodNotAllowed('GET, HEAD'));
-    return await this.#file(pathname, request.headers.get('accept-encoding')?.includes('gzip') === true);
+    return await this.#file(pathname, takesGzip(request.headers.get('accept-encoding')));
   }
 
   async #session(request: Request): Promise<Response> {
@@ -106,8 +107,7 @@ export class ConsoleDoor {
     const raw = await boundedBody(request, CONSOLE_LOGIN_BODY_MAX_BYTES);
     if (isProblem(raw)) return refused(raw);
     // A form of another site can send no JSON, and SameSite keeps its cookies away.
-    if (request.headers.get('content-type')?.startsWith('application/json') !== true)
-      return refused(problems.unsupportedMediaType());
+    if (!isJsonType(request.headers.get('content-type') ?? '')) return refused(problems.unsupportedMediaType());
     const body = parsed(raw);
     await typesLoaded();
     const checked = inBody(credentials, body, 400);
@@ -154,6 +154,15 @@ export class ConsoleDoor {
     this.#files.set(name, file);
     return file;
   }
+}
+
+/** Whether an `Accept-Encoding` takes gzip (RFC 9110 §12.5.3): by its name, with a weight that is not 0. */
+function takesGzip(field: string | null): boolean {
+  const named = (field ?? '')
+    .toLowerCase()
+    .split(',')
+    .find((each) => /^\s*(x-)?gzip\s*(;|$)/.test(each));
+  return named !== undefined && !/;\s*q\s*=\s*0(\.0*)?\s*(;|$)/.test(named);
 }
 
 function parsed(raw: Uint8Array): unknown {
