@@ -88,7 +88,7 @@ function operatorToken(given) {
 
 function keptToken(given) {
   if (process.env.OPERATOR_TOKEN) return { token: process.env.OPERATOR_TOKEN.trim(), from: 'OPERATOR_TOKEN' };
-  const file = join(given['data-dir'] ?? (process.env.DATA_DIR || './data'), 'operator.token');
+  const file = join(given['data-dir'] ?? variable('DATA_DIR') ?? './data', 'operator.token');
   try {
     return { token: readFileSync(file, 'utf8').trim(), from: file };
   } catch (error) {
@@ -99,12 +99,15 @@ function keptToken(given) {
   }
 }
 
-/** A variable that is empty counts as one that is not set, as it does to the platform. */
+/** The text of a variable as the platform reads it: one of blanks alone, or of nothing, counts as not set. */
+const variable = (name) => process.env[name]?.trim() || undefined;
+
 function origin(given) {
-  const host = process.env.HTTP_HOST || '127.0.0.1';
-  const port = process.env.HTTP_PORT || '8080';
+  // The platform takes an IPv6 address with and without brackets.
+  const host = (variable('HTTP_HOST') ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1');
+  const port = variable('HTTP_PORT') ?? '8080';
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
-  const url = given.url ?? (process.env.SIDETONE_URL || `http://${reachable}:${port}`);
+  const url = given.url ?? variable('SIDETONE_URL') ?? `http://${reachable}:${port}`;
   if (!URL.canParse(url) || !/^https?:/i.test(url)) throw new Stop(`--url needs an http or https URL, not ${url}`);
   return url.replace(/\/$/, '');
 }

@@ -167,6 +167,17 @@ describe('bin/sidetone', () => {
     }
   }, 120_000);
 
+  test('reads its variables as the platform does: without blanks around, and an IPv6 address in brackets or not', async () => {
+    using six = Bun.serve({ hostname: '::1', port: 0, fetch: (request) => platform.app.fetch(request) });
+    const blanks = {
+      SIDETONE_URL: ' ',
+      HTTP_PORT: ` ${six.port} `,
+      DATA_DIR: ` ${platform.testStore.dataDir} `,
+    };
+    for (const HTTP_HOST of ['::1', '[::1]', ' [::1] '])
+      expect(await sidetone(['apps', 'list', '--json'], { ...blanks, HTTP_HOST })).toMatchObject({ err: '', code: 0 });
+  });
+
   test('says that what answers is no platform, whatever it answers, and that an answer broke off', async () => {
     const answers = new Map<string, () => Response>([
       ['page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
