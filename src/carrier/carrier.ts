@@ -35,6 +35,7 @@ import { isCountryCode } from './trunk/number-plan.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
 import {
+  advertisedHost,
   callCredentials,
   isLoopback,
   isWithin,
@@ -445,7 +446,8 @@ class SipCarrier implements Carrier {
   ): PhoneLegOptions {
     const { clock, media, advertise = [], rtpHost = '127.0.0.1' } = this.#options;
     const ports = this.#sockets?.ports ?? [];
-    const advertised = trunk.settings.advertise === undefined ? advertise : [trunk.settings.advertise];
+    const own = advertisedHost(trunk);
+    const advertised = own === undefined ? advertise : [own];
     const towards = (far: string) => audioAddress(rtpHost, ports, advertised, far);
     const sdpHost = () => towards(address()) ?? towards(rtpHost) ?? rtpHost;
     return {

@@ -150,6 +150,16 @@ describe('a far end on IPv6 beside one on IPv4', () => {
     });
   });
 
+  test('is told the address that its trunk advertises, which is written in brackets there', async () => {
+    const { carrier, peer } = await open(['127.0.0.1', '::1']);
+    expect(hostsOf(await inviteTo(carrier, await peer('::1'), { advertise: '[2001:db8::7]' }))).toEqual({
+      via: '[2001:db8::7]',
+      contact: '[2001:db8::7]',
+      from: '[2001:db8::7]',
+      connection: 'IP6 2001:db8::7',
+    });
+  });
+
   test('is told its own address where only one of IPv4 is advertised, as behind a NAT', async () => {
     const { carrier, peer } = await open(['127.0.0.1', '::1'], { advertise: ['203.0.113.5'] });
     expect(hostsOf(await inviteTo(carrier, await peer('::1')))).toMatchObject({ contact: '[::1]', connection: 'IP6 ::1' });

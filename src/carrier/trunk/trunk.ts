@@ -96,10 +96,14 @@ export function callCredentials(trunk: Trunk, current: () => Trunk | undefined):
 /** Whether a URI leaves the transport to us: UDP, and TCP for what is too long for it. */
 const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;transport=/i.test(uri);
 
+/** Our address that the far ends of the trunk are told, if it names one: without the brackets of an IPv6 address. */
+export const advertisedHost = ({ settings }: Trunk): string | undefined => settings.advertise?.replace(/^\[|\]$/g, '');
+
 /** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
 export function trunkProfile(trunk: Trunk, hasTcp: boolean): PeerProfile {
   const { uri, settings, inboundCidrs } = trunk;
-  const { advertise, contact_user: contactUser } = settings;
+  const { contact_user: contactUser } = settings;
+  const advertise = advertisedHost(trunk);
   const tls = tlsIdentityOf(trunk);
   return {
     ...(inboundCidrs.length === 0 ? {} : { ranges: inboundCidrs }),
