@@ -508,6 +508,12 @@ describe('on the wire a call that we place', () => {
     expect(invite).toContain('c=IN IP4 198.51.100.7');
   });
 
+  test('has the users of From and Contact as the trunk writes them, with their escapes', async () => {
+    const { invite } = await inviteOf({ from_user: 'main%40tenant', from_domain: 'a.example', contact_user: 'line%201' });
+    expect(field(invite, 'From')).toContain('<sip:main%40tenant@a.example>');
+    expect(field(invite, 'Contact')).toStartWith('<sip:line%201@');
+  });
+
   test('proposes no session timer where the trunk has none, and takes none up', async () => {
     const { first, invite, leg } = await inviteOf({ session_timer: 'off' });
     expect([field(invite, 'Session-Expires'), field(invite, 'Min-SE'), field(invite, 'Supported')]).toEqual(['', '', '100rel']);

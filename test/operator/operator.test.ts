@@ -400,6 +400,9 @@ describe('the operator API', () => {
       [{ ...trunk, weight: 0 }, /^weight: /],
       [{ ...trunk, apps: ['mine'] }, /^apps\[0\]: /],
       [{ ...trunk, from_user: 'a b' }, /^from_user: /],
+      [{ ...trunk, from_user: '100%' }, /^from_user: /],
+      [{ ...trunk, contact_user: 'a%zz' }, /^contact_user: /],
+      [{ ...trunk, contact_user: '%ff' }, /^contact_user: /],
     ];
     for (const [body, message] of bad) {
       const reply = await operator('PUT', '/operator/v1/trunks/bad', body);

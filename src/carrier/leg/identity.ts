@@ -3,7 +3,7 @@
 import type { Headers, SipRequest } from '../../sip/message/message.ts';
 import { escapeUser, parseNameAddress, parseUri, quote } from '../../sip/message/uri.ts';
 import { formatNumber, normaliseNumber } from '../trunk/number-plan.ts';
-import type { Trunk } from '../trunk/trunk.ts';
+import { plainUser, type Trunk } from '../trunk/trunk.ts';
 
 /** The number in a name-addr, in the form of the trunk. Undefined when it has none. */
 function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
@@ -67,7 +67,7 @@ export function dialledUsers(
     from_user: user,
   } = trunk.settings;
   const caller = formatNumber(order.from, format, code);
-  return { to: `${prefix}${formatNumber(order.to, format, code)}`, from: user ?? caller, caller };
+  return { to: `${prefix}${formatNumber(order.to, format, code)}`, from: user === undefined ? caller : plainUser(user), caller };
 }
 
 /** The header field that asserts the caller's identity, if the trunk wants one. */

@@ -9,7 +9,7 @@ import type { AudioCodec } from '../../sdp/negotiation.ts';
 import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
 import type { Credentials } from '../../sip/message/digest.ts';
-import { formatHostPort, parseUri, plainHost } from '../../sip/message/uri.ts';
+import { formatHostPort, parseUri, plainHost, unescapeUser } from '../../sip/message/uri.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 
 /** The secrets are open here. They go into digests and TLS handshakes, never into a log. */
@@ -96,13 +96,16 @@ export function callCredentials(trunk: Trunk, current: () => Trunk | undefined):
 /** Whether a URI leaves the transport to us: UDP, and TCP for what is too long for it. */
 const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;transport=/i.test(uri);
 
+/** A user part of the trunk's settings without its escapes: it is escaped where it is sent. */
+export const plainUser = (written: string): string => unescapeUser(written) ?? written;
+
 /** Our address that the far ends of the trunk are told, if it names one: without the brackets of an IPv6 address. */
 export const advertisedHost = ({ settings }: Trunk): string | undefined => settings.advertise?.replace(/^\[|\]$/g, '');
 
 /** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
 export function trunkProfile(trunk: Trunk, hasTcp: boolean): PeerProfile {
   const { uri, settings, inboundCidrs } = trunk;
-  const { contact_user: contactUser } = settings;
+  const contactUser = settings.contact_user === undefined ? undefined : plainUser(settings.contact_user);
   const advertise = advertisedHost(trunk);
   const tls = tlsIdentityOf(trunk);
   return {

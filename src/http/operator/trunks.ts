@@ -17,6 +17,7 @@ import {
   TRUNKS_MAX,
 } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import { unescapeUser } from '../../sip/message/uri.ts';
 import { characters } from '../characters.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -30,7 +31,11 @@ const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|(?=.{1,253}($|[:;]))${LABEL}(\\.${LABEL
 const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const printable = () => type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
-const user = () => type(/^[A-Za-z0-9\-_.!~*'()+&=$,;?/%]{1,128}$/).describe('the user part of a SIP URI');
+const USER = 'the user part of a SIP URI, in which % begins an escape';
+const user = () =>
+  type(/^([A-Za-z0-9\-_.!~*'()+&=$,;?/]|%[0-9A-Fa-f]{2}){1,128}$/)
+    .narrow((text, context) => unescapeUser(text) !== undefined || context.mustBe(USER))
+    .describe(USER);
 /** Brackets hold an IPv6 address. */
 const isHost = (text: string): boolean => !text.startsWith('[') || isIPv6(text.slice(1, text.indexOf(']')));
 const host = () =>

@@ -69,7 +69,8 @@ export function unquote(text: string): string {
 /** A quoted string with what must be escaped escaped. */
 export const quote = (text: string): string => `"${text.replace(/[\\"]/g, '\\$&')}"`;
 
-function unescapeUser(text: string): string | undefined {
+/** A user part without its escapes. Undefined where one is none, or they are no UTF-8. */
+export function unescapeUser(text: string): string | undefined {
   if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);
