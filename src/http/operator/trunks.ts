@@ -17,6 +17,7 @@ import {
   TRUNKS_MAX,
 } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import { isEvery } from '../../settings/value.ts';
 import { unescapeUser } from '../../sip/message/uri.ts';
 import { characters } from '../characters.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
@@ -27,7 +28,12 @@ import type { OperatorHooks } from './hooks.ts';
 import { tlsRefusal } from './trunk-tls.ts';
 
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
-const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|(?=.{1,253}($|[:;]))${LABEL}(\\.${LABEL})*\\.?)`;
+const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
+const IPV4 = `${OCTET}(\\.${OCTET}){3}`;
+/** The end of a name in a number: no domain has one (RFC 3696 §2), so that it is meant for an IPv4 address. */
+const NUMBER_AT_END = '([^:;]*\\.)?[0-9]+\\.?($|[:;])';
+const DOMAIN = `(?=.{1,253}($|[:;]))(?!${NUMBER_AT_END})${LABEL}(\\.${LABEL})*\\.?`;
+const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|${IPV4}|${DOMAIN})`;
 const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const printable = () => type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
@@ -42,6 +48,12 @@ const host = () =>
   type(new RegExp(`^${HOST}$`))
     .narrow((text, context) => isHost(text) || context.mustBe('a host'))
     .describe('a host name or an IP address');
+/** A host that others are told: it cannot be the one that stands for every address of a machine. */
+const TOLD_HOST = 'a host name or an IP address at which the carrier reaches the platform';
+const toldHost = () =>
+  host()
+    .narrow((text, context) => !isEvery(text.replace(/^\[|\]$/g, '')) || context.mustBe(TOLD_HOST))
+    .describe(TOLD_HOST);
 const pem = () =>
   type(/^$|-----BEGIN /)
     .and(`string <= ${TRUNK_PEM_MAX_CHARS}`)
@@ -96,7 +108,7 @@ const trunk = shape(() =>
     'apps?': type(APP_UUID).describe('app_<uuid-v4>').array().atMostLength(TRUNK_APPS_MAX),
     'follow_redirects?': 'boolean',
     'transfer_hosts?': host().array().atMostLength(TRUNK_HOSTS_MAX),
-    'advertise?': host(),
+    'advertise?': toldHost(),
     'nodes?': type(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
       .describe('the label of a node')
       .array()
