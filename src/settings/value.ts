@@ -193,6 +193,8 @@ export function destinationPrefixes(env: Environment, variable: string): readonl
 function normalCidr(given: string): string | undefined {
   const [address = '', length, ...rest] = given.split('/');
   if (rest.length > 0 || (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address))) return undefined;
+  // An IPv4 address that came as one of IPv6 is compared as what it is, so that no such network would ever be met.
+  if (address.includes(':') && ipaddr.process(address).kind() === 'ipv4') return undefined;
   const bits = address.includes(':') ? 128 : 32;
   if (length !== undefined && (!/^[0-9]{1,3}$/.test(length) || Number(length) > bits)) return undefined;
   return `${address}/${length ?? bits}`;

@@ -385,6 +385,8 @@ describe('the operator API', () => {
         /^inbound_cidrs\[0\]: must be a CIDR, .* a single address is 203\.0\.113\.7\/32/,
       ],
       [{ ...trunk, inbound_cidrs: ['10.0.0.0/33'] }, /^inbound_cidrs\[0\]: /],
+      [{ ...trunk, inbound_cidrs: ['010.0.0.0/8'] }, /^inbound_cidrs\[0\]: /],
+      [{ ...trunk, inbound_cidrs: ['::ffff:192.0.2.0/120'] }, /^inbound_cidrs\[0\]: /],
       [{ ...trunk, register: true }, /^register: /],
       [{ ...trunk, register: true, username: 'u' }, /^register: must come with username and password/],
       [{ uri: 'loopback:', register: true, username: 'u', password: 'p' }, /^uri: loopback: has neither/],

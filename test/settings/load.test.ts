@@ -268,6 +268,8 @@ describe('settings', () => {
     ['SHUTDOWN_GRACE_SEC', '-5'],
   ];
   test('tell how a password with special characters is written into a URL', () => {
+    ['OUTBOUND_ALLOW', '::ffff:10.0.0.0/104'],
+    ['SIP_DEVICE_PROXIES', '::ffff:192.0.2.7'],
     expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
       'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
     );

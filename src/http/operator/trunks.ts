@@ -279,4 +279,9 @@ const statusBody = ({
   failures_24h: counts.failures24h,
 });
 
-const isCidr = (text: string): boolean => ipaddr.isValidCIDR(text) && (text.includes(':') || /^[0-9]+(\.[0-9]+){3}\//.test(text));
+/** A leading zero would make an octet octal, and an IPv4 address within an IPv6 one is compared as what it is. */
+function isCidr(text: string): boolean {
+  const [address = ''] = text.split('/', 1);
+  if (!ipaddr.isValidCIDR(text)) return false;
+  return isIPv6(address) ? ipaddr.process(address).kind() === 'ipv6' : ipaddr.IPv4.isValidFourPartDecimal(address);
+}
