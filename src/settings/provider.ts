@@ -15,30 +15,29 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
   const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
   if (given === 'sandbox' || given === 'off') return { kind: given };
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '' || isCutShort(parsed))
+  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '' || isCutShort(parsed) || hasMore(parsed))
     throw new SettingError('SMS_PROVIDER', SMPP_SHAPE);
   if (parsed.port === '0') throw new SettingError('SMS_PROVIDER', 'a port from 1 to 65535');
   const query = parsed.searchParams;
   const systemId = decoded(parsed.username);
   const password = decoded(parsed.password);
   const systemType = query.get('system_type') ?? '';
-  const window = Number(query.get('window') ?? SMPP_WINDOW_DEFAULT);
+  const window = wholeOf(query.get('window') ?? String(SMPP_WINDOW_DEFAULT));
   const rate = query.get('rate');
-  const ratePerSec = rate === null ? undefined : Number(rate);
+  const ratePerSec = rate === null ? undefined : wholeOf(rate);
   const longMessages = query.get('long') ?? 'udh';
   // SMPP 3.4 §4.1.1: the C-octet strings of a bind are short.
-  if (systemId === undefined || systemId.length > 15 || password === undefined || password.length > 8 || systemType.length > 12)
+  if (!isText(systemId, 1, 15) || !isText(password, 0, 8) || !isText(systemType, 0, 12))
     throw new SettingError(
       'SMS_PROVIDER',
-      'a user of at most 15, a password of at most 8 and a system_type of at most 12 characters',
+      'a user of 1 to 15, a password of at most 8 and a system_type of at most 12 printable ASCII characters',
     );
-  if (!Number.isInteger(window) || window < 1 || window > SMPP_WINDOW_MAX)
-    throw new SettingError('SMS_PROVIDER', `window from 1 to ${SMPP_WINDOW_MAX}`);
-  if (ratePerSec !== undefined && !(Number.isInteger(ratePerSec) && ratePerSec >= 1 && ratePerSec <= SMPP_RATE_MAX_PER_SEC))
+  if (!(window >= 1 && window <= SMPP_WINDOW_MAX)) throw new SettingError('SMS_PROVIDER', `window from 1 to ${SMPP_WINDOW_MAX}`);
+  if (ratePerSec !== undefined && !(ratePerSec >= 1 && ratePerSec <= SMPP_RATE_MAX_PER_SEC))
     throw new SettingError('SMS_PROVIDER', `rate from 1 to ${SMPP_RATE_MAX_PER_SEC} a second`);
   if (longMessages !== 'udh' && longMessages !== 'payload') throw new SettingError('SMS_PROVIDER', 'long=udh or long=payload');
-  if ([...query.keys()].some((name) => !SMPP_PARAMETERS.includes(name)))
-    throw new SettingError('SMS_PROVIDER', `no other parameters than ${SMPP_PARAMETERS.join(', ')}`);
+  if ([...query.keys()].some((name) => !SMPP_PARAMETERS.includes(name) || query.getAll(name).length > 1))
+    throw new SettingError('SMS_PROVIDER', `no other parameters than ${SMPP_PARAMETERS.join(', ')}, each once`);
   return {
     kind: 'smpp',
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -52,15 +51,24 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
   };
 }
 
-/** Percent-decoded, printable ASCII. */
-function decoded(part: string): string | undefined {
+/** Whether a URL says more than whom to bind as, where and how: none of it would have an effect. */
+const hasMore = ({ pathname, hash }: URL): boolean => hash !== '' || (pathname !== '' && pathname !== '/');
+
+/** The whole number that digits write; NaN for anything else, as `1e1`, for which JavaScript would have a number. */
+const wholeOf = (digits: string): number => (/^[0-9]{1,9}$/.test(digits) ? Number(digits) : Number.NaN);
+
+/** Percent-decoded. */
+function decoded(part: string): string {
   try {
-    const value = decodeURIComponent(part);
-    return /^[\x20-\x7e]*$/.test(value) ? value : undefined;
+    return decodeURIComponent(part);
   } catch {
-    return undefined;
+    // It is no text of a bind then either, because of the escape.
+    return '\0';
   }
 }
+
+const isText = (text: string, least: number, most: number): boolean =>
+  /^[\x20-\x7e]*$/.test(text) && text.length >= least && text.length <= most;
 
 const NEDARIM_URL = 'https://matara.pro/nedarimplus';
 
