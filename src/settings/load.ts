@@ -94,7 +94,7 @@ function configOf(env: Environment, keep: KeepSecret): Config {
     sipBan: { after: whole(env, 'SIP_BAN_AFTER', 30, 0, 1_000_000), sec: whole(env, 'SIP_BAN_SEC', 600, 0, DAY_SEC) },
     operatorReadToken: operatorReadToken(env, operator),
     mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
-    otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
+    otlpEndpoint: otlpEndpoint(env),
     natsUrls: natsUrls(env),
     node: {
       host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
@@ -201,6 +201,14 @@ function publicUrl(env: Environment): string | undefined {
   if (parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '' || parsed.username !== '' || parsed.password !== '')
     throw new SettingError('PUBLIC_URL', 'an origin without path, query or user, as https://voice.example.com');
   return parsed.origin;
+}
+
+/** The base URL of the collector: the path goes on behind it, where a query or a fragment would stand in its way. */
+function otlpEndpoint(env: Environment): string | undefined {
+  const given = url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']);
+  if (given !== undefined && /[?#]/.test(given))
+    throw new SettingError('OTEL_EXPORTER_OTLP_ENDPOINT', 'a URL without query and fragment');
+  return given;
 }
 
 function sipTls(env: Environment, wanted: boolean): { certFile: string; keyFile: string } | undefined {

@@ -218,6 +218,8 @@ describe('settings', () => {
     ['PUBLIC_URL', 'https://voice.example.com/path'],
     ['PUBLIC_URL', 'https://voice.example.com:0'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector.example.com:0'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector.example.com:4318/?key=1'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector.example.com:4318/#traces'],
     ['SMS_PROVIDER', 'smpp://user:pass@smsc.example.com:0'],
     ['DATABASE_URL', 'mysql://h/d'],
     ['DATABASE_URL', 'postgres://user:50%off@h/d'],
