@@ -1,6 +1,6 @@
 /** `WEBRTC_LISTEN` and `WEBRTC_ADVERTISE`: where browsers are reached. */
+import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { WEBRTC_DEFAULT_PORT, WEBRTC_HOSTS_MAX } from '../limits.ts';
 import { type Environment, isEvery, isLoopback, SettingError, text } from './value.ts';
@@ -16,7 +16,7 @@ export function webrtc(env: Environment, httpHost: string): Config['webrtc'] {
   if (given === 'off') return undefined;
   const [, address = '', port] = LISTEN.exec(given) ?? [];
   const host = address.replace(/^\[(.*)\]$/, '$1');
-  if (!ipaddr.isValid(host) || Number(port ?? 0) > 65_535) {
+  if (isIP(host) === 0 || Number(port ?? 0) > 65_535) {
     // A name in HTTP_HOST is no address of a socket: browsers are then reached only where the variable says so.
     if (text(env, 'WEBRTC_LISTEN') === undefined) return undefined;
     throw new SettingError('WEBRTC_LISTEN', 'an IP address with or without a port, as 192.0.2.1:3478, or off');
@@ -31,7 +31,7 @@ function advertised(env: Environment, host: string): readonly string[] {
   const given = text(env, 'WEBRTC_ADVERTISE');
   if (given !== undefined) {
     const hosts = given.split(',').map((each) => each.trim().replace(/^\[(.*)\]$/, '$1'));
-    if (hosts.length > WEBRTC_HOSTS_MAX || !hosts.every((each) => ipaddr.isValid(each) && !isEvery(each)))
+    if (hosts.length > WEBRTC_HOSTS_MAX || !hosts.every((each) => isIP(each) !== 0 && !isEvery(each)))
       throw new SettingError(
         'WEBRTC_ADVERTISE',
         `at most ${WEBRTC_HOSTS_MAX} IP addresses at which browsers reach this machine, separated by commas`,

@@ -242,7 +242,11 @@ describe('settings', () => {
     ['SIP_ADVERTISE', '203.0.113.5,203.0.113.6'],
     ['SIP_ADVERTISE', '203.0.113.5,'],
     ['NODE_HOST', '[::]'],
+    ['WEBRTC_LISTEN', '3478'],
+    ['WEBRTC_LISTEN', '127.1:3478'],
     ['WEBRTC_ADVERTISE', '192.0.2.1,0.0.0.0'],
+    ['WEBRTC_ADVERTISE', '203.0.113'],
+    ['WEBRTC_ADVERTISE', '203.0.113.010'],
     ['SIP_TLS_CERT', ''],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
@@ -263,6 +267,8 @@ describe('settings', () => {
     ['SIP_DEVICE_PROXIES', 'edge.example'],
     ['OUTBOUND_ALLOW', '10.0.0.0/33'],
     ['OUTBOUND_ALLOW', '10/8'],
+    ['OUTBOUND_ALLOW', '::ffff:10.0.0.0/104'],
+    ['SIP_DEVICE_PROXIES', '::ffff:192.0.2.7'],
     ['RECORDINGS', 'ftp://x'],
     ['RECORDING_URL_TTL_SEC', '-1'],
     ['RECORDING_RETENTION_DAYS', 'x'],
@@ -278,8 +284,6 @@ describe('settings', () => {
     ['SHUTDOWN_GRACE_SEC', '-5'],
   ];
   test('tell how a password with special characters is written into a URL', () => {
-    ['OUTBOUND_ALLOW', '::ffff:10.0.0.0/104'],
-    ['SIP_DEVICE_PROXIES', '::ffff:192.0.2.7'],
     expect(() => load({ DATABASE_URL: 'postgres://user:pass#word@h/d' })).toThrow(
       'DATABASE_URL: expected a URL starting with postgres:// or postgresql://, with what is special in a password percent-encoded (# is %23)',
     );
