@@ -32,7 +32,7 @@ export function itemLimit(query: URLSearchParams, normal: number, most: number):
 }
 
 const RFC3339 =
-  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
+  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
 
 /** A query parameter that is an RFC 3339 date-time, in ms since the epoch. */
 function instant(query: URLSearchParams, name: string): number | undefined | Problem {

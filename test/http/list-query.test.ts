@@ -30,6 +30,8 @@ test('A time is an RFC 3339 one of a day that there is, in any zone', () => {
     '2028-02-29t12:00:00.000z',
     '2028-02-29T13:30:00%2B01:30',
     '2028-02-29T13:30:00+01:30',
+    '2028-02-29T12:00:00.0000000001Z',
+    `2028-02-29T12:00:00.${'0'.repeat(100)}9Z`,
   ])
     expect([text, at(text)]).toEqual([text, noon]);
   for (const text of [
