@@ -2,7 +2,6 @@
 import { isIP } from 'node:net';
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import type { Config, SipListen } from '../config.ts';
 import { LIVE_SESSIONS_MAX, NODE_LABELS_MAX, RECORDINGS_OF_APP_DEFAULT, RECORDINGS_UNDER_WAY_MAX } from '../limits.ts';
 import { databaseDriver, databaseUrl } from './database-url.ts';
@@ -189,8 +188,7 @@ function rtpHost(env: Environment, listen: readonly SipListen[]): string {
   const [sipHost = '127.0.0.1'] = listen.map((each) => each.host);
   const isBoth = new Set(listen.map((each) => isIP(each.host)).filter((version) => version !== 0)).size === 2;
   const given = host(env, 'RTP_HOST', isBoth ? '::' : sipHost === 'localhost' ? '127.0.0.1' : sipHost);
-  if (!ipaddr.isValid(given))
-    throw new SettingError('RTP_HOST', 'an IP address of this machine, also where SIP_LISTEN has a name');
+  if (isIP(given) === 0) throw new SettingError('RTP_HOST', 'an IP address of this machine, also where SIP_LISTEN has a name');
   return given;
 }
 

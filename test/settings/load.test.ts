@@ -248,6 +248,7 @@ describe('settings', () => {
     ['WEBRTC_ADVERTISE', '203.0.113'],
     ['WEBRTC_ADVERTISE', '203.0.113.010'],
     ['SIP_TLS_CERT', ''],
+    ['RTP_HOST', '0x7f000001'],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
     ['RTP_PORTS', '10001-10002'],
