@@ -479,6 +479,7 @@ describe('the operator API', () => {
       'event=no.such',
       'status=lost',
       'after=-1',
+      'after=07',
       'limit=0',
       'limit=1001',
       'colour=red',

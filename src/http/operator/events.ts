@@ -23,6 +23,8 @@ import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 /** The Retry-After of a reader for whom no stream is free. */
 const STREAMS_RETRY_SEC = 5;
+/** A place in the log, as JSON writes a whole number; 0 is before the first event. */
+const POSITION = /^(0|[1-9][0-9]{0,14})$/;
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
 const sample = shape(() => type({ '+': 'reject', event: characters(1, 100) }), { event: { enum: EVENT_NAMES } });
 /** The parameters of the list. */
@@ -191,7 +193,7 @@ function streamRequest(context: RequestContext): StreamRequest | Problem {
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (signed !== null && signed !== 'true') return problems.invalid('signed: must be true');
   if (signed !== null && context.mayOnlyRead) return problems.forbidden('This operator token may only read');
-  if (after !== undefined && !/^[0-9]{1,15}$/.test(after)) return problems.invalid('Last-Event-ID: must be a position');
+  if (after !== undefined && !POSITION.test(after)) return problems.invalid('Last-Event-ID: must be a position');
   const { isStillAdmitted = () => Promise.resolve(true) } = context;
   return { appUuid, after: after === undefined ? undefined : Number(after), signed: signed !== null, isStillAdmitted };
 }
@@ -211,8 +213,8 @@ export function eventQuery(query: URLSearchParams): EventQuery | Problem {
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (sessionUuid !== undefined && !isUuid(sessionUuid)) return problems.invalid('session_uuid: must be a lowercase UUID v4');
   if (status !== undefined && known === undefined) return problems.invalid(`status: must be one of ${EVENT_STATUSES.join(', ')}`);
-  if (!/^[0-9]{1,15}$/.test(after)) return problems.invalid('after: must be a position');
-  if (before !== undefined && !/^[1-9][0-9]{0,14}$/.test(before)) return problems.invalid('before: must be a position');
+  if (!POSITION.test(after)) return problems.invalid('after: must be a position');
+  if (before !== undefined && (before === '0' || !POSITION.test(before))) return problems.invalid('before: must be a position');
   if (name !== undefined && !isEventName(name))
     return problems.invalid('event: must be the name of an event, as session.ended (GET /docs/webhooks)');
   if (isProblem(limit)) return limit;
