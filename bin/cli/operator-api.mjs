@@ -107,7 +107,12 @@ function origin(given) {
   const host = (variable('HTTP_HOST') ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1');
   const port = variable('HTTP_PORT') ?? '8080';
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
-  const url = given.url ?? variable('SIDETONE_URL') ?? `http://${reachable}:${port}`;
-  if (!URL.canParse(url) || !/^https?:/i.test(url)) throw new Stop(`--url needs an http or https URL, not ${url}`);
+  const told = variable('SIDETONE_URL');
+  const url = given.url ?? told ?? `http://${reachable}:${port}`;
+  const named =
+    given.url !== undefined ? '--url needs' : told !== undefined ? 'SIDETONE_URL needs' : 'HTTP_HOST and HTTP_PORT need to make';
+  // fetch refuses a user with a TypeError, and the path that follows would be part of the query.
+  const isPlain = URL.canParse(url) && /^https?:/i.test(url) && !/[?#]/.test(url) && new URL(url).username === '';
+  if (!isPlain) throw new Stop(`${named} an http or https URL without user, query and fragment, not ${url}`);
   return url.replace(/\/$/, '');
 }

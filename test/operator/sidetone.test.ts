@@ -123,6 +123,9 @@ describe('bin/sidetone', () => {
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number .*, not "x"/],
       [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'follow_redirects=1'], {}, /must be true or false, not 1/],
       [['apps', 'list', '--url', 'nonsense'], {}, /--url needs an http or https URL/],
+      [['apps', 'list', '--url', 'http://u:p@127.0.0.1:9'], {}, /--url needs .* without user, query and fragment/],
+      [['apps', 'list'], { SIDETONE_URL: 'http://127.0.0.1:9/?a=1' }, /SIDETONE_URL needs .* without user, query and fragment/],
+      [['apps', 'list'], { SIDETONE_URL: '', HTTP_HOST: 'a b' }, /HTTP_HOST and HTTP_PORT need/],
       [['apps', 'show', 'app_x'], {}, /404 not_found: Application not found/],
       [['apps', 'show', 'nonsense'], {}, /APP begins with app_, and "nonsense" does not: sidetone apps show APP/],
       [
