@@ -8,11 +8,10 @@ export function sourceOf(host: string): string {
   if (!host.includes(':')) return host;
   const mapped = /^::ffff:([0-9.]+)$/i.exec(host)?.[1];
   if (mapped !== undefined) return mapped;
-  const [head = '', tail] = host.toLowerCase().split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const last = tail === '' ? 0 : tail.split(':').length;
-    while (groups.length < 8 - last) groups.push('0');
-  }
-  return groups.slice(0, 4).join(':');
+  const [first = [], last = []] = host
+    .toLowerCase()
+    .split('::')
+    .map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = new Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  return [...first, ...zeros, ...last].slice(0, 4).join(':');
 }

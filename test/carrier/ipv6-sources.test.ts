@@ -94,4 +94,8 @@ test('an IPv4 address in IPv6 clothes is a source of its own', () => {
   expect(['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:192.0.2.1'].map(sourceOf)).toEqual(Array(3).fill('192.0.2.1'));
   expect(['2001:db8::1', '2001:DB8:0:0:9::'].map(sourceOf)).toEqual(Array(2).fill('2001:db8:0:0'));
   expect(sourceOf('::1')).toBe('0:0:0:0');
+  // The zeros that are left out may end before the fourth group (RFC 5952 §4.2).
+  expect(['2001:db8::2:3:4:5:6', '2001::2:3:4:5:6', '2001::3:3:4:5:6'].map(sourceOf)).toEqual([
+    ...['2001:db8:0:2', '2001:0:0:2', '2001:0:0:3'],
+  ]);
 });
