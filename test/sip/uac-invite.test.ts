@@ -1,6 +1,6 @@
 /** An INVITE of ours to a far end whose every word is written here (RFC 3261 §13.2, §9.1, RFC 3262 §4). */
 import { describe, expect, test } from 'bun:test';
-import { SIP_FORKS_MAX, SIP_RETRIES_MAX } from '../../src/limits.ts';
+import { SIP_CHALLENGES_MAX, SIP_FORKS_MAX, SIP_RETRIES_MAX } from '../../src/limits.ts';
 import type { PeerProfile } from '../../src/sip/flow.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, Network, Party, peerOf, START, text } from './pair.ts';
@@ -142,6 +142,33 @@ describe('a dialled call that is given up', () => {
     expect(sent('CANCEL')).toEqual([]);
     say(100, { tag: '' });
     expect(sent('CANCEL').map((cancel) => fieldOf(cancel, 'CSeq'))).toEqual(['2 CANCEL']);
+  });
+});
+
+describe('an INVITE that is challenged', () => {
+  test('by a server and a proxy is acknowledged with the credentials that it was answered for (RFC 3261 §13.2.2.4)', () => {
+    const { say, sent, invite } = calling({ known: true });
+    say(401, { fields: ['WWW-Authenticate: Digest realm="server", nonce="n", algorithm=MD5'] });
+    say(407, { fields: ['Proxy-Authenticate: Digest realm="proxy", nonce="m", algorithm=MD5'] });
+    say(200, { fields: [CONTACT], body: 'v=0 answer' });
+    const ack = sent('ACK').at(-1) ?? '';
+    expect(fieldOf(ack, 'CSeq')).toBe('3 ACK');
+    for (const [name, realm] of [
+      ['Authorization', 'server'],
+      ['Proxy-Authorization', 'proxy'],
+    ] as const) {
+      expect(fieldOf(ack, name)).toContain(`realm="${realm}"`);
+      expect(fieldOf(ack, name)).toBe(fieldOf(invite(), name));
+    }
+  });
+
+  test('again and again for an old nonce of one realm is given up, though each time another realm asks too', () => {
+    const { say, sent, ends } = calling({ known: true });
+    for (let i = 0; i < 2 * SIP_CHALLENGES_MAX && ends().length === 0; i++) {
+      const old = `WWW-Authenticate: Digest realm="old", nonce="n${i}", algorithm=MD5, stale=true`;
+      say(401, { fields: [old, `WWW-Authenticate: Digest realm="new ${i % 2}", nonce="m${i}", algorithm=MD5, stale=true`] });
+    }
+    expect([sent('INVITE').length, ends().length]).toEqual([SIP_CHALLENGES_MAX + 1, 1]);
   });
 });
 
