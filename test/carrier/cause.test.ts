@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { causeOfResponse, legEnd } from '../../src/carrier/leg/cause.ts';
+import { causeOfResponse, legEnd, REJECT_STATUS } from '../../src/carrier/leg/cause.ts';
 import { digitOfInfo } from '../../src/carrier/leg/info-digit.ts';
 import { TrunkRanges, trunkAddress, trunkCodecs } from '../../src/carrier/trunk/trunk.ts';
 import { trunkTo } from './harness.ts';
@@ -25,6 +25,11 @@ describe('hangup_cause', () => {
       for (const end of ends) expect(legEnd(end, 'outbound')).toMatchObject({ cause, by });
     });
   }
+
+  test('is the reason of a rejected call, which its caller hears as the status for that', () =>
+    expect(REJECT_STATUS).toEqual({
+      ...{ number_not_found: 404, invalid_number: 484, timeout: 480, busy: 486, rejected: 603 },
+    }));
 
   test('is carrier_congested for a 500 that says when to come back', () =>
     expect(causeOfResponse(500, undefined, true)).toBe('carrier_congested'));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { isWithin, TrunkRanges } from '../../src/carrier/trunk/trunk.ts';
+import { isWithin, TrunkRanges, trunkProfile } from '../../src/carrier/trunk/trunk.ts';
+import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { trunkTo } from './harness.ts';
 
 const trunk = (name: string, inboundCidrs: readonly string[]) => trunkTo('sip:carrier.example', { name, inboundCidrs });
@@ -53,5 +54,24 @@ describe('the ranges of trunks', () => {
     // One range after the other took a second for these, each of which may be the forged source of one datagram.
     expect(performance.now() - began).toBeLessThan(200);
     expect(table.trunkOf('10.199.99.15')).toBe('carrier-199');
+  });
+});
+
+describe('the profile of a trunk', () => {
+  const profile = (uri: string, settings: TrunkSettings, hasTcp = true) => trunkProfile(trunkTo(uri, { settings }), hasTcp);
+
+  test('keeps a call on TLS where descriptions may hold keys, unless the trunk permits them in clear', () => {
+    const stays = (settings: TrunkSettings) => profile('sip:carrier.example;transport=tls', settings).staysOnTls === true;
+    expect([{}, { srtp: 'off' } as const].map(stays)).toEqual([false, false]);
+    for (const srtp of ['optional', 'required'] as const)
+      expect([{ srtp }, { srtp, srtp_without_tls: true }].map(stays)).toEqual([true, false]);
+  });
+
+  test('takes TCP for what is too long for UDP where we listen on it and no URI names a transport (RFC 3261 §18.1.1)', () => {
+    const hasTcp = (...given: Parameters<typeof profile>) => profile(...given).tcp === true;
+    expect([hasTcp('sip:carrier.example', {}), hasTcp('sip:carrier.example', {}, false)]).toEqual([true, false]);
+    expect(hasTcp('sip:carrier.example;transport=udp', {})).toBe(false);
+    expect(hasTcp('sip:carrier.example', { outbound_proxy: 'sip:proxy.example;transport=UDP' })).toBe(false);
+    expect(hasTcp('sip:carrier.example;transport=udp', { outbound_proxy: 'sip:proxy.example' })).toBe(true);
   });
 });

@@ -320,6 +320,11 @@ describe('a volume', () => {
       expect([told, left.state.setting]).toEqual([['room.member.volume_change_failed', 'room.member.left'], [other]]);
       expect(step(left.state, { type: 'volume_set', order, failed: [] }, 2).events).toEqual([]);
     }
+    // It goes on beside another change of the member, which stays where it is.
+    const muted = step(state, { type: 'command', command: { type: 'member_mute' }, operationUuid: '' }, 1);
+    expect(muted.events.map(({ event }) => event)).toEqual(['room.member.muted']);
+    const [changed] = step(muted.state, { type: 'volume_set', order, failed: [] }, 2).events;
+    expect(changed?.event).toBe('room.member.volume_changed');
   });
 });
 

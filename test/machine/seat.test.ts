@@ -54,6 +54,16 @@ describe('A dial into a Room', () => {
     expect(run(begin, answered, [closed, 1_010]).names).toEqual(['session.answered']);
   });
 
+  test('joins where its Room is mixed when it is answered, though another node mixed that when it was placed.', () => {
+    const moved: SessionInput = { type: 'room_moved', roomId: 'room', room: 9 };
+    const elsewhere: SessionInput = { type: 'room_moved', roomId: 'another', room: 8 };
+    const there = run(begin, [moved, 500], [elsewhere, 600], answered);
+    expect(there.state.membership).toMatchObject({ roomId: 'room', room: 9, muted: true });
+    const heard = { type: 'leg.media', notice: { type: 'room.joined', room: 9 } } as const;
+    expect(run(begin, [moved, 500], answered, joined).names).toEqual([]);
+    expect(run(begin, [moved, 500], answered, [heard, 1_040]).names).toEqual(['room.member.joined', 'session.answered']);
+  });
+
   test('that leaves and joins again is still a member when the media plane tells that it has left.', () => {
     const operationUuid = 'op';
     const leave: SessionInput = { type: 'command', command: { type: 'member_leave', roomId: 'room' }, operationUuid };

@@ -69,6 +69,15 @@ const legEnded = (cause: 'busy' | 'cancelled' | 'not_answered'): SessionInput =>
 const play = (urls = ['http://a/1.wav']): Command => ({ type: 'play', urls, loop: 1, volume: 100 });
 
 describe('an inbound call', () => {
+  test('tells by its type whether a carrier, a SIP device or a browser has called', () => {
+    const typeOf = (inboundType?: 'sip' | 'webrtc') => new Run(inbound({ ...about, inboundType }, START)).last;
+    expect([typeOf(), typeOf('sip'), typeOf('webrtc')]).toMatchObject([
+      { type: 'phone_in' },
+      { type: 'sip' },
+      { type: 'webrtc' },
+    ]);
+  });
+
   test('is announced, rings, is answered by the command and ends with the duration since the answer', () => {
     const run = new Run(inbound(about, START)).command({ type: 'answer' }, 'op-answer').give({ type: 'leg.answered' }, 40);
     expect(run.orders).toEqual(['ring', 'answer']);
@@ -371,10 +380,10 @@ describe('a WebSocket Session', () => {
   test('is answered by its connection, without session.answered, and ends with it', () => {
     const run = dialling();
     expect([run.state.phase, run.orders]).toEqual(['connecting', ['start']]);
-    run.give({ type: 'leg.connected' }).give({ type: 'leg.played', durationMs: 1200 });
+    run.give({ type: 'leg.connected', subprotocol: 'sidetone.v1' }).give({ type: 'leg.played', durationMs: 1200 });
     run.give({ type: 'leg.disconnected', reason: 'remote_closed', closeCode: 1000, end }, 3000);
     expect(run.events).toMatchObject([
-      { event: 'websocket.connected', operation_uuid: 'op-ws' },
+      { event: 'websocket.connected', operation_uuid: 'op-ws', subprotocol: 'sidetone.v1' },
       { event: 'websocket.audio_playback_completed', duration_ms: 1200 },
       { event: 'websocket.disconnected', reason: 'remote_closed', close_code: 1000 },
       { event: 'session.ended', answered: true, duration_seconds: 3 },
@@ -393,6 +402,7 @@ describe('a WebSocket Session', () => {
     const run = dialling().command({ type: 'hangup' }, 'op-del').give({ type: 'leg.connected' });
     expect(run.orders).toEqual(['start', 'hangup', 'hangup']);
     run.give({ type: 'leg.disconnected', reason: 'local_closed', closeCode: 1000, end });
+    expect(run.names).toEqual(['session.ended']);
     expect(run.last).toMatchObject({
       event: 'session.ended',
       answered: false,

@@ -186,6 +186,10 @@ test('The transport of a request is the one that its URI names, or that the far 
   // TCP is what TLS runs over, and no way out of it.
   expect(by(`sips:${host};transport=tcp`, 'tls')).toEqual(['tls', 5061, 7]);
   expect(by(`sip:${host};transport=tcp`, 'tls')).toEqual(['tls', 5061, 7]);
+  // A name is the far end as it was resolved on the transport that it was resolved for, and on no other.
+  const named = { ...seen('udp'), name: 'sip.example' };
+  expect(nextHop(dialog(named, 'sip:b@SIP.example'))).toEqual(named);
+  expect(nextHop(dialog(named, 'sips:b@sip.example'))).toMatchObject({ transport: 'tls', host: 'sip.example', port: 5061 });
 });
 
 test('A device is reached on its flow: over its connection, or where its datagrams come from', () => {
