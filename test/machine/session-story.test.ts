@@ -390,6 +390,8 @@ function expectWhole({ events, admitted, left, state, detects, isAnswered }: Sto
   const names = events.map(({ event }) => event);
   expect(names.filter((name) => name === 'session.ended')).toHaveLength(1);
   expect(names.at(-1)).toBe('session.ended');
+  // By it an event finds its lane: without one it could overtake what came before it.
+  for (const event of events) expect(event).toMatchObject({ session_uuid: about.sessionUuid });
   for (const once of [
     'session.created',
     'session.ringing_started',

@@ -23,7 +23,8 @@ function runAs(call: Parameters<typeof inbound>[0], ...timed: (readonly [at: num
     state = next.state;
     for (const { event, ...more } of next.events) {
       const reason = 'reason' in more ? [more.reason] : [];
-      if (event.startsWith('session.transfer') || event === 'session.ended') told.push([now, event, ...reason]);
+      const status = 'sip_status' in more ? [more.sip_status] : [];
+      if (event.startsWith('session.transfer') || event === 'session.ended') told.push([now, event, ...reason, ...status]);
     }
     for (const effect of next.effects) if (effect.do === 'transfer' || effect.do === 'hangup') told.push([now, effect.do]);
   };
@@ -82,10 +83,10 @@ test('A BYE of the far end after it accepted counts as completed; before that, a
 
 test('A transfer that is refused, that fails, or that has no outcome in time is told once, and the call goes on', () => {
   const refused: SessionInput = { type: 'leg.transfer', phase: 'refused', status: 603 };
-  expect(run([1_000, ORDER], [2_000, refused]).slice(1)).toEqual([[2_000, 'session.transfer.failed', 'refused']]);
+  expect(run([1_000, ORDER], [2_000, refused]).slice(1)).toEqual([[2_000, 'session.transfer.failed', 'refused', 603]]);
   const failed: SessionInput = { type: 'leg.transfer', phase: 'failed', status: 486 };
   expect(run([1_000, ORDER], [2_000, phase('accepted')], [3_000, failed]).slice(1)).toEqual([
-    [3_000, 'session.transfer.failed', 'failed'],
+    [3_000, 'session.transfer.failed', 'failed', 486],
   ]);
   expect(run([1_000, ORDER], [2_000, phase('accepted')], [40_000, phase('completed')]).slice(1)).toEqual([
     [31_000, 'session.transfer.failed', 'timeout'],
@@ -96,7 +97,7 @@ test('A second transfer while one is under way is 409, and one after it is not',
   const refused: SessionInput = { type: 'leg.transfer', phase: 'refused', status: 603 };
   expect(run([1_000, ORDER], [2_000, ORDER], [3_000, refused], [4_000, ORDER]).slice(1, 4)).toEqual([
     [2_000, 'refused', 409],
-    [3_000, 'session.transfer.failed', 'refused'],
+    [3_000, 'session.transfer.failed', 'refused', 603],
     [4_000, 'transfer'],
   ]);
 });
