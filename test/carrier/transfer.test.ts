@@ -127,6 +127,14 @@ describe('a transfer by the application', () => {
     expect(decodeURIComponent(replaces ?? '')).toBe(`other;to-tag=other;from-tag=${ourTag}`);
   });
 
+  test('to a URI is judged by the number that its user part is on the trunk, or by that part itself', async () => {
+    const { transfers } = await answered({ country_code: '972', inbound_format: 'national' });
+    const dialled = (user: string) => transfers.dialled(`sip:${user}@carrier.example`);
+    expect(['0501112222', '00442071234567', '%2B19005550100', 'alice', '*97'].map(dialled)).toEqual([
+      ...['+972501112222', '+442071234567', '+19005550100', 'alice', '*97'],
+    ]);
+  });
+
   test('may name only the hosts that the trunk permits', async () => {
     const { transfers } = await answered({ transfer_hosts: ['PBX.example', '[2001:db8::1]'] });
     for (const [uri, permitted] of [

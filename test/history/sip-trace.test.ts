@@ -145,6 +145,15 @@ describe('redaction', () => {
     expect(redactor('off', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).toBe('');
   });
 
+  test('is neither kept nor waited for where SIP_TRACE is off', () => {
+    const { trace, tell, kept } = world({ level: 'off' });
+    tell('in', invite('x', 'far'));
+    trace.bind('x', 'one', 'callee');
+    tell('out', message('SIP/2.0 200 OK', 'x', 'far', '1 INVITE'));
+    tell('in', invite('y', 'far'));
+    expect([kept.size, trace.size]).toEqual([0, 0]);
+  });
+
   test('is that of the message as the parser reads it: after line ends, with folded lines, with a broken CSeq', () => {
     const { trace, tell, kept, lines } = world();
     trace.bind('x', 'one', 'callee');

@@ -327,6 +327,9 @@ describe('two phones with one private Contact', () => {
     // A phone that was reset has another name at the same place.
     alice.from(MOBILE, 'reset', `${CONTACT};+sip.instance="<urn:uuid:c>"`);
     expect(alice.places()).toEqual([office, `${URI} ${MOBILE}:40000`]);
+    // Another port of the NAT is another phone behind it.
+    alice.from(MOBILE, 'beside', `${CONTACT};+sip.instance="<urn:uuid:d>"`, 41_000);
+    expect(alice.places()).toEqual([office, `${URI} ${MOBILE}:40000`, `${URI};sidetone-contact=3 ${MOBILE}:41000`]);
   });
 
   test('that is one phone without a name, at more addresses than a user may have contacts, is bound at the last ones', () => {
