@@ -609,6 +609,14 @@ describe('a call that comes in over a trunk', () => {
       '+972509876543',
     ]);
     expect((await incoming(settings, '037654321', FROM, asserted))[2]).toBe('+972501234567');
+    // The SIP URI beside a tel URI may name a person (RFC 3325 §9.1); where nothing is a number, From is left.
+    for (const [uris, caller] of [
+      ['<sip:dana@x>, <tel:+972509876543>', '+972509876543'],
+      ['<sip:dana@x>', '+972501234567'],
+    ]) {
+      const named = `P-Asserted-Identity: ${uris}\r\n`;
+      expect((await incoming({ ...settings, trust_identity: true }, '037654321', FROM, named))[2]).toBe(caller ?? '');
+    }
     const remote = 'Remote-Party-ID: <sip:0509876543@x>;party=calling;privacy=off\r\n';
     const other = 'Remote-Party-ID: <sip:0500000000@x>\r\n';
     expect((await incoming({ ...settings, trust_identity: true }, '037654321', FROM, other + asserted))[2]).toBe('+972509876543');
