@@ -116,6 +116,8 @@ export const INGEST_IDLE_MS = 30_000;
 export const INGESTS_REMEMBERED_MAX = 20_000;
 /** A live stream that is late keeps this much to go on with; what is older is left out. */
 export const LIVE_KEEP_MS = 300;
+/** How long the sound before what is left out is led over to what follows. */
+export const LIVE_LEAD_MS = 5;
 /** Silence for want of audio that is made up for, at most. */
 export const LIVE_OWED_MAX_MS = 600_000;
 /**

@@ -30,6 +30,8 @@ class Pumped {
   readonly pump: PlaybackPump;
   /** The samples of the pieces that were fed. */
   fed: number[] = [];
+  /** All samples that were fed by a live source, one after the other. */
+  sound: number[] = [];
   /** The first sample of each of them. */
   firsts: (number | undefined)[] = [];
   /** The readings of the source that are over. */
@@ -51,6 +53,7 @@ class Pumped {
       move: () => this.happened.push('move'),
       feed: (pcm) => {
         this.fed.push(pcm.length);
+        if (live) for (const sample of pcm) this.sound.push(sample);
         this.firsts.push(pcm[0]);
       },
       done: (failure) => {
@@ -309,8 +312,26 @@ describe('a pump of a live source', () => {
     await pumped.give(Int16Array.from({ length: samples(1_000) }, (_, at) => at));
     expect([pumped.fed, pumped.firsts]).toEqual([
       [samples(10), samples(LIVE_KEEP_MS), samples(1_000 - LIVE_KEEP_MS - 500)],
-      [0, 0, samples(LIVE_KEEP_MS + 500)],
+      // What follows begins where the sound before it would have gone on, and is itself after 5 ms.
+      [0, 0, samples(LIVE_KEEP_MS)],
     ]);
+    expect([...pumped.sound.slice(-samples(200) + samples(5))]).toEqual(
+      Array.from({ length: samples(195) }, (_, at) => samples(805) + at),
+    );
+  });
+
+  test('leads over to what follows from the sound before it, also where that piece has nothing more', async () => {
+    const wave = (from: number, ms: number) =>
+      Int16Array.from({ length: samples(ms) }, (_, at) => 8_000 * Math.sin((2 * Math.PI * 100 * (from + at)) / RATE_HZ));
+    for (let late = 500; late < 510; late++) {
+      const pumped = live();
+      await pumped.give(10);
+      nowMs += 10 + late;
+      for (let ms = 0; ms < 2_000; ms += 100) await pumped.give(wave(samples(ms), 100));
+      expect(pumped.sound.length).toBe(samples(10 + 2_000 - late));
+      const steps = [...pumped.sound].map((sample, at) => Math.abs(sample - (pumped.sound[at - 1] ?? sample)));
+      expect(Math.max(...steps)).toBeLessThan(1_100); // its own are 628
+    }
   });
 
   test('makes up for ten minutes of silence, and no more', async () => {

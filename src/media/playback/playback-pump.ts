@@ -4,7 +4,7 @@
  * source.
  */
 import type { PlaybackFailure } from '../../event/event.ts';
-import { LIVE_KEEP_MS, LIVE_OWED_MAX_MS } from '../../limits.ts';
+import { LIVE_KEEP_MS, LIVE_LEAD_MS, LIVE_OWED_MAX_MS } from '../../limits.ts';
 import type { Place } from '../../machine/playback/playback.ts';
 import { PcmFailed, type PcmSource } from './pcm-source.ts';
 
@@ -49,6 +49,8 @@ export class PlaybackPump {
   #began: number | undefined;
   /** Milliseconds by which a live source is late. */
   #owedMs = 0;
+  /** How the sound that was handed over last would have gone on, where what follows it is left out. */
+  #onward: Int16Array | undefined;
 
   constructor(options: PumpOptions) {
     this.#options = options;
@@ -198,9 +200,24 @@ export class PlaybackPump {
     const samples = (ms: number) => Math.floor((ms * rateHz) / 1000);
     const keep = samples(Math.max(0, LIVE_KEEP_MS - Math.max(0, aheadMs)));
     const left = Math.min(samples(this.#owedMs), pcm.length - keep);
-    if (left <= 0) return [pcm];
+    if (left <= 0) return [this.#led(pcm)];
     this.#owedMs -= (left * 1000) / rateHz;
-    return [pcm.slice(0, keep), pcm.slice(keep + left)];
+    const before = this.#led(pcm.slice(0, keep));
+    this.#onward ??= pcm.slice(keep, keep + Math.min(left, samples(LIVE_LEAD_MS)));
+    return [before, this.#led(pcm.slice(keep + left))];
+  }
+
+  /** Leads over to this from the sound before what was left out, so that nobody hears a click. */
+  #led(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer> {
+    const onward = this.#onward;
+    if (onward === undefined || pcm.length === 0) return pcm;
+    this.#onward = undefined;
+    const count = Math.min(onward.length, pcm.length);
+    for (let at = 0; at < count; at++) {
+      const weight = at / count;
+      pcm[at] = Math.round((onward[at] ?? 0) * (1 - weight) + (pcm[at] ?? 0) * weight);
+    }
+    return pcm;
   }
 }
 
