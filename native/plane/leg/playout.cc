@@ -187,6 +187,7 @@ void Playout::stretch() {
 size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   const size_t count = samples();
   const size_t k = scale();
+  const bool was_silent = lost_frames_ > 0 && faded();
   frames_++;
   uint8_t octets[frame_units];
   const JitterBuffer::Plan plan = jitter_.plan(now_us, queued_ > 0);
@@ -231,7 +232,7 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
       append_parts();
     }
   }
-  heard = lost_frames_ == 0 || !faded();
+  heard = lost_frames_ == 0 || !was_silent;  // the frame in which it fades out is heard
   std::memcpy(out, queue(), count * sizeof(int16_t));
   queued_ -= count;
   std::memmove(queue(), queue() + count, queued_ * sizeof(int16_t));

@@ -86,6 +86,17 @@ struct Meeting {
       mouth.far->heard();
     }
   }
+  /** Agrees with the mouth anew. */
+  void negotiate(Codec codec, bool holds = false) {
+    Negotiated agreed;
+    agreed.rtp = mouth.far->here();
+    agreed.rtcp = nowhere();
+    agreed.codec = mouth.codec = codec;
+    agreed.payload_type = mouth.far->payload_type = codec == Codec::g722 ? 9 : codec == Codec::pcma ? 8 : 0;
+    agreed.holding = holds;
+    agreed.receive = !holds;
+    bench.plane->negotiate(1, agreed, bench.now);
+  }
   bool join(uint32_t id) { return bench.plane->join(id, 100, false, 100, 100); }
   bool is_loud(const Voice& voice) const {
     const size_t last = std::min<size_t>(voice.pcm.size(), 320);
@@ -314,19 +325,30 @@ TEST("a member whose codec is negotiated anew, to another rate and back, makes n
     CHECK(meeting.join(1) && meeting.join(2) && meeting.join(3));
     meeting.run(15);
     for (const Codec codec : {Codec::g722, Codec::pcmu}) {
-      Negotiated agreed;
-      agreed.rtp = meeting.mouth.far->here();
-      agreed.rtcp = nowhere();
-      agreed.codec = codec;
-      agreed.payload_type = meeting.mouth.far->payload_type = codec == Codec::g722 ? 9 : 0;
-      meeting.bench.plane->negotiate(1, agreed, meeting.bench.now);
-      meeting.mouth.codec = codec;
+      meeting.negotiate(codec);
       meeting.mouth.at = 0;
       meeting.run(15);
       CHECK(meeting.is_loud(meeting.ear));
     }
     CHECK(steepest(meeting.ear.pcm) < 2000);  // G.722's decoder finds its way into the first frame
     CHECK(steepest(meeting.other.pcm) < 2000);
+  }
+}
+
+TEST("a far end that falls silent in the middle of a wave, on hold or not, fades out without a click") {
+  for (const bool holds : {false, true}) {
+    for (const double phase : phases) {
+      Meeting meeting(phase);
+      CHECK(meeting.join(1) && meeting.join(2) && meeting.join(3));
+      meeting.run(20);
+      if (holds) meeting.negotiate(Codec::pcmu, true);
+      for (int tick = 0; tick < 20; tick++) {
+        if (holds) meeting.mouth.say();
+        meeting.bench.tick();
+        meeting.ear.hear();
+      }
+      CHECK(steepest(meeting.ear.pcm) < 800 && meeting.ear.pcm.back() == 0);
+    }
   }
 }
 
