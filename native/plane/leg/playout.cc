@@ -20,7 +20,26 @@ inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
 
 }  // namespace
 
-void Playout::restart(Codec codec) { *this = Playout(codec); }
+void Playout::restart(Codec codec) {
+  const bool was_heard = voiced_;
+  if (codec_rate_hz(codec) != codec_rate_hz(codec_) || !has_octets(codec) || !has_octets(codec_)) {
+    *this = Playout(codec);
+  } else {
+    codec_ = codec;
+    decoder_.reset();
+    jitter_ = JitterBuffer();
+    met_ = false;
+  }
+  if (was_heard && lost_frames_ == 0 && has_octets(codec)) begin_invention();
+}
+
+/** What follows is invented, after the sound that was heard last. */
+void Playout::begin_invention() {
+  lost_frames_ = 1;
+  if (conceals_itself()) return;
+  if (!concealment_) concealment_ = std::make_unique<Concealment>();
+  concealment_->begin(history(), codec_rate_hz(codec_));
+}
 
 void Playout::remember(const int16_t* pcm, size_t count) {
   if (history_end_ + count > store_room()) {
@@ -78,11 +97,8 @@ bool Playout::faded() const { return conceals_itself() ? lost_frames_ > opus_fad
 /** Invents sound that goes on where the real sound ended. */
 void Playout::append_made_up(size_t units) {
   const size_t count = units * scale();
-  if (lost_frames_ == 0 && !conceals_itself()) {
-    if (!concealment_) concealment_ = std::make_unique<Concealment>();
-    concealment_->begin(history(), codec_rate_hz(codec_));
-  }
-  lost_frames_++;
+  if (lost_frames_ == 0) begin_invention();
+  else lost_frames_++;
   if (!conceals_itself()) concealment_->make(queue() + queued_, count);
   else if (faded()) std::fill_n(queue() + queued_, count, int16_t{0});
   else packets_->conceal(units, queue() + queued_);

@@ -33,7 +33,8 @@ class Playout {
     jitter_.fetch_audio();
     cache_fetch(history(), frame_units * sizeof(int16_t));
   }
-  /** Begins anew for another source or codec. */
+  /** Begins anew for another source or codec. What was heard goes on as at a loss until the new sound is there, at the
+   * same rate; at another one that rises from silence. Opus begins as it is. */
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
@@ -65,6 +66,7 @@ class Playout {
   bool decode_next(int16_t* out);
   bool faded() const;
   void append_decoded(uint32_t first, const uint8_t* octets, size_t units);
+  void begin_invention();
   void append_made_up(size_t units);
   void append_lost(size_t units);
   void append_parts();

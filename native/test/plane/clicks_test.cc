@@ -335,6 +335,27 @@ TEST("a member whose codec is negotiated anew, to another rate and back, makes n
   }
 }
 
+TEST("a member that goes on as another source, or in the other law, makes no click for the others, bridged or not") {
+  for (const bool is_bridged : {false, true}) {
+    for (const double phase : phases) {
+      Meeting meeting(phase);
+      CHECK(meeting.join(1) && meeting.join(2) && (is_bridged || meeting.join(3)));
+      meeting.run(40);
+      CHECK(meeting.bench.plane->leg(1)->relays() == is_bridged);
+      for (const Codec codec : {Codec::pcmu, Codec::pcma}) {
+        FarEnd& far = *meeting.mouth.far;
+        far.ssrc += 1;
+        far.timestamp += 123'456;
+        far.sequence = static_cast<uint16_t>(far.sequence + 777);
+        if (codec == Codec::pcma) meeting.negotiate(codec);
+        meeting.run(40);
+        CHECK(meeting.is_loud(meeting.ear));
+      }
+      CHECK(steepest(meeting.ear.pcm) < smooth);
+    }
+  }
+}
+
 TEST("a far end that falls silent in the middle of a wave, on hold or not, fades out without a click") {
   for (const bool holds : {false, true}) {
     for (const double phase : phases) {
