@@ -1,5 +1,9 @@
 #include "plane/recording/recorder.h"
 
+#include <algorithm>
+
+#include "kernel/mix/mix.h"
+
 namespace sidetone {
 namespace {
 
@@ -8,6 +12,16 @@ constexpr int16_t silence[frame_max] = {};
 constexpr uint32_t owing_most = 200;
 /** A second: the disk is written to twice in it. */
 constexpr size_t reserve_frames = 50;
+/** A sound that was cut off falls within a quarter of a frame: 5 ms. */
+constexpr size_t ramp_divisor = 4;
+
+/** Lays over a frame what a sound that was cut off at the sample `from` leaves. */
+void let_fall(int16_t from, int16_t* frame, size_t count) {
+  const size_t ramp = count / ramp_divisor;
+  int16_t fall[frame_max];
+  for (size_t i = 0; i < ramp; i++) fall[i] = static_cast<int16_t>(mix_fall(from, i, ramp));
+  mix_over(frame, fall, ramp);
+}
 
 }  // namespace
 
@@ -25,6 +39,7 @@ void Recorder::stop() {
 }
 
 void Recorder::gap(uint32_t frames) {
+  last_ = 0;
   if (stopped_ || !include_gaps_) return;
   owed_ += frames;
   settle();
@@ -63,6 +78,7 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
     gap(1);
     return;
   }
+  bool turned = false;
   if (bridged_from_ != rate) {
     // Seldom. Its filter is its own, as a plane's bank is of one thread and a recording moves between them.
     bridge_.reset();
@@ -70,11 +86,15 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
       bridge_ = std::make_unique<RateBridge>(
           std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
     bridged_from_ = rate;
+    turned = true;
   }
-  if (pcm == nullptr) pcm = silence;
-  int16_t converted[frame_max];
-  if (bridge_) bridge_->convert(pcm, converted);
-  (void)file_->put(bridge_ ? converted : pcm, rate_samples(rate_));
+  const size_t count = rate_samples(rate_);
+  int16_t frame[frame_max];
+  if (bridge_) bridge_->convert(pcm == nullptr ? silence : pcm, frame);
+  else std::copy_n(pcm == nullptr ? silence : pcm, count, frame);
+  if (turned) let_fall(last_, frame, count);  // what was heard at the other rate was cut off
+  last_ = frame[count - 1];
+  (void)file_->put(frame, count);
 }
 
 bool Recorder::over(Notices& notices) {

@@ -70,6 +70,7 @@ class Recorder {
   uint32_t owed_ = 0;   // frames of silence that its file had no room for yet, after a pause of the whole process
   uint32_t owing_ = 0;  // frames for which it owes
   size_t bridged_from_ = rates;
+  int16_t last_ = 0;  // the last sample that was put; 0 after a gap
   std::unique_ptr<RateBridge> bridge_;
 };
 

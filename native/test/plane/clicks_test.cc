@@ -1,14 +1,17 @@
 // No click, whatever happens to a sound and wherever in its period: the tones here are at a peak, or anywhere, at the
 // edge of a frame, where a ramp that is missing is a step of thousands.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "plane/audio/player.h"
 #include "test/check.h"
 #include "test/plane/bench.h"
+#include "test/plane/recording_files.h"
 
 using namespace sidetone;
 using namespace sidetone::test;
@@ -96,6 +99,17 @@ struct Meeting {
     agreed.holding = holds;
     agreed.receive = !holds;
     bench.plane->negotiate(1, agreed, bench.now);
+  }
+  /** Goes on until that is told, at most ten seconds. */
+  bool tells(NoticeKind kind) {
+    for (int i = 0; i < 1000; i++) {
+      const auto told = bench.notices();
+      if (std::any_of(told.begin(), told.end(), [kind](const Notice& notice) { return notice.kind == kind; }))
+        return true;
+      run(1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
   }
   bool join(uint32_t id) { return bench.plane->join(id, 100, false, 100, 100); }
   bool is_loud(const Voice& voice) const {
@@ -332,6 +346,33 @@ TEST("a member whose codec is negotiated anew, to another rate and back, makes n
     }
     CHECK(steepest(meeting.ear.pcm) < 2000);  // G.722's decoder finds its way into the first frame
     CHECK(steepest(meeting.other.pcm) < 2000);
+  }
+}
+
+TEST("a recording has no click where the codec of its call is negotiated anew, to another rate and back") {
+  for (const uint32_t rate_hz : {8000u, 16000u}) {
+    for (const double phase : phases) {
+      Folder folder;
+      Meeting meeting(phase);
+      meeting.run(10);
+      RecorderOptions options;
+      options.id = 900;
+      options.path = folder.file("call.wav");
+      options.rate_hz = rate_hz;
+      CHECK(meeting.bench.plane->record(1, options));
+      for (const Codec codec : {Codec::g722, Codec::pcmu}) {
+        meeting.run(20);
+        meeting.negotiate(codec);
+        meeting.mouth.at = 0;
+      }
+      meeting.run(20);
+      CHECK(meeting.bench.plane->stop_recording(1, options.id));
+      CHECK(meeting.tells(NoticeKind::recording_ended));
+      const Wav wav = read_wav(options.path);
+      CHECK(wav.whole && wav.samples.size() > rate_hz);
+      const std::vector<int16_t> heard(wav.samples.begin() + rate_hz / 5, wav.samples.end());
+      CHECK(steepest(heard) < 3500);  // G.722's decoder finds its way into the first frame
+    }
   }
 }
 
