@@ -46,9 +46,15 @@ void StreamInbox::clear() {
   std::deque<std::vector<uint8_t>> dropped;  // freed after the lock
   const std::lock_guard<std::mutex> lock(mutex_);
   passed_ += static_cast<uint32_t>(queued_);
+  cleared_ = cleared_ || queued_ > 0;
   queued_ = 0;
   head_ = 0;
   dropped.swap(blocks_);
+}
+
+bool StreamInbox::was_cleared() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(cleared_, false);
 }
 
 void StreamInbox::pause(bool on) {

@@ -25,6 +25,8 @@ class StreamInbox {
   bool write(const uint8_t* bytes, size_t count, size_t most);
   /** Drops what is queued. */
   void clear();
+  /** Whether something was dropped since the last call. */
+  bool was_cleared();
   /** While it is on, nothing is taken. What is written waits. */
   void pause(bool on);
   /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many.
@@ -46,6 +48,7 @@ class StreamInbox {
   size_t head_ = 0;  // bytes of the first block that are gone
   size_t queued_ = 0;
   bool paused_ = false;
+  bool cleared_ = false;
   uint32_t passed_ = 0;
 };
 

@@ -43,6 +43,7 @@ void StreamLeg::take(const Now& now, Notices& notices) {
   std::memset(pcm + got, 0, (count - got) * sizeof(int16_t));
   // 2.5 ms: where the sound stops in the middle of a wave, and where it goes on after that, nobody hears a step.
   const size_t ramp = count / 8;
+  if (inbox_->was_cleared()) cut_ = cut_ || last_ != 0;
   if (got > 0 && cut_) {
     for (size_t i = 0; i < ramp && i < got; i++)
       pcm[i] = static_cast<int16_t>((last_ * static_cast<int32_t>(ramp - i) + pcm[i] * static_cast<int32_t>(i + 1)) /

@@ -111,6 +111,20 @@ TEST("a stream that runs dry in the middle of a wave falls silent and goes on wi
   }
 }
 
+TEST("a sound that follows one that was dropped goes on without a step, however soon") {
+  for (const int away : {0, 1, 5}) {
+    Stream stream(pcm_8k, pcm_8k);
+    stream.write(std::vector<int16_t>(800, 8000), 0, 800);
+    stream.tick(2);
+    stream.inbox->clear();
+    stream.tick(away);
+    stream.write(std::vector<int16_t>(800, -8000), 0, 800);
+    stream.tick(3);
+    CHECK(largest_step(stream.ear.pcm, 0) <= 16'000 / 20);
+    CHECK(std::count(stream.ear.pcm.begin(), stream.ear.pcm.end(), -8000) == 480 - 20);
+  }
+}
+
 TEST("a sound that follows another after it was told as played out begins as it is") {
   Stream stream(pcm_8k, pcm_8k);
   const std::vector<int16_t> loud(320, 8000);
