@@ -102,20 +102,18 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     speaking_ = false;
     return;
   }
+  const bool toned = keyed.tone != 0 && agreed_.event_payload_type < 0;
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
-  if (is_g711(agreed_.codec) && hears_room_only() && !fades && keyed.key == 0) {
+  if (is_g711(agreed_.codec) && hears_room_only() && !fades && !toned) {
     if (agreed_.send) seat()->room->encode(*seat(), agreed_.codec, octets);
   } else {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
-    if (keyed.key != 0) {
-      KeySender::tones(keyed, pcm, codec_samples(agreed_.codec, frame_units));
-      voiced = true;
-    }
-    if (fades && !voiced) std::fill_n(pcm, codec_samples(agreed_.codec, frame_units), int16_t{0});
+    if ((fades || toned) && !voiced) std::fill_n(pcm, codec_samples(agreed_.codec, frame_units), int16_t{0});
+    if (toned) KeySender::tones(keyed, pcm, codec_samples(agreed_.codec, frame_units));
     if (relay_.fades_out()) relay_.fade_out(agreed_.codec, pcm);
     else if (relay_.ending()) resume_own_frames(pcm, now);
-    voiced = voiced || fades;
+    voiced = voiced || fades || toned;
     if (agreed_.send && has_octets(agreed_.codec))
       encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }

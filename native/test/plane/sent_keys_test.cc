@@ -1,10 +1,13 @@
 // Keys as they leave a leg: the packets of telephone-event (RFC 4733 §2.5) among those of the audio, or tones in it.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "kernel/codec/g711.h"
 #include "kernel/tone/tone.h"
+#include "plane/leg/key_sender.h"
 #include "test/check.h"
 #include "test/plane/bench.h"
 
@@ -145,6 +148,52 @@ TEST("keys are tones in the audio where no telephone-event was agreed, and held 
       CHECK(keys == (held && round == 0 ? "" : "4D"));
       agreed.send = true;
       CHECK(bench.plane->negotiate(1, agreed, bench.now));
+    }
+  }
+}
+
+TEST("a tone in the audio is not cut off at its end, and is over 5 ms after it") {
+  Bench bench;
+  FarEnd* far = bench.open(Codec::pcmu, false);
+  CHECK(far != nullptr && bench.plane->send_keys(1, 1, "1", 100, 60));
+  std::vector<int16_t> heard;
+  for (const Sent& one : run(bench, *far, 8)) {
+    int16_t pcm[frame_units];
+    mulaw_decode(one.payload.data(), pcm, frame_units);
+    heard.insert(heard.end(), pcm, pcm + frame_units);
+  }
+  CHECK(heard.size() == 8 * frame_units);
+  const auto end = heard.begin() + 800;
+  CHECK(std::any_of(end, end + 20, [](int16_t sample) { return std::abs(sample) > 5000; }));
+  CHECK(std::all_of(end + 40, heard.end(), [](int16_t sample) { return sample == 0; }));
+}
+
+TEST("a tone falls after its key and other sound beside it, so that neither is cut off, and nothing else is changed") {
+  for (const uint32_t sound_ms : {40u, 45u, 70u, 100u}) {
+    for (const int16_t beside : {int16_t{0}, int16_t{8000}}) {
+      KeySender sender;
+      CHECK(sender.add(1, "1", sound_ms, 60));
+      std::vector<int16_t> heard;
+      for (int tick = 0; tick < 8; tick++) {
+        std::vector<int16_t> pcm(frame_units, beside);
+        const KeySender::Step step = sender.next();
+        if (step.tone != 0) KeySender::tones(step, pcm.data(), pcm.size());
+        heard.insert(heard.end(), pcm.begin(), pcm.end());
+      }
+      // The tone of 1 by itself is what goes on over the end of it.
+      KeySender::Step whole;
+      whole.tone = '1';
+      whole.sound_ms = 1000;
+      std::vector<int16_t> tone(heard.size(), 0);
+      KeySender::tones(whole, tone.data(), frame_units);
+      for (whole.from_ms = 20; whole.from_ms < 160; whole.from_ms += 20)
+        KeySender::tones(whole, tone.data() + whole.from_ms * 8, frame_units);
+      const size_t end = sound_ms * 8, ramp = 40;
+      for (size_t i = 0; i < heard.size(); i++) {
+        const double fallen = i < end ? 0 : std::min(1.0, static_cast<double>(i - end) / ramp);
+        const double left = i < ramp ? 1 - static_cast<double>(i) / ramp : fallen;
+        CHECK(std::abs(heard[i] - (tone[i] * (1 - fallen) + beside * left)) <= 2);
+      }
     }
   }
 }
