@@ -586,6 +586,21 @@ test('what a process left behind is ended once after the orphan timeout, and can
   expect(clock.armed).toBe(0);
 });
 
+test('what a process left behind keeps the name of its trunk', async () => {
+  const { registry, journal, clock, context } = world();
+  const about = { nodeId: 'before', epoch: 1, state: 'answered', answered: true, trunk: 'acme' } as const;
+  for (const sessionUuid of ['deleted', 'lost'])
+    journal.rows.set(sessionUuid, sessionRow({ sessionUuid, appUuid: 'app_1', ...about }));
+  await registry.recover();
+  await registry.command('deleted', { type: 'hangup' }, context());
+  await clock.advance(120_000);
+  expect(journal.names).toEqual(['session.ended', 'session.ended']);
+  expect([...journal.rows.values()].map(({ state, trunk }) => [state, trunk])).toEqual([
+    ['ended', 'acme'],
+    ['ended', 'acme'],
+  ]);
+});
+
 test('what a process left behind is ended at the time that the first loss set, though its successor is lost too', async () => {
   const { registry, journal, clock } = world();
   const about = { nodeId: 'before', epoch: 1, state: 'answered', answered: true, createdAt: clock.now() - 1000 } as const;

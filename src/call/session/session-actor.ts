@@ -72,6 +72,8 @@ type Give = (state: SessionState) => Promise<'given' | number>;
 export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
+  /** The trunk that the row names which is taken over. */
+  readonly #trunk: string;
   #leg: Leg | undefined;
   #epoch: number;
   #isOver = false;
@@ -84,9 +86,15 @@ export class SessionActor {
   readonly #mailbox: Mailbox<SessionInput>;
   readonly traces: Traces;
 
-  /** `epoch` is that of the row: how often the Session was taken over. */
-  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0, traceparent = '') {
+  /** `epoch` and `trunk` are those of the row that is taken over, `epoch` being how often that was done. */
+  constructor(
+    state: SessionState,
+    leg: Leg | undefined,
+    environment: ActorEnvironment,
+    { epoch = 0, traceparent = '', trunk = '' } = {},
+  ) {
     this.#epoch = epoch;
+    this.#trunk = trunk;
     this.traces = new Traces(traceparent);
     this.#state = state;
     this.seated = state.seat;
@@ -320,7 +328,7 @@ export class SessionActor {
     const row = sessionRow(state, next.events, {
       nodeId: this.#environment.nodeId,
       epoch: this.#epoch,
-      trunk: this.#leg?.transfers?.trunk ?? this.#row?.trunk ?? '',
+      trunk: this.#leg?.transfers?.trunk ?? this.#row?.trunk ?? this.#trunk,
       call: this.#kept(state),
     });
     const rowChanged = isChanged(row, this.#row);

@@ -190,8 +190,12 @@ export class SessionRegistry implements Sessions {
   }
 
   /** Makes the actor of a Session, which is live from now on. */
-  #begin(state: SessionState, leg: Leg | undefined, epoch?: number, traceparent?: string): SessionActor {
-    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
+  #begin(
+    state: SessionState,
+    leg: Leg | undefined,
+    before?: { readonly epoch?: number; readonly traceparent?: string; readonly trunk?: string },
+  ): SessionActor {
+    const actor = new SessionActor(state, leg, this.#environment, before);
     this.#actors.add(actor);
     return actor;
   }
@@ -271,7 +275,7 @@ export class SessionRegistry implements Sessions {
     const state = recovered(remains, clock.now(), seenAt);
     this.#dropTaken(row.sessionUuid);
     this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
-    this.#begin(state, undefined, row.epoch).signal({ type: 'begin' });
+    this.#begin(state, undefined, row).signal({ type: 'begin' });
   }
 
   /** The live Sessions of this node. */
@@ -282,7 +286,7 @@ export class SessionRegistry implements Sessions {
   /** Goes on with a Session of another node. */
   async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
     this.#dropTaken(state.sessionUuid);
-    const actor = this.#begin(state, leg, epoch, traceparent);
+    const actor = this.#begin(state, leg, { epoch, traceparent });
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen(actor.listener);
     actor.storeCall();
