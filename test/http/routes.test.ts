@@ -259,6 +259,26 @@ describe('outside authentication', () => {
     });
     expect(example).toMatchObject({ event: 'session.machine_detection.completed', result: 'machine' });
   });
+  test('docs/webhooks.md marks those fields of an event as optional that the OpenAPI document has so', async () => {
+    const { body } = await platform.raw('/openapi.json');
+    const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
+    const wrong: string[] = [];
+    for (const [table] of page.matchAll(/^\| Event \| Fields \|.*\n(\|.*\n)+/gm))
+      for (const [, names = '', fields = ''] of table.split('\n').map((row) => row.split('|')))
+        for (const [name] of names.matchAll(/[a-z]+\.[a-z_.]+/g)) {
+          const { $ref } = body.webhooks[name].post.requestBody.content['application/json'].schema;
+          const schema = body.components.schemas[$ref.split('/').at(-1)];
+          const kinds: { required: string[]; properties: object }[] = schema.anyOf ?? [schema];
+          for (const [, field = '', mark = ''] of fields.replace(/\([^)]*\)/g, '').matchAll(/`([a-z_0-9]+)(\??)`/g)) {
+            const having = kinds.filter(({ properties }) => field in properties);
+            const isAlways = having.every(({ required }) => required.includes(field));
+            // What one kind of an event always has, and another kind never, may have the mark or words.
+            const isRight = mark === '' ? isAlways : !isAlways || having.length < kinds.length;
+            if (having.length > 0 && !isRight) wrong.push(`${name}: ${field}${mark}`);
+          }
+        }
+    expect(wrong).toEqual([]);
+  });
   test('the documentation is there for reading, as Markdown, and as a list for programs; its links lead to pages', async () => {
     const index = await platform.raw('/docs');
     expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
