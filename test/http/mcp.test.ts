@@ -303,6 +303,19 @@ describe('list_calls and explain_call', () => {
     await client.close();
     await operator.close();
   });
+
+  test('a call whose process was lost is not said to have lasted until its end was noticed', async () => {
+    const app = await platform.testStore.store.apps.create({ name: 'lost' });
+    const lost = { answered: false, duration_seconds: 0, hangup_cause: 'timeout', hangup_by: 'system' };
+    const times = { createdAt: 10_000, answeredAt: 10_100, endedAt: 142_000 };
+    const row = await storedCall(app, { ...times, state: 'ended', summary: JSON.stringify(lost) });
+    const client = await connect(keyOf(app));
+    const { said } = await use(client, 'explain_call', { session_uuid: row.sessionUuid });
+    expect(said.split('\n')[0]).toBe(
+      'An inbound phone call that was answered after 0.1 s. How long it lasted is not known; that it is over was told 131.9 s later, as timeout, by system.',
+    );
+    await client.close();
+  });
 });
 
 describe('texts from outside', () => {

@@ -39,8 +39,14 @@ function course({ type, state, createdAt, answeredAt, endedAt, summary }: CallRo
     ];
   if (answeredAt === undefined)
     return [`${kind} that was never answered: it ended after ${seconds(createdAt, endedAt)} as ${end}.`];
+  const answered = `${kind} that was answered after ${seconds(createdAt, answeredAt)}`;
+  const later = `${seconds(answeredAt, endedAt)} later`;
+  // A `session.ended` that says nothing of a length comes after a crash: the call was over before it was told.
+  const isLost = summary?.duration_seconds === 0 && endedAt - answeredAt >= 1000;
   return [
-    `${kind} that was answered after ${seconds(createdAt, answeredAt)} and ended ${seconds(answeredAt, endedAt)} later as ${end}.`,
+    isLost
+      ? `${answered}. How long it lasted is not known; that it is over was told ${later}, as ${end}.`
+      : `${answered} and ended ${later} as ${end}.`,
   ];
 }
 
