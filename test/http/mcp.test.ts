@@ -314,6 +314,11 @@ describe('list_calls and explain_call', () => {
     expect(said.split('\n')[0]).toBe(
       'An inbound phone call that was answered after 0.1 s. How long it lasted is not known; that it is over was told 131.9 s later, as timeout, by system.',
     );
+    // The end of a short call may wait for its recording.
+    const short = { answered: true, duration_seconds: 0, hangup_cause: 'completed', hangup_by: 'caller' };
+    const soon = { ...times, endedAt: 15_900, state: 'ended', summary: JSON.stringify(short) } as const;
+    const { sessionUuid } = await storedCall(app, soon);
+    expect((await use(client, 'explain_call', { session_uuid: sessionUuid })).said).toContain('ended 5.8 s later as completed');
     await client.close();
   });
 });

@@ -5,6 +5,7 @@
 import type { CallRow } from '../../database/call/calls.ts';
 import type { LoggedEvent } from '../../database/event/events.ts';
 import type { TimedEntry } from '../../history/entry.ts';
+import { RECORDING_LAST_MS } from '../../limits.ts';
 import { counted } from './counted.ts';
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -41,8 +42,8 @@ function course({ type, state, createdAt, answeredAt, endedAt, summary }: CallRo
     return [`${kind} that was never answered: it ended after ${seconds(createdAt, endedAt)} as ${end}.`];
   const answered = `${kind} that was answered after ${seconds(createdAt, answeredAt)}`;
   const later = `${seconds(answeredAt, endedAt)} later`;
-  // A `session.ended` that says nothing of a length comes after a crash: the call was over before it was told.
-  const isLost = summary?.duration_seconds === 0 && endedAt - answeredAt >= 1000;
+  // After a crash `session.ended` has no length. That of a call under a second waits for its recordings at most.
+  const isLost = summary?.duration_seconds === 0 && endedAt - answeredAt >= 1000 + RECORDING_LAST_MS;
   return [
     isLost
       ? `${answered}. How long it lasted is not known; that it is over was told ${later}, as ${end}.`
