@@ -7,6 +7,8 @@ import { nodeRow } from './node-row.ts';
 
 type Answer = Parameters<ChannelQuotaOptions['bus']['answer']>[1];
 
+const IDS = ['a', 'b', 'c'];
+
 /** Three nodes that have seen each other long ago, and the messages between them. */
 class Nodes {
   readonly clock = new VirtualClock();
@@ -14,15 +16,13 @@ class Nodes {
   readonly held = new Map<string, number>();
   /** What becomes of a question: it is not heard, or only its answer is lost. */
   lost: 'nothing' | 'questions' | 'answers' = 'nothing';
-  /** When a node has come or gone. */
-  changedAt = this.clock.now() - 60_000;
+  /** The nodes that are up, as all of them see it, and when one has come or gone. */
+  readonly members = { rows: IDS.map((nodeId) => nodeRow(nodeId)), changedAt: this.clock.now() - 60_000 };
 
   constructor() {
-    const nodeIds = ['a', 'b', 'c'];
-    const rows = nodeIds.map((nodeId) => nodeRow(nodeId));
+    const { members } = this;
     const answers = new Map<string, Answer>();
-    const changedAt = () => this.changedAt;
-    for (const nodeId of nodeIds) {
+    for (const nodeId of IDS) {
       const quota = new ChannelQuota({
         bus: {
           answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
@@ -38,11 +38,13 @@ class Nodes {
           },
         },
         members: {
-          rows,
-          get changedAt() {
-            return changedAt();
+          get rows() {
+            return members.rows;
           },
-          get: (id) => rows.find((each) => each.nodeId === id),
+          get changedAt() {
+            return members.changedAt;
+          },
+          get: (id) => members.rows.find((each) => each.nodeId === id),
         },
         nodeId,
         clock: this.clock,
@@ -59,13 +61,20 @@ class Nodes {
     return granted;
   }
 
+  /** All nodes see that these are up, and have asked for nothing until others know it as well. */
+  async change(nodeIds: readonly string[]): Promise<void> {
+    this.members.rows = nodeIds.map((nodeId) => nodeRow(nodeId));
+    this.members.changedAt = this.clock.now();
+    await this.clock.advance(2 * NODE_BEAT_MS);
+  }
+
   heldBy(nodeId: string): number {
     return this.held.get(nodeId) ?? 0;
   }
 }
 
 describe('a channel of a trunk that the nodes share', () => {
-  const [home = '', ...ids] = ['a', 'b', 'c'].sort((a) => (a === homeOf('narrow', ['a', 'b', 'c']) ? -1 : 1));
+  const [home = '', ...ids] = IDS.toSorted((a) => (a === homeOf('narrow', IDS) ? -1 : 1));
   const [near = '', far = ''] = ids;
 
   test('that was given back while NATS was away is free for the other nodes when it is back', async () => {
@@ -91,12 +100,33 @@ describe('a channel of a trunk that the nodes share', () => {
     expect(await nodes.hold(far, 1)).toBe(1);
   });
 
-  test('is told until it is known, and no longer', async () => {
+  test('that another home has granted, while it was up, is not granted again by the one before it', async () => {
     const nodes = new Nodes();
+    const [before = '', after = ''] = [near, far].toSorted((a) => (a === homeOf('narrow', [near, far]) ? -1 : 1));
+    await nodes.change([near, far]);
+    expect([await nodes.hold(before, 1), await nodes.hold(before, 0)]).toEqual([1, 0]);
+    await nodes.change(IDS);
+    expect(await nodes.hold(after, 1)).toBe(1);
+    await nodes.change([near, far]);
+    expect(await nodes.hold(before, 1)).toBe(0);
+    expect(await nodes.hold(after, 0)).toBe(0);
+    expect(await nodes.hold(before, 1)).toBe(1);
+  });
+
+  test('is told until it is known, and no longer, each time that its home is away', async () => {
+    const nodes = new Nodes();
+    for (let time = 0; time < 2; time++) {
+      nodes.lost = 'questions';
+      await nodes.hold(near, 0);
+      expect(nodes.clock.armed).toBe(1);
+      nodes.lost = 'nothing';
+      await nodes.clock.advance(NODE_BEAT_MS);
+      await settle();
+      expect(nodes.clock.armed).toBe(0);
+    }
     nodes.lost = 'questions';
     await nodes.hold(near, 0);
-    expect(nodes.clock.armed).toBe(1);
-    nodes.lost = 'nothing';
+    nodes.quotas.get(near)?.stop();
     await nodes.clock.advance(NODE_BEAT_MS);
     await settle();
     expect(nodes.clock.armed).toBe(0);
@@ -104,7 +134,7 @@ describe('a channel of a trunk that the nodes share', () => {
 
   test('is waited for just after a node has come or gone, until its home has asked all what they hold', async () => {
     const nodes = new Nodes();
-    nodes.changedAt = nodes.clock.now();
+    nodes.members.changedAt = nodes.clock.now();
     const [first, second] = [nodes.hold(near, 1), nodes.hold(far, 1)];
     await nodes.clock.advance(2 * NODE_BEAT_MS);
     expect([await first, await second]).toEqual([1, 0]);
@@ -112,7 +142,7 @@ describe('a channel of a trunk that the nodes share', () => {
 
   test('is waited for while its home, which has just come, does not serve yet', async () => {
     const nodes = new Nodes();
-    nodes.changedAt = nodes.clock.now();
+    nodes.members.changedAt = nodes.clock.now();
     nodes.lost = 'questions';
     const wanted = nodes.hold(near, 1);
     await nodes.clock.advance(2 * NODE_BEAT_MS);
@@ -124,7 +154,7 @@ describe('a channel of a trunk that the nodes share', () => {
   test('is refused three beats after a node has come or gone where its home does not answer, and is given back at once', async () => {
     const nodes = new Nodes();
     expect(await nodes.hold(near, 1)).toBe(1);
-    nodes.changedAt = nodes.clock.now();
+    nodes.members.changedAt = nodes.clock.now();
     nodes.lost = 'questions';
     const began = nodes.clock.now();
     expect(await nodes.hold(near, 0)).toBe(0);

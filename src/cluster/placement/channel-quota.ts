@@ -23,8 +23,8 @@ interface Holding {
 }
 
 interface Ledger {
-  /** The nodes that were up when it was opened; with other nodes it is opened anew. */
-  readonly nodes: string;
+  /** When a node had last come or gone as it was opened. It is opened anew then, as another home may have granted. */
+  readonly changedAt: number;
   /** What each node holds, once all have told it. */
   readonly holdings: Promise<Map<string, Holding>>;
 }
@@ -137,21 +137,21 @@ export class ChannelQuota {
   }
 
   #holdings(trunk: string): Promise<Map<string, Holding>> {
-    const nodes = [...this.#up()].sort().join(' ');
+    const { changedAt } = this.#options.members;
     const known = this.#ledgers.get(trunk);
-    if (known?.nodes === nodes) return known.holdings;
-    const opened = { nodes, holdings: this.#open(trunk, nodes) };
+    if (known?.changedAt === changedAt) return known.holdings;
+    const opened = { changedAt, holdings: this.#open(trunk, this.#up()) };
     this.#ledgers.set(trunk, opened);
     return opened.holdings;
   }
 
-  async #open(trunk: string, nodes: string): Promise<Map<string, Holding>> {
+  async #open(trunk: string, nodes: readonly string[]): Promise<Map<string, Holding>> {
     const { bus, nodeId, held, members, clock } = this.#options;
     const unsettledMs = members.changedAt + SETTLED_MS - clock.now();
     if (unsettledMs > 0) await sleep(clock, unsettledMs);
     const holdings = new Map<string, Holding>();
     await Promise.all(
-      nodes.split(' ').map(async (each) => {
+      nodes.map(async (each) => {
         if (each === nodeId) return;
         const result = await bus.ask(each, 'channels.held', { trunk }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
         const told = result.outcome === 'answered' && isHolding(result.body) ? result.body.channels : undefined;
