@@ -1,6 +1,7 @@
 /** The counts of a trunk's calls, which other nodes may share. */
 import { expect, test } from 'bun:test';
 import { Channels, type SharedChannels } from '../../src/carrier/trunk/channels.ts';
+import { settle } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer, sdp } from './raw-peer.ts';
 
@@ -46,6 +47,36 @@ test('calls that began before their trunk had max_channels hold channels, and gi
   expect([channels.held('wide'), told]).toEqual([1, [3, 2, 1]]);
   late?.();
   expect([channels.allHeld(), told]).toEqual([{}, [3, 2, 1, 0]]);
+});
+
+test('channels that were given back while a further one was asked for are not used on: they are asked for again', async () => {
+  /** The questions, each of which is answered as the test has it, and what the last one of them left this node with. */
+  const asked: (() => void)[] = [];
+  let known = 0;
+  const shared: SharedChannels = {
+    async hold(_trunk, _max, channels) {
+      known = channels;
+      await new Promise<void>((resolve) => asked.push(resolve));
+      return channels;
+    },
+    keep() {},
+  };
+  const channels = new Channels(() => 0, shared);
+  const wide = { ...trunkTo('sip:127.0.0.1'), name: 'wide' };
+  const trunk = { ...wide, maxChannels: 3 };
+  const early = [channels.take(wide), channels.take(wide)];
+  const first = channels.expect(trunk);
+  for (const give of early) give?.();
+  expect([asked.length, known]).toEqual([2, 1]);
+  asked.shift()?.();
+  await settle();
+  // Whoever waits for a turn has not taken its channel yet when the next one asks.
+  const second = channels.expect(trunk);
+  await settle();
+  for (const answer of asked) answer();
+  const expecting = [await first, await second];
+  const late = expecting.map(() => channels.take(trunk));
+  expect([late.includes(undefined), channels.held('wide'), known]).toEqual([false, 2, 2]);
 });
 
 test('calls and failures of a trunk count for a day', () => {

@@ -19,13 +19,15 @@ interface Use {
   expected: number;
   /** The channels that this node may use of a trunk with `max_channels` that other nodes use too. */
   granted: number;
+  /** How often the other nodes were told of channels that this one has given back, or has brought with a call. */
+  told: number;
   /** When a call last began or ended, in milliseconds. */
   lastUsed: number;
   /** The last 24 hours with calls, the latest last. */
   hours: readonly Hour[];
 }
 
-const UNUSED: Readonly<Use> = { used: 0, expected: 0, granted: 0, lastUsed: 0, hours: [] };
+const UNUSED: Readonly<Use> = { used: 0, expected: 0, granted: 0, told: 0, lastUsed: 0, hours: [] };
 
 /** Gives a channel back. `wasCall` is false where no call was made over it, so that it counts as none. */
 type GiveBack = (wasCall?: boolean) => void;
@@ -110,10 +112,12 @@ export class Channels {
     if (this.#shared === undefined || maxChannels === undefined) return () => {};
     const use = this.#use(name);
     use.expected++;
-    const needed = use.used + use.expected;
-    if (needed > use.granted) {
-      const granted = await this.#shared.hold(name, maxChannels, needed, this.#heldBy(use));
-      use.granted = Math.max(use.granted, granted);
+    for (let isAnswered = false; !isAnswered && use.used + use.expected > use.granted; ) {
+      const { told } = use;
+      const granted = await this.#shared.hold(name, maxChannels, use.used + use.expected, this.#heldBy(use));
+      // An answer is out of date where they were told of other channels meanwhile: what it grants is not known to them.
+      isAnswered = told === use.told;
+      if (isAnswered) use.granted = Math.max(use.granted, granted);
     }
     return () => {
       use.expected--;
@@ -126,6 +130,7 @@ export class Channels {
     const needed = use.used + use.expected;
     if (this.#shared === undefined || needed >= use.granted) return;
     use.granted = needed;
+    use.told++;
     void this.#shared.hold(name, maxChannels ?? needed, needed, needed);
   }
 
@@ -166,7 +171,9 @@ export class Channels {
   carryOn(trunk: Trunk): () => void {
     const { name, maxChannels } = trunk;
     if (this.#shared !== undefined && maxChannels !== undefined) {
-      const held = ++this.#use(name).granted;
+      const use = this.#use(name);
+      const held = ++use.granted;
+      use.told++;
       void this.#shared.hold(name, maxChannels, held, held);
     }
     return this.#begin(trunk);
