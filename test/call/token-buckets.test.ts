@@ -46,9 +46,13 @@ test('What is not admitted gives its tokens back, and never more than a bucket h
   buckets.give(wanted);
   expect(typeof buckets.take(wanted, 0)).toBe('function');
   expect(typeof buckets.take(wanted, 0)).toBe('number');
+  const two = one(2, 0.001, 'two');
+  for (let taken = 0; taken < 2; taken++) buckets.take(two, 0);
+  buckets.give(two);
+  expect([typeof buckets.take(two, 0), typeof buckets.take(two, 0)]).toEqual(['function', 'number']);
   // Nobody has taken of this one.
   buckets.give(one(1, 1, 'unknown'));
-  expect(buckets.size).toBe(1);
+  expect(buckets.size).toBe(2);
 });
 
 test('Buckets are kept within bounds, and the one that was used longest ago is given up first', () => {

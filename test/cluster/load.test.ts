@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { NodeLoad } from '../../src/cluster/membership/load.ts';
+import { NODE_LOOP_LAG_FULL_MS, NODE_LOOP_LOOK_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 test('A node is as full as its busiest media thread was in the last second, where nothing else is fuller.', () => {
@@ -9,4 +10,28 @@ test('A node is as full as its busiest media thread was in the last second, wher
   busyUs = [0, 0];
   expect(load.value).toBeCloseTo(0.1);
   load.stop();
+});
+
+/** A clock whose timers come so much too late, as they do where the event loop is busy. */
+class LateClock extends VirtualClock {
+  lateMs = 80;
+
+  override at(deadline: number, fire: () => void): () => void {
+    return super.at(deadline + this.lateMs, fire);
+  }
+}
+
+test('A node is as full as its event loop is late, of which an eighth counts with each look', async () => {
+  const clock = new LateClock();
+  const load = new NodeLoad({ legs: () => 0, portsFree: () => 1, ports: 1, busyUs: () => [] }, clock);
+  const lagAfter = async (ms: number) => {
+    await clock.advance(ms);
+    return load.value * NODE_LOOP_LAG_FULL_MS;
+  };
+  expect(await lagAfter(NODE_LOOP_LOOK_MS + 80)).toBeCloseTo(10);
+  clock.lateMs = 0;
+  expect(await lagAfter(NODE_LOOP_LOOK_MS + 80)).toBeCloseTo(18.75);
+  expect(await lagAfter(NODE_LOOP_LOOK_MS)).toBeCloseTo(16.40625);
+  load.stop();
+  expect(clock.armed).toBe(0);
 });

@@ -112,6 +112,34 @@ test('a lease whose answer took longer than the lease is told as held with the n
   expect(held).toEqual([true]);
 });
 
+test('a lease that another node has by now is lost at once, and one that is not wanted any more, or at a stop, is given back', async () => {
+  const clock = new VirtualClock();
+  const given: string[] = [];
+  let [wanted, held] = [
+    ['messages', 'relay', 'trunk'],
+    ['messages', 'relay', 'trunk'],
+  ];
+  const changes: string[] = [];
+  const holds = () => ['messages', 'relay', 'trunk'].filter((name) => keeper.holds(name)).join();
+  const keeper: LeaseKeeper = new LeaseKeeper({
+    leases: { takeAll: async () => held, give: async (name) => void given.push(name) },
+    clock,
+    log: silentLog,
+    wanted: () => wanted,
+    onChange: () => changes.push(holds()),
+  });
+  keeper.start();
+  await settle();
+  held = ['messages', 'trunk'];
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  expect(given).toEqual([]);
+  [wanted, held] = [['messages', 'relay'], ['messages']];
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  expect([changes, given]).toEqual([['messages,relay,trunk', 'messages,trunk', 'messages'], ['trunk']]);
+  await keeper.stop();
+  expect([given, holds(), clock.armed]).toEqual([['trunk', 'messages'], '', 0]);
+});
+
 test('a node that could not read the beats of the others says so, once a minute', async () => {
   const clock = new VirtualClock();
   const said: unknown[] = [];

@@ -79,4 +79,14 @@ describe('the turns of a trunk with max_cps', () => {
     // The home hears of the turn that lies 550 ms ahead, and gives the next one.
     expect(await nodes.turns([near, far])).toEqual([650, 750]);
   });
+
+  test('of a trunk that still exists are kept in mind, and those of one that was deleted are not', async () => {
+    const nodes = new Nodes();
+    const keep = (names: readonly string[]) => nodes.quotas.get(home)?.keep(new Set(names));
+    expect(await nodes.turns([home])).toEqual([0]);
+    keep(['paced', 'other']);
+    expect(await nodes.turns([home])).toEqual([100]);
+    keep(['other']);
+    expect(await nodes.turns([home])).toEqual([0]);
+  });
 });
