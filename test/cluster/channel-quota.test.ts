@@ -19,8 +19,11 @@ class Nodes {
   /** The nodes that are up, as all of them see it, and when one has come or gone. */
   readonly members = { rows: IDS.map((nodeId) => nodeRow(nodeId)), changedAt: this.clock.now() - 60_000 };
 
+  /** What a node sees that has not read of the last change yet. */
+  readonly late = new Map<string, Nodes['members']>();
+
   constructor() {
-    const { members } = this;
+    const seenBy = (nodeId: string) => this.late.get(nodeId) ?? this.members;
     const answers = new Map<string, Answer>();
     for (const nodeId of IDS) {
       const quota = new ChannelQuota({
@@ -39,12 +42,12 @@ class Nodes {
         },
         members: {
           get rows() {
-            return members.rows;
+            return seenBy(nodeId).rows;
           },
           get changedAt() {
-            return members.changedAt;
+            return seenBy(nodeId).changedAt;
           },
-          get: (id) => members.rows.find((each) => each.nodeId === id),
+          get: (id) => seenBy(nodeId).rows.find((each) => each.nodeId === id),
         },
         nodeId,
         clock: this.clock,
@@ -138,6 +141,22 @@ describe('a channel of a trunk that the nodes share', () => {
     const [first, second] = [nodes.hold(near, 1), nodes.hold(far, 1)];
     await nodes.clock.advance(2 * NODE_BEAT_MS);
     expect([await first, await second]).toEqual([1, 0]);
+  });
+
+  test('is waited for by a node that has not read yet which node is its home now', async () => {
+    const nodes = new Nodes();
+    const [before = '', after = ''] = [near, far].toSorted((a) => (a === homeOf('narrow', [near, far]) ? -1 : 1));
+    await nodes.change([near, far]);
+    nodes.late.set(after, { ...nodes.members });
+    await nodes.clock.advance(60_000);
+    nodes.members.rows = IDS.map((nodeId) => nodeRow(nodeId));
+    nodes.members.changedAt = nodes.clock.now();
+    const wanted = nodes.hold(after, 1);
+    await settle();
+    await nodes.clock.advance(NODE_BEAT_MS - 1);
+    nodes.late.delete(after);
+    await nodes.clock.advance(3 * NODE_BEAT_MS);
+    expect([await wanted, await nodes.hold(before, 1)]).toEqual([1, 0]);
   });
 
   test('is waited for while its home, which has just come, does not serve yet', async () => {

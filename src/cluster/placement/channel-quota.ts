@@ -51,9 +51,11 @@ export class ChannelQuota {
 
   constructor(options: ChannelQuotaOptions) {
     this.#options = options;
-    options.bus.answer('channels', (body, from) =>
-      isWish(body) ? this.#grant(from, body).then((granted) => ({ granted })) : {},
-    );
+    options.bus.answer('channels', async (body, from) => {
+      // Whoever asks, or this node, has not read yet which node is the home now.
+      if (!isWish(body) || homeOf(body.trunk, this.#up()) !== options.nodeId) return {};
+      return { granted: await this.#grant(from, body) };
+    });
     options.bus.answer('channels.held', (body) => (isNamed(body) ? { channels: options.held(body.trunk) } : {}));
   }
 
@@ -89,19 +91,23 @@ export class ChannelQuota {
 
   /**
    * The result is undefined where the home has not answered. Where this node wants a channel just after another one has
-   * come or gone, the home is asked again: it may start, or be another one. That takes three beats at most.
+   * come or gone, the home is asked again: it may start, or be another one. That takes three beats at most, after the
+   * two in which this node and the one that it takes for the home have read of the change.
    */
   async #ask(wish: Wish): Promise<number | undefined> {
     const { nodeId, bus, members, clock } = this.#options;
     const isWanted = wish.channels > (wish.current ?? 0);
-    const until = isWanted ? members.changedAt + SETTLED_MS + NODE_BEAT_MS : 0;
+    const agreed = clock.now() + SETTLED_MS;
     for (;;) {
       const home = homeOf(wish.trunk, this.#up());
       if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
-      const waitMs = Math.max(0, until - clock.now()) + NODE_PING_TIMEOUT_MS;
+      const settled = members.changedAt + SETTLED_MS + NODE_BEAT_MS;
+      const waitMs = Math.max(0, isWanted ? settled - clock.now() : 0) + NODE_PING_TIMEOUT_MS;
       const result = await bus.ask(home, 'channels', wish, waitMs, waitMs);
-      if (result.outcome === 'answered') return isGrant(result.body) ? result.body.granted : undefined;
-      if (clock.now() >= until || this.#stopped) return undefined;
+      const isAnswered = result.outcome === 'answered';
+      if (isAnswered && isGrant(result.body)) return result.body.granted;
+      const until = isAnswered ? Math.max(agreed, settled) : settled;
+      if (!isWanted || clock.now() >= until || this.#stopped) return undefined;
       await sleep(clock, CHANNEL_ASK_AGAIN_MS);
     }
   }
