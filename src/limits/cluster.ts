@@ -45,6 +45,8 @@ export const NODE_PING_TIMEOUT_MS = 500;
 
 /** The home of a trunk's channels is asked again so long after it could not be reached, while a node comes or goes. */
 export const CHANNEL_ASK_AGAIN_MS = 250;
+/** A call asks so often for a channel where others are given back during each question. Then it goes without. */
+export const CHANNEL_ASKED_MAX = 10;
 /** A node asks the others so often whether they answer over NATS; so many misses in a row put one out of reach. */
 export const NODE_REACH_LOOK_MS = 10_000;
 export const NODE_REACH_MISSES = 2;

@@ -1,4 +1,5 @@
 /** Counts the calls of each trunk, in both directions: those that are up, and those of the last day. */
+import { CHANNEL_ASKED_MAX } from '../../limits.ts';
 import { type Trunk, trunkChannels } from './trunk.ts';
 
 const HOUR_MS = 3_600_000;
@@ -112,12 +113,13 @@ export class Channels {
     if (this.#shared === undefined || maxChannels === undefined) return () => {};
     const use = this.#use(name);
     use.expected++;
-    for (let isAnswered = false; !isAnswered && use.used + use.expected > use.granted; ) {
+    for (let asked = 0; asked < CHANNEL_ASKED_MAX && use.used + use.expected > use.granted; asked++) {
       const { told } = use;
       const granted = await this.#shared.hold(name, maxChannels, use.used + use.expected, this.#heldBy(use));
       // An answer is out of date where they were told of other channels meanwhile: what it grants is not known to them.
-      isAnswered = told === use.told;
-      if (isAnswered) use.granted = Math.max(use.granted, granted);
+      if (told !== use.told) continue;
+      use.granted = Math.max(use.granted, granted);
+      break;
     }
     return () => {
       use.expected--;
