@@ -14,8 +14,13 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** JSON lines on stdout; human-readable when stdout is a terminal and the platform runs from its sources. */
+/**
+ * JSON lines on stdout; human-readable when stdout is a terminal and the platform runs from its sources. Lines that
+ * stdout does not take, as on a full disk, are lost.
+ */
 export function createLog(level: string): Log {
+  // Calls go on without a log: it is written again when the disk has room.
+  process.stdout.on('error', () => {});
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   if (!process.stdout.isTTY || isOneFile) return pino(options);
   const pretty = pino.transport({ target: 'pino-pretty' });
