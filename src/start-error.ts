@@ -14,7 +14,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '42704': 'leave a parameter that PostgreSQL does not know out of DATABASE_URL',
   '53100': 'make room on its disk',
   '53300': 'raise max_connections, or the CONNECTION LIMIT of the role or the database: a process has up to 12 connections',
-  '42501': 'give the role the right to make tables there; the owner of a database has it',
+  '42501':
+    'give the role the right to make tables there, as the owner of a database has it, and the tables that another role has restored: ALTER TABLE … OWNER TO',
 };
 
 /** More about an address that carriers see. */

@@ -89,6 +89,18 @@ describe('what a role is set to', () => {
       ),
     ]);
   });
+
+  test('is told whose the tables are that another role has restored', async () => {
+    const url = await tenant('restored');
+    expect(await start(url)).toEqual([]);
+    const path = `${database.dataDir}/postgres-socket/.s.PGSQL.5432`;
+    const restorer = postgres({ path, user: 'sidetone', database: 'restored', max: 1 });
+    await restorer.unsafe('ALTER TABLE sidetone_migrations OWNER TO sidetone');
+    await restorer.end();
+    expect(await start(url)).toEqual([
+      expect.stringMatching(/permission denied for table sidetone_migrations \(42501\): .*restored.*ALTER TABLE … OWNER TO/),
+    ]);
+  });
 });
 
 describe('a start that works says', () => {
