@@ -37,8 +37,8 @@ const inverse = (made: string): string =>
     .replace(/^CREATE INDEX ("\w+") .*$/s, 'DROP INDEX IF EXISTS $1')
     .replace(/^DROP INDEX ("webrtc_\w+");$/, 'CREATE INDEX $1 ON webrtc_tokens (app_uuid)');
 
-const isWaitedFor = async (): Promise<boolean> =>
-  (await caller.unsafe("SELECT 1 FROM pg_locks WHERE relation = 'apps'::regclass AND NOT granted")).length > 0;
+const isWaitedFor = async (table = 'apps'): Promise<boolean> =>
+  (await caller.unsafe('SELECT 1 FROM pg_locks WHERE relation = $1::regclass AND NOT granted', [table])).length > 0;
 
 test('An upgrade during a backup holds up nobody who works, and is over when the backup is', async () => {
   await undoLast();
@@ -50,6 +50,23 @@ test('An upgrade during a backup holds up nobody who works, and is over when the
     while (!(await isWaitedFor()));
     // It comes behind the migration, which gives up its place.
     expect(await caller.unsafe('SELECT name FROM apps')).toHaveLength(0);
+  });
+  const second = await store;
+  expect(await caller.unsafe('SELECT allowed_destinations FROM apps')).toHaveLength(0);
+  await second?.close();
+}, 20_000);
+
+test('An upgrade that a backup and it keep waiting for each other gives up its place, and is tried again', async () => {
+  await undoLast();
+  await caller.unsafe("ALTER ROLE sidetone SET deadlock_timeout = '200ms'");
+  let store: ReturnType<typeof openSecondStore> | undefined;
+  await backup.begin(async (dump) => {
+    await dump.unsafe("SET LOCAL deadlock_timeout = '1min'");
+    await dump.unsafe('LOCK TABLE webrtc_tokens IN ACCESS SHARE MODE');
+    store = openSecondStore(first);
+    while (!(await isWaitedFor('webrtc_tokens')));
+    // The migration has this one, and waits for the other.
+    await dump.unsafe('LOCK TABLE apps IN ACCESS SHARE MODE');
   });
   const second = await store;
   expect(await caller.unsafe('SELECT allowed_destinations FROM apps')).toHaveLength(0);

@@ -33,7 +33,7 @@ export async function migrate(connection: Connection, log: Log): Promise<void> {
       await applyMissing(connection, migrations);
       return;
     } catch (error) {
-      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (!IN_USE.has(sqlState(error) ?? '')) throw error;
       if (tries >= MIGRATION_TRIES)
         throw new UnusableDatabase(
           'a table that the migration changes stays in use, as by pg_dump: start again when that is done',
@@ -45,8 +45,8 @@ export async function migrate(connection: Connection, log: Log): Promise<void> {
   }
 }
 
-/** The SQLSTATE of a lock that was not given within `lock_timeout`. */
-const LOCK_NOT_AVAILABLE = '55P03';
+/** The SQLSTATE of a lock that was not given within `lock_timeout`, and of two that wait for each other. */
+const IN_USE = new Set(['55P03', '40P01']);
 
 async function applyMissing(connection: Connection, migrations: Migrations): Promise<void> {
   await connection.transaction(async (within) => {
