@@ -39,8 +39,14 @@ export function startError(setting: string, what: string, error: unknown): Error
   return new Error(`${setting}: ${what} (${reason})${remedy === undefined ? '' : `: ${remedy}`}`, { cause: error });
 }
 
-/** The remedy for a file that was to be opened. Undefined for any other error. */
+/** What the system answers where a file or a folder belongs to somebody else. */
+const FOREIGN = new Set(['EACCES', 'EPERM']);
+
+/** The remedy for a file that was to be opened, or is another user's. Undefined for any other error. */
 function fileRemedy(error: unknown, reason: string): string | undefined {
   if (!(error instanceof Error) || !('path' in error) || typeof error.path !== 'string') return undefined;
-  return 'syscall' in error && error.syscall === 'open' ? FILE_REMEDIES[reason]?.(error.path) : undefined;
+  if ('syscall' in error && error.syscall === 'open') return FILE_REMEDIES[reason]?.(error.path);
+  return FOREIGN.has(reason)
+    ? `${error.path} is another user's, as after a start by root: start as that one, or chown it to this one`
+    : undefined;
 }

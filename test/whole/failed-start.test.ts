@@ -1,13 +1,14 @@
 /** What keeps the platform from starting is said in one line that names the setting, and nothing is left running. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { openTestStore } from '../database/open.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
 
+const NOBODY = 65_534;
 const ROOT = join(import.meta.dir, '../..');
 const dataDir = dataDirectory('sidetone-failed-');
 const http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() });
@@ -30,13 +31,14 @@ const environmentOf = (more: Readonly<Record<string, string>>) => ({
   ...more,
 });
 
-/** What a start says on its standard error. */
-function refusal(environment: Readonly<Record<string, string>>): string {
+/** What a start says on its standard error, as this user or as another one. */
+function refusal(environment: Readonly<Record<string, string>>, uid = process.getuid?.()): string {
   const { status, stderr } = spawnSync(process.execPath, ['--no-env-file', 'src/main.ts'], {
     cwd: ROOT,
     env: environmentOf(environment),
     encoding: 'utf8',
     timeout: 30_000,
+    uid,
   });
   return `${status} ${stderr}`;
 }
@@ -131,3 +133,32 @@ describe('a start that fails', () => {
     await database.close();
   }, 40_000);
 });
+
+/** Whether this is root, and another user may read the checkout and run Bun. */
+const mayStartAsNobody =
+  process.getuid?.() === 0 &&
+  spawnSync(process.execPath, ['--version'], { cwd: ROOT, uid: NOBODY, stdio: 'ignore' }).status === 0;
+
+test.skipIf(!mayStartAsNobody)(
+  'A DATA_DIR in which root was there first is named as that of another user',
+  () => {
+    const keys = { MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), OPERATOR_TOKEN: 'operator'.repeat(4) };
+    const folder = dataDirectory('sidetone-owned-');
+    mkdirSync(join(folder, 'postgres'), { mode: 0o700 });
+    writeFileSync(join(folder, 'postgres/PG_VERSION'), '18');
+    chownSync(folder, NOBODY, NOBODY);
+    try {
+      expect(refusal({ ...keys, DATA_DIR: folder }, NOBODY)).toContain(
+        `DATA_DIR: the embedded PostgreSQL cannot be kept in ${folder} (EACCES): ${folder}/postgres/PG_VERSION is another user's`,
+      );
+      rmSync(join(folder, 'postgres'), { recursive: true });
+      mkdirSync(join(folder, 'recordings'));
+      expect(refusal({ ...keys, DATA_DIR: folder }, NOBODY)).toContain(
+        `DATA_DIR: recordings cannot be kept in ${folder}/recordings (EPERM): ${folder}/recordings is another user's`,
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+  90_000,
+);

@@ -77,7 +77,9 @@ async function startIn(dataDir: string, log: Log): Promise<EmbeddedServer> {
   const binaries = binaryDir();
   const data = join(dataDir, 'postgres');
   const user = runAs([data, join(binaries, 'postgres')]);
-  if (!existsSync(join(data, 'PG_VERSION'))) await initialise(data, binaries, user, log);
+  // This throws where the data are another user's, and are there all the same.
+  const version = statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false });
+  if (version === undefined) await initialise(data, binaries, user, log);
   giveTo(user, data);
 
   const adopted = await adopt(data, binaries, user, log);

@@ -4,6 +4,7 @@
  */
 import { chmod, mkdir, opendir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { startError } from '../../start-error.ts';
 import { isMissing } from './local-file.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -20,8 +21,12 @@ export class RecordingFolder {
   /** Makes it, readable by its owner only. Rejects where it cannot be made. */
   static async make(dataDir: string): Promise<RecordingFolder> {
     const path = join(dataDir, 'recordings');
-    await mkdir(path, { recursive: true, mode: 0o700 });
-    await chmod(path, 0o700);
+    try {
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      await chmod(path, 0o700);
+    } catch (error) {
+      throw startError('DATA_DIR', `recordings cannot be kept in ${path}`, error);
+    }
     return new RecordingFolder(path);
   }
 
