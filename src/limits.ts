@@ -105,6 +105,9 @@ export const CONSOLE_SESSION_MS = 12 * 3600 * 1000;
 export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
+/** Lines of the log that wait for whoever reads it. What is said while so many wait is lost, and counted. */
+export const LOG_WAITING_MAX_LINES = 10_000;
+
 /** The metrics are made so many times at once and a second: it takes 5 ms, and anybody may ask. */
 export const METRICS_AT_ONCE = 20;
 export const METRICS_PER_SEC = 10;
