@@ -1,13 +1,23 @@
-/** The messages between the main thread and the decoding thread. */
+/**
+ * The messages between the main thread and the decoding thread. `owner` is the application whose share of the thread's
+ * time it takes; empty where it is nobody's.
+ */
 import type { AudioKind } from '../format/sniff.ts';
 
 export type DecodeRequest =
   /** Opens a stream. `skip` is the place to begin at, in samples at `rateHz`. */
-  | { readonly type: 'open'; readonly stream: number; readonly kind: AudioKind; readonly rateHz: number; readonly skip: number }
-  | { readonly type: 'push'; readonly stream: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  | {
+      readonly type: 'open';
+      readonly stream: number;
+      readonly owner: string;
+      readonly kind: AudioKind;
+      readonly rateHz: number;
+      readonly skip: number;
+    }
+  | { readonly type: 'push'; readonly stream: number; readonly owner: string; readonly bytes: Uint8Array<ArrayBuffer> }
   /** The last byte was pushed. */
-  | { readonly type: 'end'; readonly stream: number }
-  | { readonly type: 'close'; readonly stream: number }
+  | { readonly type: 'end'; readonly stream: number; readonly owner: string }
+  | { readonly type: 'close'; readonly stream: number; readonly owner: string }
   | { readonly type: 'quit' };
 
 /** Answers go up together: each message costs the main thread a turn. */

@@ -1,7 +1,9 @@
 /**
  * The decoding thread: sources of every format to 16-bit mono at the rate of the leg. One request at a time a stream,
- * so what is in memory here is one step's input and output.
+ * so what is in memory here is one step's input and output. Applications have the thread's time in equal shares: a step
+ * of 4 KiB may take 1.5 s where somebody means harm.
  */
+import { TimeShares } from '../../bounds/time-shares.ts';
 import { DECODE_TOLD_MS, DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
 import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -16,6 +18,9 @@ import type { SourceDecoder } from './source-decoder.ts';
 import { WavDecoder } from './wav/wav-decoder.ts';
 
 declare const self: Worker;
+
+/** What is worked on in its turn. */
+type Asked = Exclude<DecodeRequest, { readonly type: 'quit' }>;
 
 const decoders = new Map<number, SourceDecoder>();
 let libraryOpen = 0;
@@ -73,7 +78,7 @@ function opened(stream: number): SourceDecoder {
   return decoder;
 }
 
-async function decode(request: Exclude<DecodeRequest, { readonly type: 'quit' }>): Promise<Pcm> {
+async function decode(request: Asked): Promise<Pcm> {
   switch (request.type) {
     case 'open':
       await open(request);
@@ -118,9 +123,7 @@ function tell(): void {
 
 muteConsole();
 
-self.onmessage = async (event: MessageEvent<DecodeRequest>) => {
-  const request = event.data;
-  if (request.type === 'quit') process.exit(0);
+async function serve(request: Asked): Promise<void> {
   let pcm: Pcm = NO_PCM;
   let error: string | undefined;
   const samples = () => decoders.get(request.stream)?.samples ?? 0;
@@ -131,4 +134,30 @@ self.onmessage = async (event: MessageEvent<DecodeRequest>) => {
   }
   if (request.type === 'close') return;
   answer({ stream: request.stream, pcm, samples: samples(), error });
+}
+
+const waiting = new TimeShares<Asked>();
+let isWorking = false;
+
+/** Works on what waits. Others are heard after `DECODE_TOLD_MS` and a step, and may have their turn next. */
+async function work(): Promise<void> {
+  const until = performance.now() + DECODE_TOLD_MS;
+  for (let now = 0; now < until; ) {
+    const request = waiting.take();
+    isWorking = request !== undefined;
+    if (request === undefined) return;
+    const began = performance.now();
+    await serve(request);
+    now = performance.now();
+    waiting.spend(request.owner, now - began);
+  }
+  setImmediate(work);
+}
+
+self.onmessage = ({ data }: MessageEvent<DecodeRequest>) => {
+  if (data.type === 'quit') process.exit(0);
+  waiting.add(data.owner, data);
+  if (isWorking) return;
+  isWorking = true;
+  void work();
 };

@@ -27,6 +27,14 @@ export interface DecodeStream {
   close(): void;
 }
 
+/** Decoders of an application, or of nobody. */
+export interface Decoders {
+  /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
+  open(kind: AudioKind, rateHz: number, skip?: number): Promise<DecodeStream>;
+  /** The same, in the share of an application. */
+  of(owner: string): Decoders;
+}
+
 interface Waiting {
   readonly resolve: (decoded: Decoded) => void;
   readonly reject: (error: Error) => void;
@@ -40,7 +48,7 @@ const LOOKS_MAX = 2;
  * a new one. It is stuck when it answers nothing for `DECODE_STEP_MAX_MS` while something is asked: the steps of a
  * thousand streams wait for each other, and none of them for that long.
  */
-export class DecoderThread {
+export class DecoderThread implements Decoders {
   readonly #log: Log;
   readonly #script: URL;
   readonly #stepMaxMs: number;
@@ -59,8 +67,14 @@ export class DecoderThread {
     this.#stepMaxMs = options.stepMaxMs ?? DECODE_STEP_MAX_MS;
   }
 
-  /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
-  async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
+  of(owner: string): Decoders {
+    return {
+      open: (kind, rateHz, skip) => this.open(kind, rateHz, skip, owner),
+      of: (other) => this.of(other),
+    };
+  }
+
+  async open(kind: AudioKind, rateHz: number, skip = 0, owner = ''): Promise<DecodeStream> {
     if (this.#closing) throw new Error('the decoding thread is gone');
     if (this.#thread === undefined || this.#thread.gone) {
       if (stuckThreads() >= THREADS_STUCK_MAX) throw new Error('too many threads hang');
@@ -68,13 +82,13 @@ export class DecoderThread {
     }
     const thread = this.#thread;
     const stream = ++this.#last;
-    await this.#ask(thread, { type: 'open', stream, kind, rateHz, skip }).catch((error: unknown) => {
+    await this.#ask(thread, { type: 'open', stream, owner, kind, rateHz, skip }).catch((error: unknown) => {
       throw error instanceof DecodeError ? new Error(error.message) : error; // our lack of room, not the source's fault
     });
     return {
-      push: async (bytes) => (await this.#ask(thread, { type: 'push', stream, bytes })).pcm,
-      end: () => this.#ask(thread, { type: 'end', stream }),
-      close: () => thread.post({ type: 'close', stream }),
+      push: async (bytes) => (await this.#ask(thread, { type: 'push', stream, owner, bytes })).pcm,
+      end: () => this.#ask(thread, { type: 'end', stream, owner }),
+      close: () => thread.post({ type: 'close', stream, owner }),
     };
   }
 

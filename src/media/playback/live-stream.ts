@@ -99,7 +99,7 @@ export class OpenStream extends Playable {
   source(terms: PcmTerms): PcmSource {
     const first = this.#first;
     this.#first = undefined;
-    return new LiveSource(this, first, terms);
+    return new LiveSource(this, first, { ...terms, decoders: terms.decoders.of(this.#options.held.owner) });
   }
 
   release(): void {

@@ -4,13 +4,13 @@
  */
 import type { PlaybackFailure } from '../../event/event.ts';
 import type { Playlist } from '../audio.ts';
-import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
+import { DecodeError, type Decoders } from '../decode/decoder.ts';
 
 export interface PcmTerms {
   /** Times through; 0: until stopped. Of files only. */
   readonly loop: number;
   readonly rateHz: number;
-  readonly decoders: DecoderThread;
+  readonly decoders: Decoders;
 }
 
 export interface PcmSource {

@@ -18,16 +18,18 @@ class OpenPlaylist extends Playable {
   readonly urls: readonly string[];
   readonly sources: readonly OpenedSource[];
   readonly #sounds: SharedSounds;
+  readonly #appUuid: string;
 
-  constructor(urls: readonly string[], sources: readonly OpenedSource[], sounds: SharedSounds) {
+  constructor(urls: readonly string[], sources: readonly OpenedSource[], sounds: SharedSounds, appUuid: string) {
     super();
+    this.#appUuid = appUuid;
     this.urls = urls;
     this.sources = sources;
     this.#sounds = sounds;
   }
 
   source(terms: PcmTerms): PcmSource {
-    return new FilesSource(this.sources, terms, this.#sounds);
+    return new FilesSource(this.sources, { ...terms, decoders: terms.decoders.of(this.#appUuid) }, this.#sounds);
   }
 
   release(): void {
@@ -96,7 +98,7 @@ async function openAll(
     for (const source of sources) source.release();
     return { refused: urls.length > 1 ? { ...refused, source_index: index } : refused };
   }
-  return new OpenPlaylist(urls, sources, terms.sounds);
+  return new OpenPlaylist(urls, sources, terms.sounds, appUuid);
 }
 
 /** Opens a live stream when it is the application's turn. */

@@ -3,7 +3,7 @@
  * come, and a step more.
  */
 import { decodeSteps } from '../decode/decode-steps.ts';
-import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
+import { DecodeError, type Decoders } from '../decode/decoder.ts';
 import type { SharedContent } from '../source/shared-content.ts';
 
 type Pcm = Int16Array<ArrayBuffer>;
@@ -16,7 +16,7 @@ export class NotShared extends Error {
 interface SoundTerms {
   readonly content: SharedContent;
   readonly rateHz: number;
-  readonly decoders: DecoderThread;
+  readonly decoders: Decoders;
   /** Takes memory. It returns false where there is none. */
   readonly take: (bytes: number) => boolean;
   /** It is not shared any more, and its memory is free. */
@@ -112,7 +112,7 @@ export class SharedSound {
   }
 }
 
-async function* decoded(content: SharedContent, rateHz: number, decoders: DecoderThread): AsyncGenerator<Pcm> {
+async function* decoded(content: SharedContent, rateHz: number, decoders: Decoders): AsyncGenerator<Pcm> {
   const decoder = await decoders.open(content.kind, rateHz);
   try {
     for await (const chunk of content.bytes()) yield* decodeSteps(decoder, chunk, rateHz);

@@ -3,7 +3,7 @@
  * of one application three quarters. Of those that nobody plays the ones go first that were begun with longest ago.
  */
 import { SOUNDS_MAX_BYTES, SOUNDS_OF_APP_SHARE } from '../../limits.ts';
-import type { DecoderThread } from '../decode/decoder.ts';
+import type { Decoders } from '../decode/decoder.ts';
 import { HeldBytes } from '../source/held-bytes.ts';
 import type { SharedContent } from '../source/shared-content.ts';
 import { SharedSound } from './shared-sound.ts';
@@ -16,7 +16,7 @@ interface Kept {
 }
 
 export class SharedSounds {
-  readonly #decoders: DecoderThread;
+  readonly #decoders: Decoders;
   readonly #maxBytes: number;
   /** The sounds of a file, by their rate. */
   readonly #byContent = new WeakMap<SharedContent, Map<number, SharedSound>>();
@@ -25,7 +25,7 @@ export class SharedSounds {
   readonly #memory: HeldBytes;
 
   /** `maxBytes` is the memory of all. Tests alone have a reason to name it. */
-  constructor(decoders: DecoderThread, maxBytes = SOUNDS_MAX_BYTES) {
+  constructor(decoders: Decoders, maxBytes = SOUNDS_MAX_BYTES) {
     this.#decoders = decoders;
     this.#maxBytes = maxBytes;
     this.#memory = new HeldBytes(maxBytes, SOUNDS_OF_APP_SHARE * maxBytes);
@@ -66,7 +66,7 @@ export class SharedSounds {
       this.#kept.set(sound, { owner, drop });
       return true;
     };
-    const sound = new SharedSound({ content, rateHz, decoders: this.#decoders, take, dropped: drop });
+    const sound = new SharedSound({ content, rateHz, decoders: this.#decoders.of(owner), take, dropped: drop });
     rates.set(rateHz, sound);
     return sound;
   }

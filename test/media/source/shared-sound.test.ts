@@ -32,8 +32,8 @@ const server = Bun.serve({
 class Counted extends DecoderThread {
   opened = 0;
   openNow = 0;
-  override async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
-    const stream = await super.open(kind, rateHz, skip);
+  override async open(kind: AudioKind, rateHz: number, skip = 0, owner = ''): Promise<DecodeStream> {
+    const stream = await super.open(kind, rateHz, skip, owner);
     this.opened++;
     this.openNow++;
     return {
