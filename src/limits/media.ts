@@ -145,6 +145,11 @@ export const DECODER_SHORT_STREAMS_MAX = 8;
  * attack.
  */
 export const DECODE_STEP_MAX_SAMPLES = 16_000_000;
+/**
+ * Samples of all channels, at the rate of the source, that one step may be made of: half a second of work. 16 KiB of
+ * silence in FLAC or Vorbis, as encoders write it, are up to 30,000,000.
+ */
+export const DECODE_STEP_MAX_SOURCE_SAMPLES = 32_000_000;
 /** The longest packet of an Ogg stream: comments may hold a picture. */
 export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
 /** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */

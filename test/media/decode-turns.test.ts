@@ -1,7 +1,7 @@
 /** Decoders of several applications beside each other, in the thread that they share. */
 import { afterAll, expect, test } from 'bun:test';
 import { silentLog } from '../../src/log.ts';
-import { DecoderThread } from '../../src/media/decode/decoder.ts';
+import { DecodeError, DecoderThread } from '../../src/media/decode/decoder.ts';
 import { packedSilence } from './source/packed-silence.ts';
 
 const decoders = new DecoderThread(silentLog);
@@ -27,4 +27,14 @@ test('a source that takes long to decode holds up those of other applications fo
   // Steps that take less than 20 ms are made together, so that not each costs a turn.
   expect(done.indexOf('quiet')).toBeLessThan(3);
   for (const stream of [...streams, quiet]) stream.close();
+});
+
+test('a step that would take seconds, because few bytes stand for much sound in many channels, is broken off', async () => {
+  const stream = await decoders.open('flac', 8_000);
+  expect((await stream.push(packedSilence(60).slice())).length).toBeGreaterThan(0);
+  stream.close();
+  const other = await decoders.open('flac', 8_000);
+  const broken = await other.push(packedSilence(120).slice()).catch((error: unknown) => error);
+  expect(broken).toEqual(new DecodeError('more sound in a few bytes than is believed'));
+  other.close();
 });

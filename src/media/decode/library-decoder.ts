@@ -1,6 +1,6 @@
 /** What the decoders that run a library share: their output, their restarts, and their place among the open ones. */
 import { DECODER_RESTARTS_MAX, DECODER_SHORT_MS, DECODER_SHORT_STREAMS_MAX } from '../../limits.ts';
-import { type Pcm, PcmOutput } from './pcm-output.ts';
+import { type Pcm, PcmOutput, TooMuchSound } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
 
 export abstract class LibraryDecoder implements SourceDecoder {
@@ -43,10 +43,10 @@ export abstract class LibraryDecoder implements SourceDecoder {
 
   /**
    * Counts that the library stumbled over damage and is begun anew. Rethrows the error past `DECODER_RESTARTS_MAX`,
-   * as what is damaged so often is no sound.
+   * as what is damaged so often is no sound, and one that is no damage but too much of it.
    */
   protected countRestart(error: unknown): void {
-    if (++this.#restarts > DECODER_RESTARTS_MAX) throw error;
+    if (error instanceof TooMuchSound || ++this.#restarts > DECODER_RESTARTS_MAX) throw error;
   }
 
   /**

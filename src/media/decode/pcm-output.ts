@@ -1,12 +1,20 @@
 /**
  * The last step of every decoder: sound of any rate and number of channels becomes 16-bit mono at the rate of the leg.
  */
-import { DECODE_STEP_MAX_SAMPLES } from '../../limits.ts';
+import { DECODE_STEP_MAX_SAMPLES, DECODE_STEP_MAX_SOURCE_SAMPLES } from '../../limits.ts';
 import { native, type PcmHandle } from '../native.ts';
 
 export type Pcm = Int16Array<ArrayBuffer>;
 
 export const NO_PCM: Pcm = new Int16Array(0);
+/** A step has more sound than its bytes may stand for. The rest of the source is not looked at. */
+export class TooMuchSound extends Error {
+  override readonly name = 'TooMuchSound';
+  constructor() {
+    super('more sound in a few bytes than is believed');
+  }
+}
+
 /** Source samples converted in one native call. */
 const PIECE_SAMPLES = 8_192;
 /** Room for what one native call makes: 8,192 samples of 1 kHz to 48 kHz are the most. */
@@ -19,6 +27,8 @@ export class PcmOutput {
   #converter: PcmHandle | undefined;
   #sourceHz = 0;
   #madeInStep = 0;
+  /** Samples of all channels that came in this step. */
+  #cameInStep = 0;
 
   /**
    * The first `skip` samples that are made are thrown away. `before`: samples that were left out already, and count as
@@ -37,9 +47,11 @@ export class PcmOutput {
 
   /**
    * Converts one piece of sound, -1 to 1, one array of equal length for each channel; channels are averaged. Throws for
-   * a rate that is none.
+   * a rate that is none, and `TooMuchSound`.
    */
   add(channels: readonly Float32Array[], hz: number): Pcm {
+    this.#cameInStep += channels.length * (channels[0]?.length ?? 0);
+    if (this.#cameInStep > DECODE_STEP_MAX_SOURCE_SAMPLES) throw new TooMuchSound();
     const [left, right] = channels.length <= 2 ? channels : [average(channels)];
     if (left === undefined || left.length === 0) return NO_PCM;
     const parts: Pcm[] = [];
@@ -65,6 +77,7 @@ export class PcmOutput {
   /** A new step of decoding begins. */
   step(): void {
     this.#madeInStep = 0;
+    this.#cameInStep = 0;
   }
 
   /** Counts samples that are made, and returns those of them that are not thrown away, copied. */
@@ -73,7 +86,7 @@ export class PcmOutput {
     this.#skip -= thrown;
     this.#made += pcm.length;
     this.#madeInStep += pcm.length;
-    if (this.#madeInStep > DECODE_STEP_MAX_SAMPLES) throw new Error('more sound in a few bytes than is believed');
+    if (this.#madeInStep > DECODE_STEP_MAX_SAMPLES) throw new TooMuchSound();
     return pcm.slice(thrown);
   }
 }
