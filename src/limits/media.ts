@@ -131,10 +131,13 @@ export const LIVE_SILENT_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes between two pieces of ICY metadata, as a server may say it: 8,192 mostly. One by one they cost 30 ns each. */
 export const ICY_INTERVAL_MIN_BYTES = 64;
 export const ICY_INTERVAL_MAX_BYTES = 1024 * 1024;
-/** Decoders open at once; a playback past it fails as `internal_error`. */
-export const DECODERS_MAX = 4_000;
+/**
+ * Decoders open at once; a playback past it fails as `internal_error`. One application may have all of these places;
+ * then some more are left for those that have few.
+ */
+export const DECODER_SHARES = { all: 4_000, ofApp: 4_000, reserve: 400, reservedOfApp: 16 };
 /** Decoders of libraries among them (all but WAV), whose memory is up to 17 MiB each. */
-export const LIBRARY_DECODERS_MAX = 1_000;
+export const LIBRARY_DECODER_SHARES = { all: 1_000, ofApp: 1_000, reserve: 100, reservedOfApp: 4 };
 /** Times one decoder is begun anew behind damage; then the rest of its source is given up. */
 export const DECODER_RESTARTS_MAX = 100;
 /** A logical stream of Ogg with less sound than this is short; and how many of them may follow each other. */

@@ -38,3 +38,15 @@ test('a step that would take seconds, because few bytes stand for much sound in 
   expect(broken).toEqual(new DecodeError('more sound in a few bytes than is believed'));
   other.close();
 });
+
+test('an application that has all decoders open leaves some to the others', async () => {
+  const much = decoders.of('much');
+  const few = decoders.of('few');
+  const streams = await Promise.all(Array.from({ length: 4_000 }, () => much.open('wav', 8_000)));
+  const none = await much.open('wav', 8_000).catch((error: unknown) => error);
+  expect(none).toEqual(new Error('too many decoders'));
+  const other = await few.open('wav', 8_000);
+  for (const stream of [...streams, other]) stream.close();
+  const again = await much.open('wav', 8_000);
+  again.close();
+});

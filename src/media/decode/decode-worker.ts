@@ -3,8 +3,9 @@
  * so what is in memory here is one step's input and output. Applications have the thread's time in equal shares: a step
  * of 4 KiB may take 1.5 s where somebody means harm.
  */
+import { Shares } from '../../bounds/shares.ts';
 import { TimeShares } from '../../bounds/time-shares.ts';
-import { DECODE_TOLD_MS, DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
+import { DECODE_TOLD_MS, DECODER_SHARES, LIBRARY_DECODER_SHARES } from '../../limits.ts';
 import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { AacDecoder } from './aac-decoder.ts';
@@ -23,23 +24,25 @@ declare const self: Worker;
 type Asked = Exclude<DecodeRequest, { readonly type: 'quit' }>;
 
 const decoders = new Map<number, SourceDecoder>();
-let libraryOpen = 0;
+const places = new Shares(DECODER_SHARES);
+const libraryPlaces = new Shares(LIBRARY_DECODER_SHARES);
 
 /** Takes one of the places for decoders of libraries, whose memory is not ours to bound. Returns what gives it back. */
-function libraryPlace(): () => void {
-  if (libraryOpen >= LIBRARY_DECODERS_MAX) throw new Error('too many decoders');
-  libraryOpen++;
+function libraryPlace(owner: string): () => void {
+  if (!libraryPlaces.take(owner)) throw new Error('too many decoders');
   let given = false;
   return () => {
-    if (!given) libraryOpen--;
+    if (!given) libraryPlaces.give(owner);
     given = true;
   };
 }
 
-const openMpeg = (rateHz: number, skip: number) => new MpegDecoder(openMpg123, rateHz, skip, libraryPlace());
+const mpegOf = (owner: string) => (rateHz: number, skip: number) =>
+  new MpegDecoder(openMpg123, rateHz, skip, libraryPlace(owner));
 
 /** Makes decoders of a kind. The libraries in WebAssembly are loaded for the first source that needs them. */
-async function makerOf(kind: AudioKind): Promise<(rateHz: number, skip: number) => SourceDecoder> {
+async function makerOf(kind: AudioKind, owner: string): Promise<(rateHz: number, skip: number) => SourceDecoder> {
+  const openMpeg = mpegOf(owner);
   switch (kind) {
     case 'wav':
       return (rateHz, skip) => new WavDecoder(rateHz, skip, () => openMpeg(rateHz, skip));
@@ -48,28 +51,33 @@ async function makerOf(kind: AudioKind): Promise<(rateHz: number, skip: number) 
     case 'mpegts':
       return (rateHz, skip) => new MpegTsDecoder(new TransportDemux('mpeg'), openMpeg(rateHz, skip));
     case 'mpegts-aac':
-      return (rateHz, skip) => new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace()));
+      return (rateHz, skip) => new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace(owner)));
     case 'aac':
-      return (rateHz, skip) => new AacDecoder(rateHz, skip, libraryPlace());
+      return (rateHz, skip) => new AacDecoder(rateHz, skip, libraryPlace(owner));
     case 'opus': {
       const { OpusDecoder } = await import('./opus-decoder.ts');
-      return (rateHz, skip) => new OpusDecoder(rateHz, skip, libraryPlace());
+      return (rateHz, skip) => new OpusDecoder(rateHz, skip, libraryPlace(owner));
     }
     case 'vorbis': {
       const { VorbisDecoder } = await import('./vorbis-decoder.ts');
-      return (rateHz, skip) => new VorbisDecoder(rateHz, skip, libraryPlace());
+      return (rateHz, skip) => new VorbisDecoder(rateHz, skip, libraryPlace(owner));
     }
     case 'flac': {
       const { FlacDecoder } = await import('./flac-decoder.ts');
-      return (rateHz, skip) => new FlacDecoder(rateHz, skip, libraryPlace());
+      return (rateHz, skip) => new FlacDecoder(rateHz, skip, libraryPlace(owner));
     }
   }
 }
 
-async function open({ stream, kind, rateHz, skip }: Extract<DecodeRequest, { readonly type: 'open' }>): Promise<void> {
-  const make = await makerOf(kind);
-  if (decoders.size >= DECODERS_MAX) throw new Error('too many decoders');
-  decoders.set(stream, make(rateHz, skip));
+async function open({ stream, owner, kind, rateHz, skip }: Extract<DecodeRequest, { readonly type: 'open' }>): Promise<void> {
+  const make = await makerOf(kind, owner);
+  if (!places.take(owner)) throw new Error('too many decoders');
+  try {
+    decoders.set(stream, make(rateHz, skip));
+  } catch (error) {
+    places.give(owner);
+    throw error;
+  }
 }
 
 function opened(stream: number): SourceDecoder {
@@ -93,7 +101,7 @@ async function decode(request: Asked): Promise<Pcm> {
     }
     case 'close': {
       const decoder = decoders.get(request.stream);
-      decoders.delete(request.stream);
+      if (decoders.delete(request.stream)) places.give(request.owner);
       decoder?.close();
       return NO_PCM;
     }
