@@ -326,6 +326,8 @@ export class RoomSpan implements SeatsAway {
     for (const pipe of this.#pipesOf(roomId)) {
       // It was told before, by the home itself, or is about to be: that home is being asked for the seat.
       if (pipe.home === nodeId && (pipe.epoch === epoch || !pipe.isEpochKnown)) continue;
+      // What tells of this home is older than what has led the pipe on.
+      if (pipe.epoch > epoch) continue;
       const session = this.#options.session(pipe.sessionUuid);
       pipe.retarget(nodeId, epoch, session?.state.membership?.phase === 'joined');
       this.#claim(pipe, session);
