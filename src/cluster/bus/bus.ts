@@ -149,7 +149,6 @@ export class Bus {
    */
   async ask(nodeId: string, kind: string, body: object, timeoutMs: number, deadlineMs: number): Promise<Outcome> {
     const { clock } = this.#options;
-    if (!this.#isUp) return { outcome: 'not_delivered' };
     const started = clock.now();
     if (this.#offsets.theirs(nodeId, started, started) === undefined && (await this.ping(nodeId)) !== 'answers')
       return { outcome: 'not_delivered' };

@@ -1,0 +1,173 @@
+/** The other nodes as one sees them by their beats: who is a suspect, who is buried, and when a node came or went. */
+import { expect, test } from 'bun:test';
+import { Members, type MembersOptions } from '../../src/cluster/membership/members.ts';
+import type { NodeRow } from '../../src/database/node/nodes.ts';
+import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_SUSPECT_MS, NODE_SWEEP_MS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import type { Reach } from '../../src/machine/room/home-watch.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { nodeRow } from './node-row.ts';
+
+const [BURIAL_MS, ORPHAN_MS] = [15_000, 120_000];
+
+/** Node `a` and others, whose beats go on until the test takes them from `beating`. */
+async function watching(others: readonly string[], more: Partial<MembersOptions> = {}) {
+  const clock = new VirtualClock();
+  const rows = new Map<string, NodeRow>(['a', ...others].map((nodeId) => [nodeId, nodeRow(nodeId)]));
+  const beating = new Set(rows.keys());
+  const reach = new Map<string, Reach>();
+  const [buried, forsaken, takenOver]: [string[], string[], number[]] = [[], [], []];
+  const begun = clock.now();
+  const members = new Members({
+    nodes: {
+      nodeId: 'a',
+      beat: async () => {
+        for (const [nodeId, row] of rows) if (beating.has(nodeId)) rows.set(nodeId, { ...row, beat: row.beat + 1 });
+        return [...rows.values()];
+      },
+      bury: async (nodeId, beat) => {
+        if (rows.get(nodeId)?.beat !== beat) return false;
+        buried.push(nodeId);
+        return rows.delete(nodeId);
+      },
+    },
+    clock,
+    log: silentLog,
+    burialMs: BURIAL_MS,
+    orphanMs: ORPHAN_MS,
+    load: () => '',
+    ping: async (nodeId) => reach.get(nodeId) ?? 'silent',
+    takeOver: async (seenAt) => void takenOver.push(seenAt - begun),
+    onForsaken: (nodeId) => forsaken.push(nodeId),
+    ...{ onBack() {}, onOwn() {} },
+    ...more,
+  });
+  await members.start();
+  return { clock, rows, beating, reach, buried, forsaken, takenOver, members, sinceStart: () => clock.now() - begun };
+}
+
+test('A node whose beat stands still is a suspect after 3 s, and none once it moves again; so is one that is away for NATS.', async () => {
+  const { clock, beating, members } = await watching(['b']);
+  const isSuspect = () => members.isSuspect('b');
+  expect([isSuspect(), members.isSuspect('unknown')]).toEqual([false, true]);
+  beating.delete('b');
+  await clock.advance(NODE_SUSPECT_MS - 1);
+  expect(isSuspect()).toBe(false);
+  await clock.advance(1);
+  expect(isSuspect()).toBe(true);
+  beating.add('b');
+  await clock.advance(NODE_BEAT_MS);
+  expect(isSuspect()).toBe(false);
+  members.isAway('b');
+  expect(isSuspect()).toBe(true);
+  await clock.advance(NODE_BEAT_MS);
+  expect(isSuspect()).toBe(false);
+  members.stop();
+});
+
+test('The calls of a suspect that does not answer are taken over, and those of one that does are not.', async () => {
+  const { clock, beating, reach, forsaken, members } = await watching(['b', 'c', 'd', 'e']);
+  for (const [nodeId, how] of [
+    ['b', 'silent'],
+    ['c', 'nobody'],
+    ['d', 'answers'],
+    ['e', 'unknown'],
+  ] as const)
+    reach.set(nodeId, how);
+  await clock.advance(2 * NODE_SUSPECT_MS);
+  expect(forsaken).toEqual([]);
+  for (const nodeId of reach.keys()) beating.delete(nodeId);
+  await clock.advance(NODE_SUSPECT_MS);
+  expect(forsaken).toEqual(['b', 'c']);
+  const before = members.rows.length;
+  members.stop();
+  await clock.advance(NODE_SUSPECT_MS);
+  expect([forsaken, members.rows.length]).toEqual([['b', 'c'], before]);
+});
+
+test('A node that ends takes no calls over that it has just asked about.', async () => {
+  const { promise, resolve } = Promise.withResolvers<Reach>();
+  const { clock, beating, forsaken, members } = await watching(['b'], { ping: () => promise });
+  await clock.advance(2 * NODE_SUSPECT_MS);
+  beating.delete('b');
+  await clock.advance(NODE_SUSPECT_MS);
+  members.stop();
+  resolve('nobody');
+  await settle();
+  expect(forsaken).toEqual([]);
+});
+
+test('A node that is silent over NATS too is buried, and one that answers once its calls are orphans; each is looked after twice more.', async () => {
+  const { clock, beating, reach, buried, takenOver, members, sinceStart } = await watching(['b', 'c']);
+  reach.set('c', 'answers');
+  await clock.advance(2 * BURIAL_MS);
+  for (const nodeId of ['b', 'c']) beating.delete(nodeId);
+  const seenAt = sinceStart();
+  await clock.advance(BURIAL_MS - 1);
+  expect([buried, takenOver]).toEqual([[], []]);
+  await clock.advance(1);
+  expect([buried, takenOver]).toEqual([['b'], [seenAt]]);
+  await clock.advance(NODE_BEAT_MS);
+  expect([members.get('b'), members.rows.length]).toEqual([undefined, 2]);
+  await clock.advance(3 * NODE_LEFT_LOOK_MS);
+  // Among them is what is looked for once a minute whoever has died.
+  expect(takenOver.filter((at) => at === seenAt)).toEqual([seenAt, seenAt, seenAt]);
+  expect(buried).toEqual(['b']);
+  await clock.advance(ORPHAN_MS);
+  expect(buried).toEqual(['b', 'c']);
+  members.stop();
+});
+
+test('A node whose beat has moved since, or that another has buried, is not taken over for its silence.', async () => {
+  const { clock, beating, takenOver, members } = await watching(['b'], {
+    nodes: {
+      nodeId: 'a',
+      beat: async () => [nodeRow('a'), nodeRow('b', { beat: 1 })],
+      bury: async () => false,
+    },
+  });
+  beating.delete('b');
+  await clock.advance(3 * BURIAL_MS);
+  expect(takenOver).toEqual([]);
+  await clock.advance(NODE_SWEEP_MS - 3 * BURIAL_MS);
+  expect(takenOver).toEqual([NODE_SWEEP_MS]);
+  await clock.advance(NODE_SWEEP_MS);
+  expect(takenOver).toEqual([NODE_SWEEP_MS, 2 * NODE_SWEEP_MS]);
+  members.stop();
+});
+
+test('A takeover that fails or takes long is begun again with a later beat, one at a time.', async () => {
+  let under = 0;
+  let most = 0;
+  let failed = 0;
+  const { clock, beating, members } = await watching(['b'], {
+    takeOver: async () => {
+      most = Math.max(most, ++under);
+      await settle();
+      under--;
+      failed++;
+      throw new Error('the database is away');
+    },
+  });
+  await clock.advance(2 * BURIAL_MS);
+  beating.delete('b');
+  await clock.advance(BURIAL_MS + NODE_SWEEP_MS);
+  expect([most, failed]).toEqual([1, 4]);
+  members.stop();
+});
+
+test('The time at which a node last came or went is that of the beat that told it.', async () => {
+  const { clock, rows, members, sinceStart } = await watching(['b']);
+  const begun = clock.now() - sinceStart();
+  const changed = () => members.changedAt - begun;
+  await clock.advance(5 * NODE_BEAT_MS);
+  expect(changed()).toBe(0);
+  rows.set('c', nodeRow('c'));
+  await clock.advance(NODE_BEAT_MS);
+  await clock.advance(NODE_BEAT_MS);
+  expect(changed()).toBe(6 * NODE_BEAT_MS);
+  rows.delete('c');
+  await clock.advance(NODE_BEAT_MS);
+  expect(changed()).toBe(8 * NODE_BEAT_MS);
+  members.stop();
+});
