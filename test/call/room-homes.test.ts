@@ -12,7 +12,7 @@ import type { RoomRegistryOptions } from '../../src/call/room/room-registry-opti
 import type { SessionActor } from '../../src/call/session/session-actor.ts';
 import { type Journal, type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
-import { SEAT_CHECK_MS, SEAT_NOTES_MAX, STATEMENT_MAX_MS } from '../../src/limits.ts';
+import { ROOM_BEQUEST_MS, SEAT_CHECK_MS, SEAT_NOTES_MAX, STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { Membership } from '../../src/machine/room/membership.ts';
 import { inbound } from '../../src/machine/session/session.ts';
@@ -750,6 +750,31 @@ test('The end of a pipe that is out of its mix is closed: it holds ports.', asyn
   expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
   left();
   expect(closed).toBe(1);
+});
+
+test('A node that ends leaves its Room to the next member where the first has left by then, or is only coming.', async () => {
+  const pair = new Pair();
+  const [roomId, other] = [await pair.made(), await pair.made()];
+  pair.openPipe = () => ({ ...quietPipe });
+  for (const sessionUuid of ['left', 'stays']) await pair.ask('first', openOf(roomId, sessionUuid));
+  const coming = { roomId: other, sessionUuid: 'coming', link: 'coming', appUuid: 'app', isBot: false };
+  await pair.ask('first', { type: 'take', ...coming, reserved: true });
+  const told: string[] = [];
+  pair.replies = (request) => {
+    if (request.type !== 'note' || request.note.note !== 'inherit') return { type: 'ok' };
+    told.push(request.sessionUuid);
+    return request.sessionUuid === 'left' ? { type: 'gone' } : { type: 'ok' };
+  };
+  const bequeathed = pair.first.bequeath(ROOM_BEQUEST_MS);
+  await settle();
+  expect(told).toEqual(['left']);
+  await pair.ask('first', { ...openOf(other, 'coming'), isJoined: false });
+  await pair.advance(ROOM_BEQUEST_MS / 2);
+  expect(told).toEqual(['left', 'stays', 'coming']);
+  await pair.advance(ROOM_BEQUEST_MS);
+  await bequeathed;
+  // Nobody is told twice.
+  expect([told, pair.first.size]).toEqual([['left', 'stays', 'coming'], 0]);
 });
 
 test('A member that talks as its pipe is made anew is told as silent: its next word is heard by the new end.', async () => {

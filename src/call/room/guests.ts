@@ -48,7 +48,8 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** The guests by Room, then by Session. */
   readonly #guests = new Map<RoomActor, Map<string, Guest>>();
-  readonly #bequeathed = new WeakSet<RoomActor>();
+  /** The guest that each Room of this node, which ends, was left to. */
+  readonly #heirs = new WeakMap<RoomActor, Guest>();
   #isChecking = false;
 
   constructor(options: GuestsOptions) {
@@ -242,13 +243,17 @@ export class Guests {
     for (const { link } of this.of(room)) void link.send({ note: 'closed' });
   }
 
-  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
+  /**
+   * This node ends: a node that has a member of the Room is to take it, and that of the next one where that member has
+   * left. False: nobody has one.
+   */
   bequeath(room: RoomActor): boolean {
     const { peers } = this.#options;
     const heir = this.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
-    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
-    this.#bequeathed.add(room);
-    return heir !== undefined;
+    if (heir === undefined) return false;
+    if (this.#heirs.get(room) !== heir) void heir.link.send({ note: 'inherit' });
+    this.#heirs.set(room, heir);
+    return true;
   }
 
   /** Tells the bots among the guests of a Room, but for the one that it is about. */
