@@ -3,8 +3,11 @@ import { TakenCalls } from '../../src/call/session/handover/taken-calls.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
-/** Looks at a node with one call, which is `owner`'s by its row, and tells what became of the call and its seat. */
-async function looked(owner: string | undefined): Promise<readonly string[]> {
+/**
+ * Looks at a node with one call, which is `owner`'s by its row, and tells what became of the call and its seat. With
+ * `from`, that node tells that it has taken the call.
+ */
+async function looked(owner: string | undefined, from?: string): Promise<readonly string[]> {
   const done: string[] = [];
   const clock = new VirtualClock();
   const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000 };
@@ -25,12 +28,12 @@ async function looked(owner: string | undefined): Promise<readonly string[]> {
   const taken = new TakenCalls({
     clock,
     all: () => calls,
-    find: () => [...calls][0],
+    find: (sessionUuid) => [...calls].find(({ state }) => state.sessionUuid === sessionUuid),
     mine: async () => [],
     owner: async () => owner,
     handedOver: (left, nodeId) => void done.push(`seat in ${left.membership?.roomId} goes to '${nodeId}'`),
   });
-  const look = taken.look();
+  const look = from === undefined ? taken.look() : taken.told(from, 'member');
   await settle();
   await clock.advance(60_000);
   await look;
@@ -43,4 +46,9 @@ test('A call that another node has taken is let go to that node.', async () => {
 
 test('A call that another node has taken, and that has ended there, keeps no seat in a Room.', async () => {
   expect(await looked(undefined)).toEqual(["seat in room goes to ''", 'hung up']);
+});
+
+test('A node that tells that it has taken a call gets it where its row says so too.', async () => {
+  expect(await looked('another', 'another')).toEqual(["let go to 'another'"]);
+  for (const owner of ['own', 'third', undefined]) expect(await looked(owner, 'another')).toEqual([]);
 });

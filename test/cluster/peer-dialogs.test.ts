@@ -1,13 +1,25 @@
 /** SIP requests and hand-overs of calls from node to node, with no bus between them but calls. */
 import { expect, test } from 'bun:test';
+import type { LegSnapshot } from '../../src/call/ports/leg.ts';
 import type { MoveReply, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import type { Bus } from '../../src/cluster/bus/bus.ts';
 import { Dialogs } from '../../src/cluster/peer/dialogs.ts';
 import { Moves } from '../../src/cluster/peer/moves.ts';
-import { NODE_COMMAND_TIMEOUT_MS } from '../../src/limits.ts';
+import { MOVE_PREPARED_MS, NODE_COMMAND_TIMEOUT_MS } from '../../src/limits.ts';
 import { nodeRow } from './node-row.ts';
 
 const SOURCE = { transport: 'udp', host: '192.0.2.1', port: 5060, flow: 0 } as const;
+const dialog = { callId: 'a', localTag: 'b', remoteTag: 'c', local: '<sip:us@x>;tag=b', remote: '<sip:them@x>;tag=c' };
+const snapshot: LegSnapshot = {
+  trunk: 'carrier',
+  call: {
+    direction: 'inbound',
+    dialog: { ...dialog, localNumber: 1, remoteNumber: 1, routes: [], target: 'sip:them@192.0.2.1' },
+    peer: { transport: 'udp', host: '192.0.2.1', port: 5060 },
+    farAllowsUpdate: false,
+  },
+  origin: { sessionId: 1, version: 1 },
+};
 const BYE = Buffer.from('BYE sip:x SIP/2.0\r\n\r\n');
 
 /** What node `a` asks of others, and what each answers. */
@@ -32,6 +44,12 @@ function dialogsOf(answers: Readonly<Record<string, unknown>>, suspects: readonl
   };
   return { dialogs: new Dialogs({ bus, members: () => members, nodeId: 'a' }), asked, hear };
 }
+
+test('What answers a request that another node received goes to that node.', async () => {
+  const { dialogs, asked } = dialogsOf({});
+  dialogs.answer('c', BYE, SOURCE);
+  expect(asked.map(({ nodeId, kind }) => `${kind} ${nodeId}`)).toEqual(['sip.answer c']);
+});
 
 test('A request of no call here is taken where one of the other nodes takes it; one that is suspect is not waited for', async () => {
   const { dialogs, asked } = dialogsOf({ b: { taken: false }, c: { taken: true } }, ['d']);
@@ -68,6 +86,9 @@ test('A move is refused by the other node before this one gives it up, and what 
     expect(timeoutMs).toBe(NODE_COMMAND_TIMEOUT_MS);
     expect(deadlineMs).toBeLessThan(timeoutMs);
   }
+  // A far end that is asked to follow has its time.
+  await moves.ask('b', { type: 'prepare', sessionUuid: 's', snapshot, ahead: 1 });
+  expect(asked.at(-1)?.deadlineMs).toBeGreaterThan(MOVE_PREPARED_MS);
   const served: unknown[] = [];
   moves.serve(async (...order): Promise<MoveReply> => {
     served.push(order);
