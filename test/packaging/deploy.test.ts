@@ -222,6 +222,18 @@ describe('against a running platform', () => {
     expect(own.filter((name) => !shown.has(name))).toEqual([]);
   });
 
+  test('every figure of the dashboard is shown in its own unit', () => {
+    const units: Record<string, RegExp> = { percentunit: / \/ |_ratio\b/, s: /_seconds/, bytes: /_bytes\b/ };
+    const dashboard: Yaml = JSON.parse(read('deploy/grafana/sidetone.json'));
+    const wrong = dashboard.panels.flatMap(({ targets, fieldConfig }: Yaml) =>
+      targets.filter(({ refId, expr }: Yaml) => {
+        const own = fieldConfig.overrides.find(({ matcher }: Yaml) => matcher.options === refId);
+        return units[own?.properties[0].value ?? fieldConfig.defaults.unit]?.test(expr) === false;
+      }),
+    );
+    expect(wrong.map(({ expr }: Yaml) => expr)).toEqual([]);
+  });
+
   test('every alert asks for metrics that the platform has, and says what has happened', async () => {
     const exposition = await (await fetch(`${platform.url}/metrics`)).text();
     const known = new Set([...exposition.matchAll(/^(sidetone_[a-z0-9_]+)/gm)].map(([, name]) => name ?? ''));
