@@ -25,12 +25,20 @@ test('An outage of the database is one line when it begins, one a minute, and on
   outage.answered(91_100);
   outage.failed(refused, 91_200);
   expect(said).toEqual([]);
+  outage.answered(91_300);
   outage.answered(91_200 + OUTAGE_OVER_MS);
   outage.answered(91_300 + OUTAGE_OVER_MS);
-  expect(said.splice(0)).toEqual(['info 90200']);
+  expect(said.splice(0)).toEqual(['info 90300']);
   expect(outage.awayMs(199_000)).toBe(0);
   outage.failed(refused, 200_000);
   expect(said.splice(0)).toEqual(['warn']);
+});
+
+test('An outage that one question alone has met lasted until the next one was answered', () => {
+  const { outage, said } = outageLog();
+  outage.failed(refused, 1_000);
+  outage.answered(6_000);
+  expect(said).toEqual(['warn', 'info 5000']);
 });
 
 test('What fails while the platform closes its connections is no outage', () => {

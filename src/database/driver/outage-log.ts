@@ -12,6 +12,8 @@ export class OutageLog {
   /** When the outage began. Undefined while there is none. Milliseconds of a monotonic clock, as the other times. */
   #since: number | undefined;
   #failedAt = 0;
+  /** When a question was first answered after the last one that has failed. Undefined before that. */
+  #answeredAt: number | undefined;
   #saidAt = 0;
   #isClosed = false;
 
@@ -22,6 +24,7 @@ export class OutageLog {
   failed(error: Error, now: number): void {
     if (this.#isClosed) return;
     this.#failedAt = now;
+    this.#answeredAt = undefined;
     const isNew = this.#since === undefined;
     this.#since ??= now;
     if (!isNew && now - this.#saidAt < OUTAGE_SAID_EVERY_MS) return;
@@ -44,8 +47,10 @@ export class OutageLog {
   }
 
   answered(now: number): void {
-    if (this.#since === undefined || now - this.#failedAt < OUTAGE_OVER_MS) return;
-    this.#log.info({ away_ms: Math.round(this.#failedAt - this.#since) }, 'the database answers again');
+    if (this.#since === undefined) return;
+    this.#answeredAt ??= now;
+    if (now - this.#failedAt < OUTAGE_OVER_MS) return;
+    this.#log.info({ away_ms: Math.round(this.#answeredAt - this.#since) }, 'the database answers again');
     this.#since = undefined;
   }
 }
