@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { Bus } from '../../src/cluster/bus/bus.ts';
 import { Envelopes } from '../../src/cluster/bus/envelope.ts';
 import { Offsets } from '../../src/cluster/bus/offset.ts';
-import type { Transport } from '../../src/cluster/bus/transport.ts';
+import type { Transport, TransportMessage } from '../../src/cluster/bus/transport.ts';
 import { LeaseKeeper } from '../../src/cluster/membership/lease-keeper.ts';
 import { Members } from '../../src/cluster/membership/members.ts';
 import { ReachWatch } from '../../src/cluster/membership/reach-watch.ts';
@@ -386,4 +386,30 @@ test('a node that has not reached NATS since its start says so, once, and when i
   connect({ subscribe() {}, publish() {}, request: async () => 'nobody', close: async () => {} });
   await settle();
   expect(said.slice(1)).toEqual(['NATS is reached']);
+});
+
+test('news that NATS brings back to the node which told them are no messages of other nodes', async () => {
+  const clock = new VirtualClock();
+  const heard: { readonly subject: string; hear(message: TransportMessage): void }[] = [];
+  const transport: Transport = {
+    subscribe: (subject, hear) => void heard.push({ subject, hear }),
+    publish(subject, text) {
+      for (const each of heard) if (each.subject === subject) each.hear({ subject, text, respond() {} });
+    },
+    request: async () => 'nobody',
+    close: async () => {},
+  };
+  const [a, b] = ['a', 'b'].map(
+    (nodeId) =>
+      new Bus({
+        open: async () => transport,
+        masterKey: new Uint8Array(32),
+        ...{ nodeId, cluster: 'c', clock, log: silentLog, onBack() {} },
+      }),
+  );
+  const told: unknown[] = [];
+  for (const bus of [a, b]) bus?.hear('news', (body) => void told.push(body));
+  await Promise.all([a?.start(), b?.start()]);
+  a?.tell('news', 1);
+  expect([told, a?.load().received, b?.load().received]).toEqual([[1], 0, 1]);
 });

@@ -207,8 +207,9 @@ export class Bus {
   }
 
   #open(message: TransportMessage, subject: string): Envelope | undefined {
-    this.#load.received++;
     const envelope = this.#opened(subject, message.text);
+    // NATS brings our own news back to us.
+    if (envelope?.from !== this.#options.nodeId) this.#load.received++;
     if (envelope === undefined) this.#load.dropped++;
     return envelope;
   }
