@@ -34,10 +34,10 @@ export class BanList {
     return this.#total;
   }
 
-  /** The addresses that are banned. */
-  count(now: number): number {
+  /** The addresses that are banned. One that `isKnown` is heard all the same. */
+  count(now: number, isKnown: (address: string) => boolean): number {
     let count = 0;
-    for (const until of this.#bans.values()) if (until > now) count++;
+    for (const [address, until] of this.#bans) if (until > now && !isKnown(address)) count++;
     return count;
   }
 

@@ -37,7 +37,8 @@ export class SourceScreen {
 
   /** Addresses that are banned now, and bans since the start. */
   get bans(): { readonly now: number; readonly total: number } {
-    return { now: this.#bans.count(this.#options.now()), total: this.#bans.total };
+    const now = this.#bans.count(this.#options.now(), (address) => this.isKnown(address));
+    return { now, total: this.#bans.total };
   }
 
   /**

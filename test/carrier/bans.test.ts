@@ -68,6 +68,7 @@ describe('an address that is refused again and again', () => {
     await scan(stranger, 3);
     carrier.trunks = [trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.66/32'] })];
     carrier.carrier.trunksChanged();
+    expect(carrier.carrier.bans()).toEqual({ now: 0, total: 1 });
     stranger.send(stranger.request('OPTIONS', { id: 'again' }));
     await stranger.until(/^SIP\/2.0 200/);
   });
