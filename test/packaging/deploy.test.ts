@@ -252,6 +252,16 @@ describe('against a running platform', () => {
     expect(rules.some(({ expr }) => expr.includes('sidetone_trunks_down'))).toBe(true);
   });
 
+  test('the alert of late audio is silent while nothing is heard, although the media threads tick', async () => {
+    const file: Yaml = Bun.YAML.parse(read('deploy/prometheus/sidetone.rules.yml'));
+    const { expr } = file.groups.flatMap((group: Yaml) => group.rules).find(({ alert }: Yaml) => alert === 'SidetoneAudioLate');
+    const [, condition] = /sidetone_media_ticks_total\[5m\]\) and max_over_time\((\w+)\[5m\]\) > 0$/.exec(expr) ?? [];
+    const exposition = await (await fetch(`${platform.url}/metrics`)).text();
+    const value = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(exposition)?.[1]);
+    expect(value('sidetone_media_ticks_total')).toBeGreaterThan(0);
+    expect(value(String(condition))).toBe(0);
+  });
+
   test('the alert of RTP ports compares the free ones with all of the range, whatever takes none of them', async () => {
     const file: Yaml = Bun.YAML.parse(read('deploy/prometheus/sidetone.rules.yml'));
     const { expr } = file.groups.flatMap((group: Yaml) => group.rules).find(({ alert }: Yaml) => alert === 'SidetonePortsShort');
