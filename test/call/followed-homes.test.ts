@@ -4,15 +4,9 @@ import { L16_PROTOCOL, type NewHome, type RoomPeers } from '../../src/call/ports
 import { RoomSpan } from '../../src/call/room/room-span.ts';
 import type { RoomStore } from '../../src/database/call/rooms.ts';
 import { silentLog } from '../../src/log.ts';
-import { type LegAudio, type MediaPipe, NO_COUNTERS } from '../../src/media/engine.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { audio, pipe } from './quiet-pipe.ts';
 import { quietRoom } from './quiet-room.ts';
-
-const END = { host: '127.0.0.1', port: 10_000, ssrc: 1 };
-const member = { join() {}, leave() {}, setMuted() {}, coach() {}, setVolume: () => true };
-const pipe: MediaPipe = { end: END, ...member, connect() {}, counters: async () => NO_COUNTERS, close: async () => NO_COUNTERS };
-const { play, stopPlayback, controlPlayback, record } = quietRoom;
-const audio: LegAudio = { ...member, play, stopPlayback, controlPlayback, record, pipeCodec: 'PCMU' };
 
 /** A node with a member of a Room, whose home `first` says that it has moved. The row is read when the test says so. */
 async function following() {

@@ -1,6 +1,6 @@
 /** What comes of a hand-over of a call for each answer of the other node, at both of them. */
 import { expect, test } from 'bun:test';
-import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
+import type { ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveReply, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/handover/mover.ts';
 import { Traces } from '../../src/call/traces.ts';
@@ -8,20 +8,8 @@ import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS } from '../../src/limits
 import { silentLog } from '../../src/log.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { snapshot } from './leg-snapshot.ts';
 
-const snapshot: LegSnapshot = {
-  trunk: 'carrier',
-  call: {
-    direction: 'inbound',
-    dialog: {
-      ...{ callId: 'a', localTag: 'b', remoteTag: 'c', local: '<sip:us@x>;tag=b', remote: '<sip:them@x>;tag=c' },
-      ...{ localNumber: 1, remoteNumber: 1, routes: [], target: 'sip:them@192.0.2.1' },
-    },
-    peer: { transport: 'udp', host: '192.0.2.1', port: 5060 },
-    farAllowsUpdate: false,
-  },
-  origin: { sessionId: 1, version: 1 },
-};
 const about = { sessionUuid: 'call', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 120_000 };
 const stateAt = (now: number): SessionState => ({ ...inbound(about, now), phase: 'answered', hasLeg: true, deadlines: {} });
 const failed = (asked: boolean): MoveReply => ({ type: 'failed', why: 'as the test says', asked });

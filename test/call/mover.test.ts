@@ -1,6 +1,6 @@
 /** The hand-over of calls, as the node sees it that is asked to go on with one. */
 import { expect, test } from 'bun:test';
-import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
+import type { ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/handover/mover.ts';
 import { Traces } from '../../src/call/traces.ts';
@@ -10,21 +10,8 @@ import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { snapshot } from './leg-snapshot.ts';
 import { quietSession } from './quiet-session.ts';
-
-const snapshot: LegSnapshot = {
-  trunk: 'carrier',
-  call: {
-    direction: 'inbound',
-    dialog: {
-      ...{ callId: 'a', localTag: 'b', remoteTag: 'c', local: '<sip:us@x>;tag=b', remote: '<sip:them@x>;tag=c' },
-      ...{ localNumber: 1, remoteNumber: 1, routes: [], target: 'sip:them@192.0.2.1' },
-    },
-    peer: { transport: 'udp', host: '192.0.2.1', port: 5060 },
-    farAllowsUpdate: false,
-  },
-  origin: { sessionId: 1, version: 1 },
-};
 
 /** A mover that is asked for calls by node `a`. */
 function asked(options: Partial<ConstructorParameters<typeof Mover>[0]>) {
