@@ -3,13 +3,14 @@
  * here.
  */
 import { withTimeLimit } from '../bounds/time-limit.ts';
-import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
+import { type Device, type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
 import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Peer, Place } from '../sip/flow.ts';
 import type { Credentials } from '../sip/message/digest.ts';
+import type { SipRequest } from '../sip/message/message.ts';
 import type { Binding } from '../sip/registrar.ts';
 import { UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
@@ -148,7 +149,10 @@ class SipCarrier implements Carrier {
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen.screen(request, source, status),
       isWithin,
-      credentialsOf: ({ host }) => this.#credentials(this.#trunkOf(host)),
+      senderOf: (request, source) => (this.#deviceOf(request) === undefined ? source : { ...source, profile: DEVICE_PROFILE }),
+      // Neither a device nor a stranger is told anything of the password of the trunk that shares its address.
+      credentialsOf: ({ host, profile }) =>
+        profile?.staysOnFlow === undefined ? this.#credentials(this.#trunkOf(host)) : undefined,
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
       ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
@@ -222,8 +226,7 @@ class SipCarrier implements Carrier {
       trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
       expect: (trunk) => this.#channels.expect(trunk),
       reserve: (trunk, source) => this.#reserve(trunk, source),
-      deviceOf: (request) =>
-        this.#loopback.trunkOf(request.headers) === undefined ? this.#devices.callerOf(request) : undefined,
+      deviceOf: (request) => this.#deviceOf(request),
       deviceLeg: ({ host, transport }) =>
         media.load().portsFree === 0
           ? undefined
@@ -398,6 +401,12 @@ class SipCarrier implements Carrier {
     const trunk = this.#trunkOf(source.host);
     const profile = trunk === undefined ? DEVICE_PROFILE : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
+  }
+
+  /** The device that an INVITE is from, which has proved that. Our own loopback calls are of none. */
+  #deviceOf(request: SipRequest): Device | undefined {
+    if (request.method !== 'INVITE' || this.#loopback.trunkOf(request.headers) !== undefined) return undefined;
+    return this.#devices.callerOf(request);
   }
 
   #trunkOf(address: string): Trunk | undefined {

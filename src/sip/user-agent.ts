@@ -42,6 +42,8 @@ export interface UserAgentOptions {
    * anyway, because it is malformed. Without this function every request is accepted.
    */
   screen?(request: SipRequest, source: Peer, status: number | undefined): Screened;
+  /** The source of a request outside of all calls, with the profile of whoever sends it, who may share an address. */
+  senderOf?(request: SipRequest, source: Peer): Peer;
   /** Whether an address is in the ranges of a profile (flow.ts). Without this function none is. */
   isWithin?(host: string, ranges: readonly string[]): boolean;
   /** What challenges in a call that comes from there are answered with. Without this function they are not. */
@@ -128,9 +130,10 @@ export class UserAgent {
       if (!this.#admits(message, source, call)) return;
       const isStray = call === undefined && !isOurs && this.#isStray(message, source);
       if (isStray && this.#options.stray?.(bytes, source) === true) return;
+      const sender = () => this.#options.senderOf?.(message, source) ?? source;
       this.#layer.receive(
         withSessionDescription(message),
-        call === undefined ? securedBy(message, source) : within(call, source),
+        call === undefined ? securedBy(message, sender()) : within(call, source),
       );
     } else if (!parsed.ok && parsed.refuse !== undefined) {
       const { request, status } = parsed.refuse;
