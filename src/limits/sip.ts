@@ -260,6 +260,9 @@ export const DEVICE_REGISTERS_RESERVED_OF_APP = 50;
  */
 export const DEVICE_CHALLENGES_PER_SOURCE = 20;
 export const DEVICE_CHALLENGES_MAX = 1_000;
+/** Calls that one device, and all devices of an application, begin at a node: at once, and a second after that. */
+export const DEVICE_CALLS = { capacity: 40, refill: 10 } as const;
+export const DEVICE_CALLS_OF_APP = { capacity: 200, refill: 50 } as const;
 /** Wrong passwords from one source, a minute: requests of devices from it are ignored beyond it. */
 export const SIP_GUESSES_A_MINUTE = 10;
 /** Pairs of a source and a device whose wrong passwords are remembered. Beyond it the oldest one is forgotten. */

@@ -25,10 +25,15 @@ import type { Probed, UserAgentOutput } from './user-agent-output.ts';
 import { WithoutTcp } from './without-tcp.ts';
 
 /**
- * The verdict about a request. `refuse` answers 403 and a challenge 401, both without keeping state; `ignore` answers
- * nothing.
+ * The verdict about a request. `refuse` answers 403, a challenge 401, and `busySec` 503 with that Retry-After, all
+ * without keeping state; `ignore` answers nothing.
  */
-export type Screened = 'accept' | 'refuse' | 'ignore' | { readonly challenge: readonly (readonly [string, string])[] };
+export type Screened =
+  | 'accept'
+  | 'refuse'
+  | 'ignore'
+  | { readonly challenge: readonly (readonly [string, string])[] }
+  | { readonly busySec: number };
 
 export interface UserAgentOptions {
   readonly entropy: Entropy;
@@ -164,6 +169,8 @@ export class UserAgent {
     const verdict = screen(request, source, undefined);
     if (request.method !== 'ACK') {
       if (verdict === 'refuse') this.#layer.refuse(request, 403, source);
+      else if (typeof verdict === 'object' && 'busySec' in verdict)
+        this.#layer.refuse(request, 503, source, [['retry-after', String(verdict.busySec)]]);
       else if (typeof verdict === 'object') this.#layer.refuse(request, 401, source, verdict.challenge);
     }
     return verdict === 'accept';

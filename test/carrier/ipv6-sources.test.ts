@@ -48,7 +48,7 @@ function devicesOf(usernames: readonly string[]): Devices {
 function guess(devices: Devices, username: string, host: string, password: string) {
   const source = { transport: 'udp', host, port: 5060, flow: 1 } as const;
   const asked = devices.screen(registerOf(username), source);
-  if (typeof asked !== 'object') throw new Error(`${host} was not challenged`);
+  if (typeof asked !== 'object' || !('challenge' in asked)) throw new Error(`${host} was not challenged`);
   const challenge = asked.challenge.map(([, value]) => `WWW-Authenticate: ${value}\r\n`).join('');
   return devices.screen(registerOf(username, answerTo(challenge, 'REGISTER', 'sip:x', username, password)), source);
 }

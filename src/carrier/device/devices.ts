@@ -9,6 +9,7 @@ import { Shares } from '../../bounds/shares.ts';
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
+  DEVICE_CALLS,
   DEVICE_CHALLENGES_MAX,
   DEVICE_CHALLENGES_PER_SOURCE,
   DEVICE_CONTACTS_MAX,
@@ -34,6 +35,7 @@ import type { ServerTransaction } from '../../sip/transaction/server.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
+import { DeviceCallLimit } from './device-call-limit.ts';
 import { contactPeerOf, peerOf } from './device-trunk.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { isFrom, KnownAddresses } from './known-addresses.ts';
@@ -50,6 +52,11 @@ const UNKNOWN: Why = {
 const GUESSING: Why = {
   reason: 'Too many wrong passwords came from the source; it is not answered for up to a minute',
   remedy: 'If it is a device of yours, correct its password',
+};
+
+const CALLING: Why = {
+  reason: 'The device, or all devices of its application, begin more calls than are taken',
+  remedy: `Look at what the device does (${DEVICE_CALLS.refill} calls a second are the most), or set another password for it`,
 };
 
 /** Why a REGISTER of a device is refused once its sender is known, by the status of its answer. */
@@ -108,6 +115,7 @@ export class Devices {
   /** The wrong passwords of each address, and those of each source for each device. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
+  readonly #calls = new DeviceCallLimit();
   readonly #known = new KnownAddresses();
   readonly #places = new LastPlaces();
   /** The registrations of each application that are worked on or wait. */
@@ -290,7 +298,7 @@ export class Devices {
       return 'ignore';
     }
     const verdict = this.#digest.check(request, username, device?.secrets ?? this.#nobody, source.host, now);
-    if (verdict === 'right' && device !== undefined) return 'accept';
+    if (verdict === 'right' && device !== undefined) return this.#admitted(request, source, device, now);
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);
       this.#guessesOf.count(pairOf(source.host, device), now);
@@ -300,6 +308,15 @@ export class Devices {
     if (!challenges.allow(source.host, now, device?.username)) return 'ignore';
     const userAgent = request.headers.get('user-agent');
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
+  }
+
+  /** Decides about a request of a device that is known by its password: it may begin so many calls. */
+  #admitted(request: SipRequest, source: Peer, device: Device, now: number): Screened {
+    const isCall = request.method === 'INVITE' && tagOf(request.headers.get('to')) === undefined;
+    const busySec = isCall ? this.#calls.take(device, now) : 0;
+    if (busySec === 0) return 'accept';
+    this.#options.refusals.ofKnown(request, source, 503, CALLING, now, device.username);
+    return { busySec };
   }
 
   /**
