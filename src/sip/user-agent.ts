@@ -101,6 +101,7 @@ export class UserAgent {
         if (isNew && status >= 400) this.#outputs.push({ type: 'refused', request, source, status });
       },
       onAck: (ack: SipRequest) => this.#onAck(ack),
+      isOfCall: (request: SipRequest) => this.#callOf(request) !== undefined,
     };
     this.#layer = new TransactionLayer(options.entropy, limits, user, (bytes, peer, ticket) =>
       this.#outputs.push({ type: 'send', bytes, peer, ticket }),

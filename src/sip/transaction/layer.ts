@@ -17,6 +17,8 @@ import { ServerTransaction } from './server.ts';
 /** The transaction user (RFC 3261 §5): the user agent above this layer. */
 interface TransactionUser {
   onRequest(transaction: ServerTransaction): void;
+  /** Whether a request is of a call. */
+  isOfCall(request: SipRequest): boolean;
   /** An ACK arrived that belongs to no transaction: it acknowledges a 2xx (RFC 3261 §13.3.1.4), or it is stray. */
   onAck(request: SipRequest): void;
 }
@@ -136,10 +138,17 @@ export class TransactionLayer {
     return hexHash('SHA-256', `${this.#tagSecret} ${serverKey(request, via, request.method)}`).slice(0, TAG_HEX_DIGITS);
   }
 
+  /** Whether a request is answered alike whenever it comes, unless it has to wait for its answer. */
+  #isRepeatable(request: SipRequest): boolean {
+    if (request.method === 'CANCEL') return this.inviteOf(request) === undefined;
+    return request.method !== 'INVITE' && !this.#user.isOfCall(request);
+  }
+
   /** The To tag of the responses to a request. A CANCEL is answered with that of its INVITE (RFC 3261 §9.2). */
-  #tagFor(request: SipRequest, source: Peer): string {
+  #tagFor(request: SipRequest, via: Via, source: Peer): string {
     const cancelled = request.method === 'CANCEL' ? this.inviteOf(request) : undefined;
-    return cancelled !== undefined && cancelled.source.host === source.host ? cancelled.tag : this.#entropy.token();
+    if (cancelled !== undefined && cancelled.source.host === source.host) return cancelled.tag;
+    return request.method === 'INVITE' ? this.#entropy.token() : this.#statelessTag(request, via);
   }
 
   #receiveResponse(response: SipResponse, source: Peer): void {
@@ -179,10 +188,15 @@ export class TransactionLayer {
       return;
     }
     const mergeKey = request.method === 'INVITE' ? mergeKeyOf(request) : '';
-    const transaction = new ServerTransaction(this, key, mergeKey, request, source, peer, this.#tagFor(request, source));
+    const tag = this.#tagFor(request, via, source);
+    const transaction = new ServerTransaction(this, key, mergeKey, request, source, peer, tag);
+    const isRepeatable = this.#isRepeatable(request);
     this.#servers.set(key, transaction);
     if (mergeKey !== '' && !this.#merging.has(mergeKey)) this.#merging.set(mergeKey, transaction);
     this.#user.onRequest(transaction);
+    // The same answer goes to what comes again (RFC 3261 §8.2.7). Kept for 32 s each, those to a flood of OPTIONS from
+    // the address of a trunk, which anybody can write on a datagram, would leave no place for calls.
+    if (isRepeatable && transaction.finalStatus !== undefined) this.forget(transaction);
   }
 }
 
