@@ -1088,6 +1088,22 @@ test('A Room that another node took unheard, and left by its death, is opened an
   expect(await pair.first.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
 });
 
+test('A Room that comes back to a node, which is reading the members of the time before, is opened as what it is now.', async () => {
+  for (const isTold of [true, false]) {
+    const pair = new Pair();
+    const { roomId, recovered } = await pair.comingToSecond();
+    const row = pair.takenBySecond(roomId);
+    if (isTold) pair.tell('second', { roomId, nodeId: 'third', epoch: row.epoch });
+    const back = pair.takenBySecond(roomId);
+    pair.fates.clear();
+    const opened = pair.second.span?.becomeHome(back);
+    await pair.advance(2_000);
+    await Promise.all([recovered, opened]);
+    expect([pair.second.find(roomId)?.epoch, pair.second.find(roomId)?.places]).toEqual([back.epoch, ['far']]);
+    expect(pair.second.opening(roomId)).toBeUndefined();
+  }
+});
+
 test('A Room that another node takes while this one opens it is asked for again there: it is neither empty nor unknown.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -37,7 +37,7 @@ export interface TakeoversOptions {
 export class Takeovers {
   readonly #options: TakeoversOptions;
   /** The Rooms that this node has by their rows and is about to open. */
-  readonly #opening = new Map<string, Promise<void>>();
+  readonly #opening = new Map<string, { readonly epoch: number; readonly opened: Promise<void> }>();
   /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
   #takingOver = 0;
 
@@ -73,15 +73,21 @@ export class Takeovers {
 
   /** Resolves once the members of a Room that has just come here are known. Undefined: it has not. */
   opening(roomId: string): Promise<void> | undefined {
-    return this.#opening.get(roomId)?.catch(() => {});
+    return this.#opening.get(roomId)?.opened.catch(() => {});
   }
 
   /** Opens a Room, once for all who ask at the same time. */
   becomeHome(row: RoomRow): Promise<void> {
-    const { roomId } = row;
-    const opening = this.#opening.get(roomId) ?? this.#open(row).finally(() => this.#opening.delete(roomId));
-    this.#opening.set(roomId, opening);
-    return opening;
+    const { roomId, epoch } = row;
+    const under = this.#opening.get(roomId);
+    if (under !== undefined && under.epoch >= epoch) return under.opened;
+    // One of before, which another node had meanwhile, is let go before the Room is opened as what it is now.
+    const opening = under === undefined ? this.#open(row) : under.opened.catch(() => {}).then(() => this.#open(row));
+    const opened = opening.finally(() => {
+      if (this.#opening.get(roomId)?.opened === opened) this.#opening.delete(roomId);
+    });
+    this.#opening.set(roomId, { epoch, opened });
+    return opened;
   }
 
   async #open(row: RoomRow): Promise<void> {
