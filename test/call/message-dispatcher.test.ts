@@ -3,7 +3,7 @@ import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts'
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { MessageStore, PartFound } from '../../src/database/messages.ts';
 import { mayReach } from '../../src/destinations.ts';
-import { RECEIPTS_PENDING_MAX } from '../../src/limits.ts';
+import { EARLY_RECEIPT_WAIT_MS, RECEIPT_LOOKUP_WAIT_MS, RECEIPT_LOOKUPS_MAX, RECEIPTS_PENDING_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { SmsGateway, SmsListener, Submitted } from '../../src/machine/message/gateway.ts';
 import type { MessageState, MessageStep } from '../../src/machine/message/message.ts';
@@ -301,6 +301,29 @@ test('A message that a receipt of another part locks while it is claimed is subm
   expect(submissions).toHaveLength(1);
   submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
   await dispatcher.close();
+});
+
+test('A receipt that came for no message counts for none that gets its id five minutes later: ids come round again.', async () => {
+  for (const [waitedMs, status] of [
+    [EARLY_RECEIPT_WAIT_MS - 60_000, 'delivered'],
+    [EARLY_RECEIPT_WAIT_MS, 'sent'],
+  ] as const) {
+    const clock = new VirtualClock();
+    const { dispatcher, submissions, receipt, row } = queue(clock, { claim: 'yes', change: 'yes' });
+    await dispatcher.start();
+    for (const smscId of ['other', 'stray']) {
+      await dispatcher.send({ from: '+15550001', to: '+15550100', text: 'Hello' }, CONTEXT);
+      await settle();
+      const stray = smscId === 'other' ? receipt('stray') : undefined;
+      for (let lookups = 0; lookups < RECEIPT_LOOKUPS_MAX; lookups++) await clock.advance(RECEIPT_LOOKUP_WAIT_MS);
+      await stray;
+      submissions.shift()?.([{ part: 0, outcome: { outcome: 'accepted', smscId } }]);
+      await settle();
+      if (smscId === 'other') await clock.advance(waitedMs);
+    }
+    expect(row()?.status).toBe(status);
+    await dispatcher.close();
+  }
 });
 
 test('A receipt that comes to one node while another still submits the parts of its message is not lost', async () => {

@@ -93,6 +93,7 @@ export class Receipts {
         if (early !== undefined) this.take(early).catch(() => {});
       }
     }
+    this.#giveUp(EARLY_RECEIPTS_MAX);
     for (const [name, { receipt, candidates }] of this.#early) {
       if (!candidates.some((id) => ids.includes(id))) continue;
       this.#early.delete(name);
@@ -102,6 +103,7 @@ export class Receipts {
 
   /** Looks whether another node has stored the parts by now whose receipts came here. */
   async lookForEarly(): Promise<void> {
+    this.#giveUp(EARLY_RECEIPTS_MAX);
     if (!this.#options.store.shared) return;
     for (const [name, { receipt, candidates }] of this.#early)
       if (await this.#isStored(receipt, candidates)) this.#early.delete(name);
@@ -115,13 +117,21 @@ export class Receipts {
 
   /** Keeps a receipt until the gateway tells the ids of the parts that it is submitting, within bounds. */
   #keep(receipt: Receipt, candidates: readonly string[]): void {
+    const name = normalId(receipt.smscId);
+    // One that comes again is the newest.
+    this.#early.delete(name);
+    this.#giveUp(EARLY_RECEIPTS_MAX - 1);
+    this.#early.set(name, { receipt, candidates, until: this.#options.clock.now() + EARLY_RECEIPT_WAIT_MS });
+  }
+
+  /** Keeps at most so many, and none past its time: a later message may get the same id. */
+  #giveUp(most: number): void {
     const now = this.#options.clock.now();
-    for (const [name, { until, receipt: early }] of this.#early) {
-      if (until > now && this.#early.size < EARLY_RECEIPTS_MAX) break;
+    for (const [name, { until, receipt }] of this.#early) {
+      if (until > now && this.#early.size <= most) break;
       this.#early.delete(name);
-      this.#unknown(early.state);
+      this.#unknown(receipt.state);
     }
-    this.#early.set(normalId(receipt.smscId), { receipt, candidates, until: now + EARLY_RECEIPT_WAIT_MS });
   }
 
   #unknown(state: Receipt['state']): void {
