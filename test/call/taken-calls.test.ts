@@ -5,9 +5,9 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /**
  * Looks at a node with one call, which is `owner`'s by its row, and tells what became of the call and its seat. With
- * `from`, that node tells that it has taken the call.
+ * `from`, that node tells that it has taken the call. `mine` tells whether it is among the calls of the node itself.
  */
-async function looked(owner: string | undefined, from?: string): Promise<readonly string[]> {
+async function looked(owner: string | undefined, from?: string, mine = () => false): Promise<readonly string[]> {
   const done: string[] = [];
   const clock = new VirtualClock();
   const about = { sessionUuid: 'member', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000 };
@@ -29,7 +29,7 @@ async function looked(owner: string | undefined, from?: string): Promise<readonl
     clock,
     all: () => calls,
     find: (sessionUuid) => [...calls].find(({ state }) => state.sessionUuid === sessionUuid),
-    mine: async () => [],
+    mine: async () => (mine() ? [{ sessionUuid: 'member' }] : []),
     owner: async () => owner,
     handedOver: (left, nodeId) => void done.push(`seat in ${left.membership?.roomId} goes to '${nodeId}'`),
   });
@@ -51,4 +51,11 @@ test('A call that another node has taken, and that has ended there, keeps no sea
 test('A node that tells that it has taken a call gets it where its row says so too.', async () => {
   expect(await looked('another', 'another')).toEqual(["let go to 'another'"]);
   for (const owner of ['own', 'third', undefined]) expect(await looked(owner, 'another')).toEqual([]);
+});
+
+test("A call that is still its own node's goes on, and is looked at once more: it may be taken just then.", async () => {
+  let looks = 0;
+  expect(await looked('another', undefined, () => ++looks > 0)).toEqual([]);
+  expect(looks).toBe(2);
+  expect(await looked('another', undefined, () => --looks > 0)).toEqual(["let go to 'another'"]);
 });

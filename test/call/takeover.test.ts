@@ -1,10 +1,10 @@
 /** Calls of a lost node that go on here, where far ends are silent and where going on with one fails. */
 import { expect, test } from 'bun:test';
-import type { LegSnapshot } from '../../src/call/ports/leg.ts';
+import type { LegSnapshot, ResumedLeg } from '../../src/call/ports/leg.ts';
 import { Takeover } from '../../src/call/session/handover/takeover.ts';
 import { sleep } from '../../src/clock.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
-import { MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../src/limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -87,4 +87,56 @@ test('One call that cannot be gone on with leaves the others alone, and the end 
   await clock.advance(MOVE_PREPARED_MS);
   await taken;
   expect(judged.length).toBe(119);
+});
+
+test('A call whose far end follows goes on under new numbers, by the clock of this node, and no call is taken twice.', async () => {
+  const clock = new VirtualClock();
+  const asked: (readonly [number, number])[] = [];
+  const gone: (readonly [string, number | undefined, number])[] = [];
+  const told: string[] = [];
+  const rows = [1, 2].map((epoch) => ({ ...rowOf(`${epoch}`), epoch, answeredAt: 10_000 }));
+  const orders = { start() {}, ring() {}, startEarlyMedia() {}, answer() {}, reject() {}, cancel() {}, hangup() {} };
+  const handOver = { snapshot: () => undefined, kept: () => undefined, release() {}, reclaim() {} };
+  const leg: ResumedLeg = { leg: { audio: undefined, ...orders, handOver }, listen() {} };
+  let held = 0;
+  const takeover = new Takeover({
+    dialer: {
+      resume: async ({ origin }, ahead) => {
+        asked.push([origin.version, ahead]);
+        return leg;
+      },
+    },
+    ...{ clock, log: silentLog, orphanTimeoutMs: 120_000, lead: () => 4_000, trunks: () => [] },
+    takeCalls: async (_, atMost) => rows.splice(0, atMost),
+    hold: () => {
+      held++;
+      return () => held--;
+    },
+    tell: (sessions) => void told.push(...sessions),
+    goOn: async ({ sessionUuid, answeredAt }, _leg, epoch) => {
+      expect(held).toBe(1);
+      gone.push([sessionUuid, answeredAt, epoch]);
+    },
+    orphan: ({ sessionUuid }) => void told.push(`${sessionUuid} is lost`),
+  });
+  await Promise.all([takeover.take('lost'), takeover.take('lost')]);
+  expect([gone, told, held]).toEqual([
+    [
+      ['1', 6_000, 1],
+      ['2', 6_000, 2],
+    ],
+    ['1', '2'],
+    0,
+  ]);
+  // Each node that has had the call since may have used the numbers of the one before.
+  const [[version = 0, ahead = 0] = [], [laterVersion = 0, laterAhead = 0] = []] = asked;
+  expect([version > 1, ahead > MOVE_CSEQ_STEP * 3, laterVersion - version, laterAhead]).toEqual([
+    true,
+    true,
+    version - 1,
+    2 * ahead,
+  ]);
+  rows.push({ ...rowOf('later'), answeredAt: 10_000 });
+  await takeover.take('lost');
+  expect(gone.at(-1)?.[0]).toBe('later');
 });

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { Members, type MembersOptions } from '../../src/cluster/membership/members.ts';
 import type { NodeRow } from '../../src/database/node/nodes.ts';
-import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_SUSPECT_MS, NODE_SWEEP_MS } from '../../src/limits.ts';
+import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SUSPECT_MS, NODE_SWEEP_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import type { Reach } from '../../src/machine/room/home-watch.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -169,5 +169,76 @@ test('The time at which a node last came or went is that of the beat that told i
   rows.delete('c');
   await clock.advance(NODE_BEAT_MS);
   expect(changed()).toBe(8 * NODE_BEAT_MS);
+  members.stop();
+});
+
+test('A node is dead once a reading that began after it was asked for has no row of it, and one that was known at once.', async () => {
+  const { clock, rows, members } = await watching(['b']);
+  const isDead = (nodeId: string) => members.isDead(nodeId);
+  expect([isDead('a'), isDead('b'), isDead('c'), isDead('d')]).toEqual([false, false, false, false]);
+  // Whoever is asked for before its row was read has just come.
+  rows.set('c', nodeRow('c'));
+  rows.delete('b');
+  await clock.advance(NODE_BEAT_MS);
+  expect([isDead('b'), isDead('c'), isDead('d')]).toEqual([true, false, true]);
+  rows.set('d', nodeRow('d'));
+  rows.delete('c');
+  await clock.advance(NODE_BEAT_MS);
+  expect([isDead('b'), isDead('c'), isDead('d')]).toEqual([true, true, false]);
+  members.stop();
+});
+
+test('A reading that had begun before a node was asked for does not tell that it is dead.', async () => {
+  const readings: (() => void)[] = [];
+  const { clock, members } = await watching([], {
+    nodes: {
+      nodeId: 'a',
+      beat: async () => {
+        if (readings.length > 0) await new Promise<void>((resolve) => readings.push(resolve));
+        else readings.push(() => {});
+        return [nodeRow('a')];
+      },
+      bury: async () => false,
+    },
+  });
+  await clock.advance(NODE_BEAT_MS);
+  expect(members.isDead('c')).toBe(false);
+  readings.at(-1)?.();
+  await settle();
+  expect(members.isDead('c')).toBe(false);
+  await clock.advance(NODE_BEAT_MS);
+  readings.at(-1)?.();
+  await settle();
+  expect(members.isDead('c')).toBe(true);
+  members.stop();
+});
+
+test('A node that could not read the others for a while is told so, with its own row at each reading.', async () => {
+  let away = false;
+  let own = 0;
+  let back = 0;
+  const { clock, members } = await watching(['b'], {
+    nodes: {
+      nodeId: 'a',
+      beat: async () => {
+        if (away) throw new Error('the database is away');
+        return [nodeRow('a'), nodeRow('b')];
+      },
+      bury: async () => false,
+    },
+    onOwn: ({ nodeId }) => {
+      own += nodeId === 'a' ? 1 : 0;
+    },
+    onBack: () => back++,
+  });
+  await clock.advance(NODE_POLL_GAP_MAX_MS);
+  const before = own;
+  expect([own > 1, back]).toEqual([true, 0]);
+  away = true;
+  await clock.advance(NODE_POLL_GAP_MAX_MS + NODE_BEAT_MS);
+  expect([own, back]).toEqual([before, 0]);
+  away = false;
+  await clock.advance(2 * NODE_BEAT_MS);
+  expect([own, back]).toEqual([before + 2, 1]);
   members.stop();
 });
