@@ -1169,3 +1169,83 @@ test('A Room that was taken over after the call of a member is deleted only when
   await pair.advance(10);
   expect(pair.rows.has(roomId)).toBe(false);
 });
+
+test('A call that comes to this node is in its Room here, and in none where that is full, being deleted or gone.', async () => {
+  const member = (roomId: string): Membership => ({
+    ...{ roomId, room: 7, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false },
+  });
+  const come = async (meanwhile: (pair: Pair, roomId: string) => unknown) => {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    await meanwhile(pair, roomId);
+    const { actor } = joiner(pair, 'first', member(roomId));
+    await pair.first.span?.follow(actor);
+    await pair.advance(10);
+    return { in: actor.state.membership?.room, joined: pair.first.joined(roomId), places: pair.first.find(roomId)?.places };
+  };
+  const here = await come((pair) => {
+    pair.mostMembers = 2;
+  });
+  expect(here).toEqual({ in: quietRoom.number, joined: ['member'], places: ['another', 'member'] });
+  // It had its place all the time.
+  const kept = await come((pair, roomId) => {
+    pair.mostMembers = 1;
+    pair.first.find(roomId)?.giveBack('another');
+    pair.first.find(roomId)?.take('member');
+  });
+  expect(kept).toEqual({ in: quietRoom.number, joined: ['member'], places: ['member'] });
+  const full = await come((pair) => {
+    pair.mostMembers = 1;
+  });
+  expect(full).toEqual({ in: undefined, joined: [], places: ['another'] });
+  const deleted = await come((pair, roomId) => pair.first.order(roomId, { type: 'delete' }, pair.context()));
+  expect(deleted).toEqual({ in: undefined, joined: [], places: ['another'] });
+  const gone = await come(async (pair, roomId) => {
+    pair.rows.delete(roomId);
+    await pair.first.span?.verify(roomId);
+  });
+  expect(gone).toEqual({ in: undefined, joined: [], places: undefined });
+});
+
+test('A member that goes on at another node keeps its place at the home of its Room, and its pipe ends without a word.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const here = pair.memberOf(roomId, 'first');
+  await pair.first.span?.follow(here);
+  pair.first.span?.handedOver(here.state, 'third');
+  pair.first.span?.handedOver({ sessionUuid: 'nobody', membership: here.state.membership }, 'third');
+  expect([pair.first.joined(roomId), pair.first.find(roomId)?.places]).toEqual([['member'], ['member']]);
+  pair.openPipe = () => quietPipe;
+  pair.actors.clear();
+  expect(await pair.ask('first', openOf(roomId, 'member'))).toMatchObject({ type: 'open' });
+  const asked: SeatRequest[] = [];
+  pair.replies = (request) => {
+    asked.push(request);
+    return { type: 'ok' };
+  };
+  const there = pair.memberOf(roomId, 'second');
+  await pair.second.span?.follow(there);
+  expect(pair.second.span?.has('member', roomId)).toBe(true);
+  pair.second.span?.handedOver(there.state, 'third');
+  await pair.advance(1_000);
+  expect([pair.second.span?.has('member', roomId), asked]).toEqual([false, []]);
+});
+
+test('A seat that the home may have given without an answer is given back there, and one that it refused is not.', async () => {
+  for (const [reply, told] of [
+    [undefined, ['left']],
+    [{ type: 'refused', problem: problems.roomFull() }, []],
+    [{ type: 'moved' }, []],
+  ] as const) {
+    const pair = new Pair();
+    const roomId = await pair.madeByMember();
+    const notes: string[] = [];
+    pair.replies = (request) => {
+      if (request.type === 'note') notes.push(request.note.note);
+      return request.type === 'take' ? reply : { type: 'ok' };
+    };
+    const seat = await pair.second.reserve({ roomId, sessionUuid: 'dialled', appUuid: 'app', muted: false, isBot: false });
+    await pair.advance(1_000);
+    expect([isProblem(seat), notes, pair.second.span?.has('dialled', roomId)]).toEqual([true, [...told], false]);
+  }
+});
