@@ -150,6 +150,18 @@ test('One that comes to the Room has joined once it is heard; one that the Room 
   expect(room.joined).toEqual(['comes', 'came']);
 });
 
+test('A member leaves by a note of its seat of now, which ends its pipe, and not by one of the seat before.', async () => {
+  const { room, guests, ends, take, open, note } = home();
+  take('far');
+  await open('far');
+  const left = { note: 'left' } as const;
+  expect(guests.note(room, { roomId: 'room', sessionUuid: 'far', link: 'before' }, 1, left)).toEqual({ type: 'gone' });
+  expect(guests.note(room, { roomId: 'room', sessionUuid: 'nobody', link: 'before' }, 1, left)).toEqual({ type: 'gone' });
+  expect([room.places, ends[0]?.isClosed]).toEqual([['far'], false]);
+  expect(note('far', left)).toEqual({ type: 'ok' });
+  expect([room.places, ends[0]?.isClosed, guests.of(room)]).toEqual([[], true, []]);
+});
+
 test.each(['room.left', 'media.lost'] as const)('A member whose end of the pipe is lost (%s) is told so once.', async (type) => {
   const { room, guests, ends, take, open, told } = home();
   take('far');
