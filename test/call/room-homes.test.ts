@@ -1249,3 +1249,31 @@ test('A seat that the home may have given without an answer is given back there,
     expect([isProblem(seat), notes, pair.second.span?.has('dialled', roomId)]).toEqual([true, [...told], false]);
   }
 });
+
+test('A member of the node that its Room comes to keeps its place, also where the Room may have no more.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'second');
+  await pair.second.span?.follow(actor);
+  pair.members.push({ sessionUuid: 'member', nodeId: 'second' });
+  pair.mostMembers = 1;
+  await pair.second.span?.becomeHome(pair.takenBySecond(roomId));
+  await pair.advance(10);
+  expect([pair.second.joined(roomId), actor.state.membership?.room]).toEqual([['member'], quietRoom.number]);
+  expect(pair.second.span?.has('member', roomId)).toBe(false);
+});
+
+test('A node that has its Room again by the row tells no member that it is closed, and hears no word of an older home.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const actor = pair.memberOf(roomId, 'first');
+  await pair.first.span?.follow(actor);
+  const before = pair.first.find(roomId);
+  pair.tell('first', { roomId, nodeId: 'third', epoch: 0 });
+  expect(pair.first.find(roomId)).toBe(before);
+  pair.rows.set(roomId, { ...pair.takenBySecond(roomId), nodeId: 'first' });
+  await pair.first.span?.verify(roomId);
+  await pair.advance(10);
+  // Whoever took the Room back is about to open it anew.
+  expect([pair.first.find(roomId), actor.state.membership?.roomId]).toEqual([undefined, roomId]);
+});
