@@ -37,12 +37,20 @@ test('each message is a packet with its time, its addresses and right checksums'
   expect(ip.readUInt16BE(20)).toBe(5080);
   const sum = (part: Buffer) => {
     let total = 0;
-    for (let at = 0; at < part.length; at += 2) total += part.readUInt16BE(at);
+    for (let at = 0; at < part.length; at += 2) total += ((part[at] ?? 0) << 8) | (part[at + 1] ?? 0);
     while (total > 0xffff) total = (total & 0xffff) + (total >>> 16);
     return total;
   };
   expect(sum(ip.subarray(0, 20))).toBe(0xffff);
-  expect(bytes.readUInt8(40 + length + 16) >> 4).toBe(6);
+  /** The sum over the addresses, the length, the protocol and the datagram (RFC 768, RFC 8200 §8.1). */
+  const udpSum = (addresses: Buffer, datagram: Buffer) =>
+    sum(Buffer.concat([addresses, Buffer.from([0, 17, datagram.length >> 8, datagram.length & 0xff]), datagram]));
+  expect(udpSum(ip.subarray(12, 20), ip.subarray(20))).toBe(0xffff);
+  const next = bytes.subarray(40 + length + 16);
+  expect(next.readUInt8(0) >> 4).toBe(6);
+  expect(udpSum(next.subarray(8, 40), next.subarray(40))).toBe(0xffff);
+  // The version of the format, and what carries no link layer.
+  expect([bytes.readUInt16LE(4), bytes.readUInt16LE(6), bytes.readUInt32LE(20)]).toEqual([2, 4, 101]);
 });
 
 test('a far end that was called by its name, as a Contact may have one, has an address that stands for it', () => {
