@@ -363,6 +363,56 @@ test('the verifier of TypeScript holds the signature against the bytes that came
     expect(await verifyWebhook(raw, head, secret).catch(String)).toStartWith('WebhookVerificationError: webhook-signature');
 });
 
+/** What stands in the headers of a webhook, the seconds by which it came late, and whether it is taken. */
+const DELIVERIES: readonly (readonly [timestamp: string, before: string, lateSec: number, isTaken: boolean])[] = [
+  ['1767225600', '', 300, true],
+  ['1767225600', '', -300, true],
+  ['1767225600', '', 301, false],
+  ['1767225600', '', -301, false],
+  ['1767225600', 'v1,AAAA v2,AAAA ', 0, true],
+  ['1767225600', 'AAAA', 0, false],
+  ['soon', '', 0, false],
+  ['1.7672256e9', '', 0, false],
+  ['-1767225600', '', 0, false],
+  ['01767225600 ', '', 0, false],
+];
+const ALWAYS_KEY = new Uint8Array(32).fill(9);
+const deliveries = DELIVERIES.map(([timestamp, before, lateSec, isTaken]) => {
+  const signature = new Bun.CryptoHasher('sha256', ALWAYS_KEY).update(`evt_1.${timestamp}.{}`).digest('base64');
+  const headers = { 'Webhook-Id': 'evt_1', 'Webhook-Timestamp': timestamp, 'Webhook-Signature': `${before}v1,${signature}` };
+  return { headers, now: 1_767_225_600 + lateSec, isTaken };
+});
+
+test('the verifier of TypeScript takes one of several signatures, for five minutes, and no time that is no number', async () => {
+  const secret = `whsec_${Buffer.from(ALWAYS_KEY).toString('base64')}`;
+  for (const { headers, now, isTaken } of deliveries) {
+    const said = await verifyWebhook('{}', headers, secret, () => now * 1000).then(JSON.stringify, ({ name }) => name);
+    expect([headers, now, said]).toEqual([headers, now, isTaken ? '{}' : 'WebhookVerificationError']);
+  }
+});
+
+const DELIVERED = `
+import json, sys
+from sidetone import WebhookVerificationError, verify_webhook
+
+told = []
+for each in json.loads(sys.argv[1]):
+    try:
+        verify_webhook(b"{}", each["headers"], "whsec_CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=", now=lambda: each["now"])
+        told.append(True)
+    except WebhookVerificationError:
+        told.append(False)
+print(json.dumps(told))
+`;
+
+test.skipIf(!hasPython)(
+  'the verifier of Python takes one of several signatures, for five minutes, and no time that is no number',
+  async () => {
+    const [stdout, stderr] = await python(DELIVERED, {}, JSON.stringify(deliveries));
+    expect([stderr, JSON.parse(stdout)]).toEqual(['', deliveries.map(({ isTaken }) => isTaken)]);
+  },
+);
+
 test('the verifier of TypeScript says that a secret is missing, and that a body was parsed', async () => {
   const headers = signed(new Uint8Array(), new Uint8Array(32));
   // What comes from plain JavaScript has no types: a variable that is not set, a body that a framework has parsed.
