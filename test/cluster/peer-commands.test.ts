@@ -196,3 +196,30 @@ test('A command that the other node has no more is to be asked for elsewhere, an
   suspects.push('b');
   expect(await a.forward('b', operation, false)).toEqual({ outcome: 'not_delivered' });
 });
+
+test('What another node says that it has no more is looked up anew, and a member of no call is asked for at its Room.', async () => {
+  const { a, owner, home } = nodes();
+  const sessionUuid = newUuid();
+  const [member, room] = [{ kind: 'member', sessionUuid, roomId: 'room' } as const, { kind: 'room', roomId: 'room' } as const];
+  home.now = 'c';
+  expect([await a.nodeOf(member, 'app', []), await a.nodeOf(room, 'app', [])]).toEqual(['b', 'c']);
+  [owner.now, home.now] = [undefined, 'b'];
+  expect([await a.nodeOf(member, 'app', []), await a.nodeOf(room, 'app', [])]).toEqual(['b', 'c']);
+  expect(await a.nodeOf(room, 'app', ['c'])).toBe('b');
+  home.now = 'c';
+  // The Session and the Room are both looked for again.
+  expect(await a.nodeOf(member, 'app', ['b'])).toBe('c');
+  home.now = 'a';
+  expect(await a.nodeOf(room, 'app', ['c'])).toBeUndefined();
+});
+
+test('A call of this node goes to the node of the Room that it is to be near, unless that may take none.', async () => {
+  const { a, owner, home, suspects } = nodes({}, { load: 5 });
+  [owner.now, home.now] = [undefined, 'c'];
+  const other = () => a.otherFor('app', 'trunk', ['room']);
+  expect([await other(), await other(), await other(), await other()]).toEqual(['c', 'c', 'c', 'c']);
+  suspects.push('c');
+  expect(await other()).toBe('b');
+  suspects.push('b');
+  expect(await other()).toBeUndefined();
+});

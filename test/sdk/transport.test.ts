@@ -363,6 +363,58 @@ test('the verifier of TypeScript holds the signature against the bytes that came
     expect(await verifyWebhook(raw, head, secret).catch(String)).toStartWith('WebhookVerificationError: webhook-signature');
 });
 
+/** Asks a platform that answers with one outcome after the other, the last of them for ever, and tells the waits. */
+async function waits(outcomes: readonly (Response | Error)[], signal?: AbortSignal) {
+  const asked: Headers[] = [];
+  const waited: number[] = [];
+  const timers = Object.getOwnPropertyDescriptor(globalThis, 'setTimeout') ?? {};
+  const atOnce = (run: () => void, ms: number) => {
+    waited.push(ms);
+    queueMicrotask(run);
+  };
+  Object.defineProperty(globalThis, 'setTimeout', { ...timers, value: atOnce });
+  const answer = async (_url: unknown, init: RequestInit = {}) => {
+    const outcome = outcomes[Math.min(asked.length, outcomes.length - 1)] ?? new Error('no outcome');
+    asked.push(new Headers(init.headers));
+    if (outcome instanceof Error) throw outcome;
+    return outcome.clone();
+  };
+  const fetching = Object.assign(answer, { preconnect: fetch.preconnect });
+  const { sessions } = new Sidetone({ baseUrl: 'http://127.0.0.1:1', appUuid: 'app_1', apiKey: 'key', fetch: fetching });
+  const said = await sessions.hold('x', signal && { signal }).then(
+    ({ status }) => status,
+    (error: unknown) => error,
+  );
+  Object.defineProperty(globalThis, 'setTimeout', timers);
+  const keys = new Set(asked.map((headers) => headers.get('idempotency-key')));
+  return { said, waited, attempts: asked.length, keys: keys.size };
+}
+
+test('the SDK of TypeScript waits as it is told, longer each time where nobody knows how long, and a minute at most', async () => {
+  const done = Response.json({ operation_uuid: 'o', status: 'in_progress' }, { status: 202 });
+  const refused = (status: number, seconds?: number) =>
+    Response.json({ code: 'later' }, { status, headers: seconds === undefined ? {} : { 'retry-after': String(seconds) } });
+  const page = new Response('<html>', { status: 503, headers: { 'content-type': 'text/html', 'retry-after': '3' } });
+  const lost = new Error('connection lost');
+  const cases: readonly (readonly [outcomes: readonly (Response | Error)[], said: unknown, waited: readonly number[]])[] = [
+    [[refused(503, 7), refused(529, 7), done], 'in_progress', [7_000, 7_000]],
+    [[refused(409, 1), refused(409, 1), refused(409, 1), done], 'in_progress', [1_000, 2_000, 4_000]],
+    [[lost, lost, lost, done], 'in_progress', [200, 400, 800]],
+    [[lost], lost, [200, 400, 800]],
+    [[refused(429, 500), done], 'in_progress', [60_000]],
+    [[page, done], 'in_progress', [3_000]],
+    [[refused(503)], { status: 503, code: 'later' }, []],
+    [[refused(503, 1)], { status: 503, retryAfter: 1 }, [1_000, 1_000, 1_000]],
+  ];
+  for (const [outcomes, said, waited] of cases) {
+    const told = await waits(outcomes);
+    expect(told).toMatchObject({ waited, attempts: waited.length + 1, keys: 1 });
+    if (typeof said === 'object') expect(told.said).toMatchObject(said ?? {});
+    else expect(told.said).toBe(said);
+  }
+  expect(await waits([lost], AbortSignal.abort())).toMatchObject({ said: lost, waited: [], attempts: 1 });
+});
+
 /** What stands in the headers of a webhook, the seconds by which it came late, and whether it is taken. */
 const DELIVERIES: readonly (readonly [timestamp: string, before: string, lateSec: number, isTaken: boolean])[] = [
   ['1767225600', '', 300, true],
