@@ -281,3 +281,59 @@ test('A home from which nothing comes is lost where NATS knows no such node, and
     expect(notices).toEqual([...told]);
   }
 });
+
+test('A seat is asked for with all that its home judges it by, and an end that is made anew gives the one before back.', async () => {
+  const { pipe, asked, ends, clock, fallSilent, notices } = pipeTo((request) =>
+    request.type === 'open' ? { type: 'open', end: END, epoch: 1 } : { type: 'taken', voiceActivityEvents: false, epoch: 1 },
+  );
+  await pipe.take(false, 'agent');
+  await pipe.take(true, undefined);
+  pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, { ...plain, coach: 'agent' });
+  await settle();
+  const name = { roomId: 'room', sessionUuid: 'session', link: pipe.name.link, appUuid: 'app', isBot: true };
+  expect(asked.splice(0)).toEqual([
+    { type: 'take', ...name, reserved: false, coach: 'agent' },
+    { type: 'take', ...name, reserved: true },
+    { type: 'open', ...name, muted: false, volumes: {}, coach: 'agent', codec: 'PCMU', end: END, isJoined: false },
+  ]);
+  expect(ends.closed).toBe(0);
+  fallSilent();
+  for (let waited = 0; notices.length === 0 && waited <= 2 * HOME_PIPE_MS; waited += HOME_LOOK_MS) {
+    await settle();
+    await clock.advance(HOME_LOOK_MS);
+  }
+  await settle();
+  expect([notices, asked.map(({ type }) => type), ends.closed]).toEqual([['unheard home'], ['open'], 1]);
+  pipe.drop();
+  await settle();
+  expect(ends.closed).toBe(2);
+});
+
+test('The seat of a home that the pipe leads to no more promises none at the next.', async () => {
+  const { promise, resolve } = Promise.withResolvers<SeatReply>();
+  const { pipe } = pipeTo(() => promise);
+  const taken = pipe.take(false, undefined);
+  pipe.retarget('home-2', 7, false);
+  resolve({ type: 'taken', voiceActivityEvents: false, epoch: 3 });
+  expect(await taken).toMatchObject({ type: 'taken' });
+  expect([pipe.isPromised, pipe.epoch]).toEqual([false, 7]);
+});
+
+test('A seat is asked for at the next home until that has answered, or the pipe leads elsewhere or is over.', async () => {
+  const replies: (SeatReply | undefined)[] = [undefined, { type: 'opening' }, { type: 'moved' }];
+  const { pipe, asked, clock } = pipeTo(() => replies.shift());
+  void pipe.takeAgain(true);
+  await settle();
+  await clock.advance(10_000);
+  expect(asked.splice(0)).toHaveLength(3);
+  void pipe.takeAgain(true);
+  await settle();
+  pipe.retarget('home-2', 2, false);
+  await clock.advance(10_000);
+  expect(asked.splice(0)).toHaveLength(1);
+  void pipe.takeAgain(false);
+  await settle();
+  pipe.drop();
+  await clock.advance(10_000);
+  expect([asked.length, clock.armed]).toEqual([1, 0]);
+});
