@@ -568,3 +568,88 @@ test('The receipts that a process before this one owed are made after the start,
   expect(resumed.length).toBeGreaterThan(first);
   await dispatcher.close();
 });
+
+/** A queue of many messages, and the gateway that they wait for, which takes two at a time. */
+function manyQueued(clock: VirtualClock) {
+  const rows = new Map<string, MessageState>();
+  const claims: { readonly limit: number; readonly after: string }[] = [];
+  const waiting = (now: number) => [...rows.values()].filter(({ stage, dueAt }) => stage === 'waiting' && dueAt <= now);
+  const { store: one } = queue(clock, { claim: 'yes', change: 'yes' });
+  const store: MessageStore = {
+    ...one,
+    insert: async (message) => rows.set(message.messageUuid, message).size > 0,
+    claim: async (now, limit, after, step) => {
+      claims.push({ limit, after });
+      return waiting(now)
+        .slice(0, limit)
+        .map((row) => {
+          const { state } = step(row);
+          rows.set(row.messageUuid, state);
+          return state;
+        });
+    },
+    change: async (messageUuid, _now, step) => {
+      const row = rows.get(messageUuid);
+      if (row !== undefined) rows.set(messageUuid, step(row).state);
+      return rows.get(messageUuid);
+    },
+    held: async () => [],
+    waitingSince: async () => [],
+    nextDue: async () => [...rows.values()].find(({ stage }) => stage === 'waiting')?.dueAt,
+  };
+  const submitted: { readonly parts: readonly number[]; readonly answer: (outcomes: readonly Submitted[]) => void }[] = [];
+  const gateway: SmsGateway = {
+    partsOf: (segments) => segments,
+    start() {},
+    ready: () => true,
+    window: 2,
+    submit: ({ parts }) => new Promise((answer) => submitted.push({ parts, answer })),
+    close: async () => {},
+  };
+  const dispatcher = new MessageDispatcher({ store, gateway, clock, ...OPEN });
+  const send = (appUuid: string, text = 'Hello') =>
+    dispatcher.send({ from: '+15550001', to: '+15550100', text }, { ...CONTEXT, appUuid });
+  return { dispatcher, claims, submitted, send, rows };
+}
+
+test('No more messages are with the gateway than it takes at a time, and the application after the last one has its turn.', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, claims, submitted, send } = manyQueued(clock);
+  for (const appUuid of ['a', 'a', 'b', 'a', 'c']) await send(appUuid);
+  await dispatcher.start();
+  await clock.advance(100);
+  expect([submitted.length, claims]).toEqual([2, [{ limit: 2, after: '' }]]);
+  const accepted = (smscId: string): readonly Submitted[] => [{ part: 0, outcome: { outcome: 'accepted', smscId } }];
+  submitted[0]?.answer(accepted('1'));
+  await settle();
+  expect([submitted.length, claims.slice(1)]).toEqual([3, [{ limit: 1, after: 'a' }]]);
+  for (const at of [1, 2]) submitted[at]?.answer(accepted(String(at)));
+  await settle();
+  expect(submitted.length).toBe(5);
+  expect(claims.slice(2).map(({ after }) => after)).toEqual(expect.arrayContaining(['b']));
+  for (const at of [3, 4]) submitted[at]?.answer(accepted(String(at)));
+  await dispatcher.close();
+});
+
+test('The parts of a message that the gateway has accepted are not submitted again with the others.', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submitted, send, rows } = manyQueued(clock);
+  await dispatcher.start();
+  await send('a', 'x'.repeat(400));
+  await settle();
+  expect(submitted[0]?.parts).toEqual([0, 1, 2]);
+  submitted[0]?.answer([
+    { part: 0, outcome: { outcome: 'accepted', smscId: '1' } },
+    { part: 1, outcome: { outcome: 'later' } },
+  ]);
+  await settle();
+  await clock.advance(60_000);
+  expect(submitted.map(({ parts }) => parts)).toEqual([
+    [0, 1, 2],
+    [1, 2],
+  ]);
+  submitted[1]?.answer([1, 2].map((part) => ({ part, outcome: { outcome: 'accepted', smscId: String(part + 1) } })));
+  await settle();
+  expect([...rows.values()]).toMatchObject([{ status: 'sent', parts: [{ smscId: '1' }, { smscId: '2' }, { smscId: '3' }] }]);
+  await dispatcher.close();
+});
