@@ -1,6 +1,6 @@
 /** What an operator reads of an outage of the database. */
 import { expect, test } from 'bun:test';
-import { asUnavailable } from '../../src/database/driver/database.ts';
+import { asUnavailable, sqlState } from '../../src/database/driver/database.ts';
 import { OutageLog } from '../../src/database/driver/outage-log.ts';
 import { OUTAGE_OVER_MS, OUTAGE_SAID_EVERY_MS } from '../../src/limits.ts';
 import { type LogFields, silentLog } from '../../src/log.ts';
@@ -51,4 +51,16 @@ test('What fails while the platform closes its connections is no outage', () => 
 test('A database whose disk is full is told to be that, not by its number alone', () => {
   const full = Object.assign(new Error('could not extend file'), { code: '53100', severity: 'ERROR' });
   expect(String(asUnavailable(full))).toBe('StoreUnavailable: the database is away (its disk is full: 53100)');
+});
+
+test('What the system says of a connection is no answer of the server, though it is as long as an SQLSTATE', () => {
+  for (const code of ['ECONNREFUSED', 'EACCES', 'EPIPE', 'EPERM', 'EBUSY', 'ENXIO']) {
+    const failed = Object.assign(new Error(`connect ${code} 10.0.0.1:5432`), { code, syscall: 'connect' });
+    expect(sqlState(failed)).toBeUndefined();
+    for (const error of [failed, new Error('a query failed', { cause: failed })])
+      expect(String(asUnavailable(error))).toStartWith('StoreUnavailable: the database is away');
+  }
+  // The server's own are not taken for the system's.
+  for (const code of ['23505', 'P0001', 'XX000', 'HV00N', '42P01'])
+    expect(sqlState(Object.assign(new Error('refused'), { code }))).toBe(code);
 });

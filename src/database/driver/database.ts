@@ -57,11 +57,13 @@ export class UnusableDatabase extends Error {}
  * standby.
  */
 const TRANSIENT = /^(08|53|57|40|25006|58)/;
+/** Five signs, as no error of the system has them: EPIPE and EPERM are no answer of the server. */
+const SQL_STATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
 /** The SQLSTATE of an error the server reported, wherever a driver or Drizzle put it. */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = codeOf(error) ?? '';
-  return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : sqlState(error.cause);
+  return SQL_STATE.test(code) ? code : sqlState(error.cause);
 }
 
 /** What the server lacks, by the SQLSTATE of an error that does not end the connection. */
