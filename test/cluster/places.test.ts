@@ -1,4 +1,4 @@
-/** Where a node remembers the Sessions and Rooms of other nodes to be. */
+/** The places of Sessions and Rooms of other nodes, as a node remembers them. */
 import { expect, test } from 'bun:test';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { NODE_PLACES_MAX } from '../../src/limits.ts';
