@@ -3,7 +3,7 @@
 import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
-import type { BrowserCalls } from '../call/ports/webrtc.ts';
+import type { BrowserCalls, OwnBrowserCalls } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { warnUnlessAway } from '../database/journal/journal.ts';
@@ -194,9 +194,13 @@ export class Cluster {
   }
 
   /** The calls from browsers of all nodes. `here` has those of this one. */
-  browserCalls(here: BrowserCalls, owner: (appUuid: string, sessionUuid: string) => Promise<string | undefined>): BrowserCalls {
+  browserCalls(
+    here: OwnBrowserCalls,
+    owner: (appUuid: string, sessionUuid: string) => Promise<string | undefined>,
+  ): BrowserCalls {
     const { nodes, clock } = this.#options;
-    return new SharedBrowserCalls({ bus: this.#bus, nodeId: nodes.nodeId, clock, here, owner });
+    const others = () => this.#alive().map(({ nodeId }) => nodeId);
+    return new SharedBrowserCalls({ bus: this.#bus, nodeId: nodes.nodeId, clock, here, others, owner });
   }
 
   /** Streaming bodies to and from other nodes. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { IncomingCall } from '../call/ports/leg.ts';
-import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
+import type { OwnBrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
 import {
   DRAINING_RETRY_SEC,
@@ -61,7 +61,7 @@ interface Live {
 
 const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
 
-export class WebrtcDoor implements BrowserCalls {
+export class WebrtcDoor implements OwnBrowserCalls {
   readonly #options: BrowserCallsOptions;
   readonly #live = new Map<string, Live>();
   /** Calls of each token, those that are being made among them. */
@@ -75,14 +75,17 @@ export class WebrtcDoor implements BrowserCalls {
     return this.#live.size;
   }
 
-  async create(token: WebrtcToken, body: Uint8Array): Promise<WhipCreated | Problem> {
+  liveOf(tokenId: string): number {
+    return this.#ofToken.get(tokenId) ?? 0;
+  }
+
+  async create(token: WebrtcToken, body: Uint8Array, elsewhere = async (): Promise<number> => 0): Promise<WhipCreated | Problem> {
     const { media, codecs } = this.#options;
     if (media.webrtc === undefined) return problems.notConfigured('WebRTC');
     const offer = readBrowserOffer(body, codecs);
     if ('refused' in offer) return refusal(offer);
-    if ((this.#ofToken.get(token.tokenId) ?? 0) >= WEBRTC_SESSIONS_PER_TOKEN_MAX)
+    if (!(await this.#takePlace(token, elsewhere)))
       return problems.conflict(`The token has ${WEBRTC_SESSIONS_PER_TOKEN_MAX} live Sessions`);
-    this.#count(token.tokenId, 1);
     const ice = ownCredentials(random);
     const ssrc = randomInt(1, 2 ** 32);
     let sessionUuid: string | undefined;
@@ -205,8 +208,21 @@ export class WebrtcDoor implements BrowserCalls {
     return this.#options.hosts.map((host) => ({ host, port }));
   }
 
+  /**
+   * Counts one more call of a token, unless it has as many as it may. The call is counted here before others are asked:
+   * of two nodes that take one each at the same time, each sees that of the other.
+   */
+  async #takePlace({ tokenId }: WebrtcToken, elsewhere: () => Promise<number>): Promise<boolean> {
+    if (this.liveOf(tokenId) >= WEBRTC_SESSIONS_PER_TOKEN_MAX) return false;
+    this.#count(tokenId, 1);
+    const others = await elsewhere();
+    if (this.liveOf(tokenId) + others <= WEBRTC_SESSIONS_PER_TOKEN_MAX) return true;
+    this.#count(tokenId, -1);
+    return false;
+  }
+
   #count(tokenId: string, by: number): void {
-    const now = (this.#ofToken.get(tokenId) ?? 0) + by;
+    const now = this.liveOf(tokenId) + by;
     if (now <= 0) this.#ofToken.delete(tokenId);
     else this.#ofToken.set(tokenId, now);
   }

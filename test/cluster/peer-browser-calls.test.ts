@@ -31,6 +31,7 @@ function nodes(answered: Partial<BrowserCalls> = {}, reach: 'answers' | 'late' |
       clock,
       here: {
         create: async () => AWAY,
+        liveOf: () => 0,
         patch: async (token, sessionUuid, change) => {
           asked.push([nodeId, token, sessionUuid, { ...change, body: Buffer.from(change.body).toString() }]);
           return await answered.patch?.(token, sessionUuid, change);
@@ -40,6 +41,7 @@ function nodes(answered: Partial<BrowserCalls> = {}, reach: 'answers' | 'late' |
           return (await answered.hangUp?.(token, sessionUuid)) ?? true;
         },
       },
+      others: () => [],
       owner: async (_appUuid, sessionUuid) => ({ here: 'a', there: 'b' })[sessionUuid],
     });
   const [a] = [node('a'), node('b')];

@@ -1,8 +1,12 @@
 /** WHIP at its door, with the calls behind it wrapped: every status that the document names, and CORS on each. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { BrowserCalls } from '../../src/call/ports/webrtc.ts';
+import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
+import { systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type WhipDeps, WhipDoor } from '../../src/http/route/whip.ts';
+import { silentLog } from '../../src/log.ts';
 import { type Problem, problems } from '../../src/problem.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -268,4 +272,34 @@ test('what is refused, fails or comes while the platform drains costs a token of
   isDraining = false;
   expect([await offers(10), await offers(1)]).toEqual([[201], [429]]);
   platform.now = () => Date.now() + ahead;
+});
+
+test('in a cluster the offers of a token are counted by the node that has its bucket', async () => {
+  const tokenId = await newToken();
+  const asked: unknown[] = [];
+  let answer: (() => void) | number = 7;
+  const peers: WhipDeps['peers'] = {
+    take: async (...wanted) => {
+      asked.push(wanted);
+      return answer;
+    },
+  };
+  const { store } = platform.testStore;
+  const clock = { ...systemClock(), now: () => Date.now() + ahead };
+  const metrics = { request: () => {} };
+  const door = new WhipDoor(
+    { browserCalls, store, clock, log: silentLog, metrics, publicUrl: '', draining: () => false, peers },
+    new TokenBuckets(),
+  );
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/sdp' };
+  const offer = () => door.answer(new Request(`http://localhost${ENDPOINT}`, { method: 'POST', headers, body: 'v=0' }));
+  const refused = await offer();
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7']);
+  let given = 0;
+  answer = () => void given++;
+  next = created;
+  expect([(await offer()).status, given]).toEqual([201, 0]);
+  next = problems.conflict('The token has 10 live Sessions');
+  expect([(await offer()).status, given]).toEqual([409, 1]);
+  expect(asked).toEqual([1, 2, 3].map(() => [tokenId, ['whip_offer']]));
 });

@@ -55,8 +55,8 @@ export interface Peers {
   /** `isSlow`: the request opens audio sources before it is admitted. */
   forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded>;
   /**
-   * Takes tokens of buckets that the whole cluster shares: a Room's where one is named, else the application's. Returns
-   * how to give them back, or the seconds until there is one of each.
+   * Takes tokens of buckets that the whole cluster shares: a Room's where one is named, else those of that application
+   * or browser's token. Returns how to give them back, or the seconds until there is one of each.
    */
-  take(appUuid: string, buckets: readonly BucketName[], roomId?: string): Promise<(() => void) | number>;
+  take(owner: string, buckets: readonly BucketName[], roomId?: string): Promise<(() => void) | number>;
 }

@@ -35,6 +35,14 @@ export interface BrowserCalls {
   hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean | Problem>;
 }
 
+/** The calls of one node. */
+export interface OwnBrowserCalls extends BrowserCalls {
+  /** `elsewhere` tells how many live calls the token has at other nodes; it is asked once this one is counted here. */
+  create(token: WebrtcToken, offer: Uint8Array, elsewhere?: () => Promise<number>): Promise<WhipCreated | Problem>;
+  /** The live calls of a token here, those that are being made among them. */
+  liveOf(tokenId: string): number;
+}
+
 export interface WhipChange {
   readonly kind: 'fragment' | 'offer';
   readonly body: Uint8Array;

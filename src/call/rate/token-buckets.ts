@@ -55,16 +55,7 @@ export class TokenBuckets {
 
   /** Does work for a token of the bucket, which keeps it where the work ends in a problem, or fails. */
   async spend<T>(wanted: Wanted, now: number, work: () => Promise<T | Problem>): Promise<T | Problem> {
-    const giveBack = this.take([wanted], now);
-    if (typeof giveBack === 'number') return problems.rateLimited(giveBack);
-    let isAdmitted = false;
-    try {
-      const outcome = await work();
-      isAdmitted = !isProblem(outcome);
-      return outcome;
-    } finally {
-      if (!isAdmitted) giveBack();
-    }
+    return await spend(this.take([wanted], now), work);
   }
 
   /** Gives tokens back that another node took for a command which was not admitted. */
@@ -94,6 +85,19 @@ export class TokenBuckets {
       this.#levels.delete(name);
       left -= 1;
     }
+  }
+}
+
+/** Does work for tokens that `take` gave, which their buckets get back where the work ends in a problem, or fails. */
+export async function spend<T>(taken: (() => void) | number, work: () => Promise<T | Problem>): Promise<T | Problem> {
+  if (typeof taken === 'number') return problems.rateLimited(taken);
+  let isAdmitted = false;
+  try {
+    const outcome = await work();
+    isAdmitted = !isProblem(outcome);
+    return outcome;
+  } finally {
+    if (!isAdmitted) taken();
   }
 }
 

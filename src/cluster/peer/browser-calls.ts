@@ -1,21 +1,31 @@
 /**
  * Calls from browsers in a cluster: the URL of a call is the cluster's, so that a PATCH or DELETE may come to any node.
- * It goes to the node that has the call, with a deadline, as a command does.
+ * It goes to the node that has the call, with a deadline, as a command does. A token has so many live calls in all.
  */
-import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../../call/ports/webrtc.ts';
+import type {
+  BrowserCalls,
+  OwnBrowserCalls,
+  WebrtcToken,
+  WhipChange,
+  WhipCreated,
+  WhipPatched,
+} from '../../call/ports/webrtc.ts';
 import type { Clock } from '../../clock.ts';
-import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS } from '../../limits.ts';
+import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Bus } from '../bus/bus.ts';
 
 const KIND = 'whip';
+const LIVE = 'whip_live';
 
 interface SharedBrowserCallsOptions {
   readonly bus: Pick<Bus, 'ask' | 'answer'>;
   readonly nodeId: string;
   readonly clock: Clock;
   /** The calls of this node. */
-  readonly here: BrowserCalls;
+  readonly here: OwnBrowserCalls;
+  /** The other nodes, but those that do not answer. */
+  others(): readonly string[];
   /** The node of a live Session of the application. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
 }
@@ -37,10 +47,21 @@ export class SharedBrowserCalls implements BrowserCalls {
     bus.answer(KIND, async (body) =>
       isQuestion(body) && clock.now() < body.until ? await this.#answer(body) : { problem: problems.nodeAway('this call') },
     );
+    bus.answer(LIVE, (body) => (isLiveQuestion(body) ? { live: options.here.liveOf(body.tokenId) } : {}));
   }
 
   create(token: WebrtcToken, offer: Uint8Array): Promise<WhipCreated | Problem> {
-    return this.#options.here.create(token, offer);
+    return this.#options.here.create(token, offer, () => this.#liveElsewhere(token.tokenId));
+  }
+
+  /** How many live calls a token has at the other nodes. One that does not answer counts as one without any. */
+  async #liveElsewhere(tokenId: string): Promise<number> {
+    const { bus, others } = this.#options;
+    const asked = others().map(async (nodeId) => {
+      const result = await bus.ask(nodeId, LIVE, { tokenId }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+      return result.outcome === 'answered' && isLive(result.body) ? result.body.live : 0;
+    });
+    return (await Promise.all(asked)).reduce((sum, live) => sum + live, 0);
   }
 
   async patch(token: WebrtcToken, sessionUuid: string, change: WhipChange): Promise<WhipPatched | Problem> {
@@ -96,3 +117,7 @@ const isQuestion = (body: unknown): body is Question & { readonly until: number 
   typeof body.until === 'number';
 const isReply = (body: unknown): body is Reply =>
   typeof body === 'object' && body !== null && ('patched' in body || 'wasThere' in body || 'problem' in body);
+const isLiveQuestion = (body: unknown): body is { readonly tokenId: string } =>
+  typeof body === 'object' && body !== null && 'tokenId' in body && typeof body.tokenId === 'string';
+const isLive = (body: unknown): body is { readonly live: number } =>
+  typeof body === 'object' && body !== null && 'live' in body && typeof body.live === 'number';

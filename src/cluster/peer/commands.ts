@@ -138,17 +138,17 @@ export class PeerCommands implements Peers {
     return isReply(result.body) ? result.body : { outcome: 'unknown' };
   }
 
-  async take(appUuid: string, names: readonly BucketName[], roomId?: string): Promise<(() => void) | number> {
+  async take(owner: string, names: readonly BucketName[], roomId?: string): Promise<(() => void) | number> {
     const { bus, tokens, clock } = this.#options;
-    const take: Take = roomId === undefined ? { appUuid, names } : { appUuid: roomId, names, roomId };
+    const take: Take = roomId === undefined ? { appUuid: owner, names } : { appUuid: roomId, names, roomId };
     for (let tries = 0; tries < BUCKET_TRIES; tries++) {
-      const home = await this.#homeOfBuckets(appUuid, roomId);
+      const home = await this.#homeOfBuckets(owner, roomId);
       if (home === undefined) break;
       const { outcome, body } = { body: undefined, ...(await this.#ask(home, 'bucket', take)) };
       const said = outcome === 'answered' && isTaken(body) ? body : {};
       if (typeof said.waitSec === 'number') return said.waitSec;
       if (said.taken === true) return () => void bus.ask(home, 'refund', take, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
-      if (roomId !== undefined) this.#places.forget(appUuid, roomId);
+      if (roomId !== undefined) this.#places.forget(owner, roomId);
       if (said.moved !== true) break;
     }
     // They are this node's, or out of reach: a limit of this node's own is better than none.
@@ -214,12 +214,13 @@ export class PeerCommands implements Peers {
   }
 
   /**
-   * The other node that has the buckets of a Room or an application. Undefined: this one, or none that can be asked.
+   * The other node that has the buckets of a Room, or of whoever owns them. Undefined: this one, or none that can be
+   * asked.
    */
-  async #homeOfBuckets(appUuid: string, roomId: string | undefined): Promise<string | undefined> {
-    if (roomId === undefined) return this.#elsewhere(homeOf(appUuid, this.#homes()));
+  async #homeOfBuckets(owner: string, roomId: string | undefined): Promise<string | undefined> {
+    if (roomId === undefined) return this.#elsewhere(homeOf(owner, this.#homes()));
     // A Room that nobody is in may have no home yet.
-    const home = this.#elsewhere((await this.#home(appUuid, roomId)) ?? undefined);
+    const home = this.#elsewhere((await this.#home(owner, roomId)) ?? undefined);
     return home === undefined || this.#options.members.isSuspect(home) ? undefined : home;
   }
 

@@ -3,8 +3,9 @@
  * hangs up. Outside admission: it takes the token of a browser in place of an application's key, and SDP in place of
  * JSON. Any page may call it, since a token is what lets in and no cookie counts (CORS).
  */
+import type { Peers } from '../../call/ports/peers.ts';
 import type { BrowserCalls, WebrtcToken, WhipChange } from '../../call/ports/webrtc.ts';
-import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
+import { bucketOf, spend, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
@@ -35,6 +36,8 @@ export interface WhipDeps {
   readonly publicUrl: string;
   readonly peer?: (request: Request) => HttpPeer | undefined;
   readonly draining: () => boolean;
+  /** The other nodes of a cluster, with which the rate of offers is shared. */
+  readonly peers?: Pick<Peers, 'take'> | undefined;
 }
 
 const CORS = {
@@ -103,18 +106,25 @@ export class WhipDoor {
   }
 
   async #begin(request: Request, token: WebrtcToken): Promise<Response | Problem> {
-    const { browserCalls, clock, draining, publicUrl } = this.#deps;
+    const { browserCalls, draining, publicUrl } = this.#deps;
     if (browserCalls === undefined) return problems.notConfigured('WebRTC');
     if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
     const offer = await boundedBody(request, SDP_MAX_BYTES);
     if (isProblem(offer)) return offer;
-    const begun = await this.#tokens.spend(bucketOf('whip_offer', token.tokenId), clock.now(), async () =>
+    const begun = await spend(await this.#takeOffer(token), async () =>
       draining() ? problems.draining() : await browserCalls.create(token, offer),
     );
     if (isProblem(begun)) return begun;
     const location = `${publicUrl}${WHIP_PATH}/${begun.sessionUuid}`;
     const headers = { 'content-type': OFFER, location, etag: begun.etag, 'cache-control': 'no-store' };
     return new Response(begun.answer, { status: 201, headers });
+  }
+
+  /** Takes a token of the bucket of offers, which is the whole cluster's. */
+  async #takeOffer({ tokenId }: WebrtcToken): Promise<(() => void) | number> {
+    const { clock, peers } = this.#deps;
+    if (peers !== undefined) return await peers.take(tokenId, ['whip_offer']);
+    return this.#tokens.take([bucketOf('whip_offer', tokenId)], clock.now());
   }
 
   async #change(request: Request, token: WebrtcToken, sessionUuid: string): Promise<Response | Problem> {
