@@ -125,6 +125,19 @@ describe('a start that works says', () => {
     expect(await start(url)).toEqual([]);
   });
 
+  test('that a newer release has migrated the database, and goes on', async () => {
+    const url = await tenant('ahead');
+    expect(await start(url)).toEqual([]);
+    const own = postgres({ path: `${database.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'ahead', database: 'ahead', max: 1 });
+    await own`INSERT INTO sidetone_migrations (hash, applied_at) VALUES ('of the next release', '2030-01-02T03:04:05.678Z')`;
+    await own.end();
+    expect(await start(url)).toEqual([
+      expect.stringMatching(
+        /newer release.*one release back.*start that one.*"migrations":1,"applied_at":"2030-01-02T03:04:05\.678Z"/,
+      ),
+    ]);
+  });
+
   test('that there may be too few connections', async () => {
     expect(await start(await tenant('few', 'CONNECTION LIMIT 11'))).toEqual([
       expect.stringMatching(/fewer connections than a process opens.*"connections":11,"expected":12/),

@@ -30,7 +30,7 @@ export async function migrate(connection: Connection, log: Log): Promise<void> {
   const migrations = readMigrationFiles({ migrationsFolder: FOLDER });
   for (let tries = 1; ; tries += 1) {
     try {
-      await applyMissing(connection, migrations);
+      tellUnknown(await applyMissing(connection, migrations), log);
       return;
     } catch (error) {
       if (!IN_USE.has(sqlState(error) ?? '')) throw error;
@@ -48,8 +48,26 @@ export async function migrate(connection: Connection, log: Log): Promise<void> {
 /** The SQLSTATE of a lock that was not given within `lock_timeout`, and of two that wait for each other. */
 const IN_USE = new Set(['55P03', '40P01']);
 
-async function applyMissing(connection: Connection, migrations: Migrations): Promise<void> {
-  await connection.transaction(async (within) => {
+/** The migrations of the database that a newer release has made: how many, and when the last of them. */
+interface Unknown {
+  readonly count: number;
+  readonly lastAt: string;
+}
+
+/**
+ * Going back one release is meant to work, and so is an old node that starts again during an upgrade. Further back
+ * nothing is promised, and which release the database is of is not known here.
+ */
+function tellUnknown({ count, lastAt }: Unknown, log: Log): void {
+  if (count === 0) return;
+  log.warn(
+    { migrations: count, applied_at: lastAt },
+    'a newer release has migrated this database: this one goes on with what it knows, which is good for going one release back, and for the time of an upgrade. Else stop it, and start that one',
+  );
+}
+
+async function applyMissing(connection: Connection, migrations: Migrations): Promise<Unknown> {
+  return await connection.transaction(async (within) => {
     // The other node's migration may take longer than any query of a call may.
     await within.query('SET LOCAL statement_timeout = 0');
     await within.query(`SELECT pg_advisory_xact_lock(${LOCK})`);
@@ -57,12 +75,18 @@ async function applyMissing(connection: Connection, migrations: Migrations): Pro
     await within.query(
       'CREATE TABLE IF NOT EXISTS sidetone_migrations (hash text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
     );
-    const applied = new Set((await within.query('SELECT hash FROM sidetone_migrations')).map((row) => row.hash));
+    const rows = await within.query(
+      `SELECT hash, to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS applied_at FROM sidetone_migrations`,
+    );
+    const applied = new Set(rows.map((row) => row.hash));
     for (const migration of migrations) {
       if (applied.has(migration.hash)) continue;
       for (const statement of migration.sql) if (statement.trim() !== '') await within.query(statement);
       await within.query('INSERT INTO sidetone_migrations (hash) VALUES ($1)', [migration.hash]);
     }
     await within.query(RENUMBER_RESTORED);
+    const known = new Set<unknown>(migrations.map(({ hash }) => hash));
+    const unknown = rows.filter((row) => !known.has(row.hash)).map((row) => String(row.applied_at));
+    return { count: unknown.length, lastAt: unknown.toSorted().at(-1) ?? '' };
   }, true);
 }
