@@ -10,6 +10,7 @@ import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { lookUpWithoutThreads } from './outbound/system-names.ts';
 import { loadConfig } from './settings/load.ts';
+import { misspelt } from './settings/misspelt.ts';
 
 const STOPS = ['SIGTERM', 'SIGINT'] as const;
 
@@ -22,6 +23,11 @@ if (!process.env.BUN_CONFIG_MAX_HTTP_REQUESTS)
   log.warn(
     {},
     'Bun has 256 requests under way at once, so that receivers that hang hold up others: set BUN_CONFIG_MAX_HTTP_REQUESTS=4096',
+  );
+for (const { variable, meant } of misspelt(process.env))
+  log.warn(
+    { variable, setting: meant },
+    'a variable of the environment is near the name of a setting and is none: it is ignored',
   );
 process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));
 await run(config).catch((error: unknown) => exit(messageOf(error)));

@@ -10,6 +10,7 @@ import { seenSecret } from '../settings/secret-file.ts';
 import { SettingError } from '../settings/value.ts';
 import { type Check, exitCode, fault } from './check.ts';
 import { examine } from './examine.ts';
+import { misspeltCheck } from './misspelt.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const;
 
@@ -21,8 +22,9 @@ process.exit(exitCode(checks));
 
 async function found(): Promise<readonly Check[]> {
   const settings = settingsOr();
-  if ('found' in settings) return [settings];
-  return await examine(settings, process.env.SIDETONE_URL || originAt(settings.http.host, settings.http.port));
+  const ignored = misspeltCheck(process.env);
+  if ('found' in settings) return [settings, ...ignored];
+  return [...ignored, ...(await examine(settings, process.env.SIDETONE_URL || originAt(settings.http.host, settings.http.port)))];
 }
 
 function settingsOr(): Config | Check {
