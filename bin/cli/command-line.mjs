@@ -67,9 +67,12 @@ export function readCommandLine(args) {
   const takes = wordsOf(command.usage);
   if (words.length !== takes.length)
     throw new Stop(`${name} takes ${takes.length} argument${takes.length === 1 ? '' : 's'}: sidetone ${command.usage}`);
-  for (const [at, word] of takes.entries())
+  for (const [at, word] of takes.entries()) {
+    // A variable that is not set, in a script: the path would be that of something else.
+    if (words[at].trim() === '') throw new Stop(`${word} is empty: sidetone ${command.usage}`);
     if (Object.hasOwn(BEGINNINGS, word) && !words[at].startsWith(BEGINNINGS[word]))
       throw new Stop(`${word} begins with ${BEGINNINGS[word]}, and "${words[at]}" does not: sidetone ${command.usage}`);
+  }
   const options = { ...optionsOf(command.usage), ...COMMON };
   for (const option of Object.keys(given))
     if (!Object.hasOwn(options, option)) throw new Stop(`${name} takes no --${option}: sidetone ${command.usage}`);

@@ -28,7 +28,7 @@ export function operatorApi(given) {
       });
     } catch (error) {
       throw new Stop(
-        `no answer from ${base} (${error.cause?.code ?? error.cause?.message ?? error.name}); ` +
+        `no answer from ${base} (${reasonOf(error)}); ` +
           'is the platform running? Start it (npm start), or say with --url where it is',
       );
     }
@@ -57,6 +57,10 @@ export function operatorApi(given) {
   const stream = (path, headers, signal) => open(STREAM, path, headers, signal);
   return { stream, ask, json, base, stranger: (status) => stranger(base, status) };
 }
+
+/** The reason for which no answer came, as Node names it, and in words where none came for too long. */
+const reasonOf = (error) =>
+  error.name === 'TimeoutError' ? 'none in time' : (error.cause?.code ?? error.cause?.message ?? error.name);
 
 /** The media types of answers, and that of a stream of events. */
 const ANSWER = /^(application\/json|text\/plain)\b/i;
@@ -112,7 +116,10 @@ function origin(given) {
   const named =
     given.url !== undefined ? '--url needs' : told !== undefined ? 'SIDETONE_URL needs' : 'HTTP_HOST and HTTP_PORT need to make';
   // fetch refuses a user with a TypeError, and the path that follows would be part of the query.
-  const isPlain = URL.canParse(url) && /^https?:/i.test(url) && !/[?#]/.test(url) && new URL(url).username === '';
-  if (!isPlain) throw new Stop(`${named} an http or https URL without user, query and fragment, not ${url}`);
+  const { username, password } = URL.canParse(url) ? new URL(url) : {};
+  const isPlain = /^https?:/i.test(url) && !/[?#]/.test(url) && username === '' && password === '';
+  // The output of scripts is kept, and the password of a proxy is nobody's to read there.
+  const shown = url.replace(/\/\/.*@/, '//…@');
+  if (!isPlain) throw new Stop(`${named} an http or https URL without user, password, query and fragment, not ${shown}`);
   return url.replace(/\/$/, '');
 }
