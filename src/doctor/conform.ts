@@ -8,13 +8,14 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { EmissionChecker } from '../event/conformance/emission-checker.ts';
+import { leave } from './leave.ts';
 
 const BREACHES_SHOWN = 1_000;
 
 const [file] = process.argv.slice(2).filter((each) => !each.startsWith('--'));
 const isOpen = process.argv.includes('--open');
 const isJson = process.argv.includes('--json');
-process.exit(file === undefined ? usage() : await conform(file));
+await leave(file === undefined ? usage() : await conform(file));
 
 function usage(): 2 {
   process.stderr.write('sidetone: conform needs a FILE\n');

@@ -5,12 +5,14 @@
 
 import type { Config } from '../config.ts';
 import { ignoreProxies } from '../outbound/ignore-proxies.ts';
-import { loadConfig, originAt } from '../settings/load.ts';
+import { loadConfig } from '../settings/load.ts';
 import { seenSecret } from '../settings/secret-file.ts';
 import { SettingError } from '../settings/value.ts';
 import { type Check, exitCode, fault } from './check.ts';
 import { examine } from './examine.ts';
+import { leave } from './leave.ts';
 import { misspeltCheck } from './misspelt.ts';
+import { examinedOrigin } from './origin.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const;
 
@@ -18,19 +20,20 @@ ignoreProxies(process.env);
 const checks = await found();
 if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify({ checks }, null, 2)}\n`);
 else for (const check of checks) process.stdout.write(`${lineOf(check)}\n`);
-process.exit(exitCode(checks));
+await leave(exitCode(checks));
 
 async function found(): Promise<readonly Check[]> {
-  const settings = settingsOr();
   const ignored = misspeltCheck(process.env);
-  if ('found' in settings) return [settings, ...ignored];
-  return [...ignored, ...(await examine(settings, process.env.SIDETONE_URL || originAt(settings.http.host, settings.http.port)))];
+  const read = settingsOr();
+  if ('found' in read) return [read, ...ignored];
+  return [...ignored, ...(await examine(read.settings, read.origin))];
 }
 
-function settingsOr(): Config | Check {
+function settingsOr(): { readonly settings: Config; readonly origin: string } | Check {
   try {
     // Secrets that root made in looking could not be read by the user of the platform.
-    return loadConfig(process.env, seenSecret);
+    const settings = loadConfig(process.env, seenSecret);
+    return { settings, origin: examinedOrigin(process.env, settings) };
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
     return fault('settings', error.message, 'Set the variable as it is said, or unset it');

@@ -56,3 +56,13 @@ test('A file that is not there, or holds no delivery, is 2: nothing was checked'
       warned: 'sidetone: FILE holds no delivery, so that nothing was checked\n',
     });
 });
+
+test('What is told of a thousand breaches is told whole, also to a pipe that has no room for it', async () => {
+  const file = join(folder, newUuid());
+  writeFileSync(file, 'no JSON\n'.repeat(1_200));
+  // The reader takes one byte at a time.
+  const command = '"$0" src/doctor/conform.ts "$1" --json | dd bs=1 2>/dev/null';
+  const child = Bun.spawn(['sh', '-c', command, process.execPath, file], { stdout: 'pipe' });
+  const told = JSON.parse(await new Response(child.stdout).text());
+  expect([told.breaches.length, told.more]).toEqual([1_000, 200]);
+});

@@ -18,6 +18,7 @@ import {
   publicUrlCheck,
   publicUrlReached,
 } from '../../src/doctor/network.ts';
+import { examinedOrigin } from '../../src/doctor/origin.ts';
 import { examinedAt, OURSELVES } from '../../src/doctor/process.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { makeCertificate } from '../support/certificate.ts';
@@ -55,6 +56,15 @@ test('a SIDETONE_URL that is empty counts as unset, as every variable does', () 
   const { stdout } = spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' });
   expect(stdout).toContain('does not run at http://127.0.0.1:1\n');
 }, 30_000);
+
+test('a SIDETONE_URL with which nothing can be asked is a fault of its own, and the one of before is asked alike', () => {
+  const origin = (SIDETONE_URL: string) => examinedOrigin({ SIDETONE_URL }, settings({ HTTP_PORT: '81' }));
+  for (const wrong of ['nonsense', 'ftp://a', 'http://', 'http://user@a', 'http://:password@a', 'http://a/?b', 'http://a/#'])
+    expect(() => origin(wrong)).toThrow(
+      /^SIDETONE_URL: expected an http or https URL without user, password, query and fragment$/,
+    );
+  expect([origin(' '), origin('https://a/b/')]).toEqual(['http://127.0.0.1:81', 'https://a/b']);
+});
 
 test('the doctor writes nothing: secrets that root made by looking could not be read by the platform', () => {
   const parent = mkdtempSync(join(directory, 'before-'));
