@@ -8,6 +8,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'it is no address of this machine: `ip address` lists those',
   '28P01': 'set the password of this role in DATABASE_URL, with what is special in it percent-encoded (# is %23)',
   '3D000': 'make it (CREATE DATABASE), or name another in DATABASE_URL',
+  '08P01':
+    'a pooler stands before the database, as PgBouncer, which does not take the settings of a connection: name PostgreSQL itself in DATABASE_URL',
   '25006':
     'it is a standby, or default_transaction_read_only is on: name the primary, or see to ALTER ROLE … RESET default_transaction_read_only',
   '3F000': 'its search_path names no schema that there is: ALTER ROLE … SET search_path = public, or make the schema',

@@ -164,3 +164,18 @@ test('A server without TLS is told as such, where the URL asks for TLS.', async 
   ]);
   server.close();
 });
+
+test('A pooler that refuses the settings of a connection is told as one.', async () => {
+  // The very answer of PgBouncer 1.18 as it is installed.
+  const fields = ['SFATAL', 'C08P01', 'Munsupported startup parameter: statement_timeout'].map((field) => `${field}\0`).join('');
+  const answer = Buffer.from(`E\0\0\0\0${fields}\0`, 'latin1');
+  answer.writeInt32BE(answer.length - 1, 1);
+  const server = createServer((socket) => void socket.on('error', () => {}).once('data', () => socket.end(answer)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  expect(await start(`postgres://tenant@127.0.0.1:${port}/other`)).toEqual([
+    expect.stringMatching(/statement_timeout \(08P01\): a pooler stands before the database.*name PostgreSQL itself/),
+  ]);
+  server.close();
+});
