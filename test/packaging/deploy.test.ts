@@ -80,7 +80,7 @@ describe('the Helm chart', () => {
       tolerations: [{ key: 'voice', operator: 'Exists' }],
       publicUrl: 'https://voice.example.com',
       drain: { deadlineSeconds: 60, shutdownSeconds: 120 },
-      sip: { port: 5070, advertise: '203.0.113.5' },
+      sip: { port: 5070, advertise: '203.0.113.5', tls: { secret: '', port: 5061 } },
       storage: { size: '1Gi', className: 'fast' },
       env: { NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' },
     });
@@ -92,6 +92,32 @@ describe('the Helm chart', () => {
     expect(pod.terminationGracePeriodSeconds).toBe(60 + 120 + 30);
     expect(environment).toMatchObject({ PUBLIC_URL: 'https://voice.example.com', SHUTDOWN_GRACE_SEC: '120' });
     expect(environment).toMatchObject({ SIP_ADVERTISE: '203.0.113.5', NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' });
+  });
+
+  test('gives the pod the certificate of SIP over TLS, and files of its own', () => {
+    const { StatefulSet: set } = rendered({
+      sip: { port: 5060, advertise: '', tls: { secret: 'sip-cert', port: 5071 } },
+      volumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      volumeMounts: [{ name: 'ca', mountPath: '/etc/ca' }],
+    });
+    const { volumes, containers } = set.spec.template.spec;
+    expect(volumes.slice(-2)).toEqual([
+      { name: 'sip-tls', secret: { secretName: 'sip-cert' } },
+      { name: 'ca', configMap: { name: 'ca' } },
+    ]);
+    const [{ env, ports, volumeMounts }] = containers;
+    const environment = Object.fromEntries(env.map((each: Yaml) => [each.name, each.value]));
+    expect(environment.SIP_LISTEN).toBe('udp:0.0.0.0:5060,tcp:0.0.0.0:5060,tls:0.0.0.0:5071');
+    expect(ports.at(-1)).toEqual({ name: 'sip-tls', containerPort: 5071, protocol: 'TCP' });
+    expect(volumeMounts.slice(-2)).toEqual([
+      { name: 'sip-tls', mountPath: '/etc/sidetone/tls', readOnly: true },
+      { name: 'ca', mountPath: '/etc/ca' },
+    ]);
+    // The names of the files are those of a Secret of this type.
+    expect([environment.SIP_TLS_CERT, environment.SIP_TLS_KEY]).toEqual([
+      '/etc/sidetone/tls/tls.crt',
+      '/etc/sidetone/tls/tls.key',
+    ]);
   });
 
   const hasHelm = spawnSync('helm', ['version', '--short']).error === undefined;
@@ -143,6 +169,8 @@ test('compose.yaml names settings that there are, and services, volumes and port
     const named = (service.volumes ?? []).map((each: string) => each.split(':')[0]);
     expect(named.filter((each: string) => !(each in compose.volumes))).toEqual([]);
   }
+  // Docker keeps the log of a container whole, unless it is told how much of it.
+  expect(services.filter(([, { build, logging }]) => build !== undefined && !logging?.options?.['max-size'])).toEqual([]);
   // No application reaches PostgreSQL, NATS or MinIO on loopback by its URLs, unless the operator says so.
   const allowed = services.flatMap(([, { build, environment }]) => (build === undefined ? [] : [environment.OUTBOUND_ALLOW]));
   expect(allowed.filter((each: string) => !/^\$\{OUTBOUND_ALLOW:-\}$/.test(each))).toEqual([]);

@@ -106,10 +106,10 @@ function apply(name: string, given: readonly unknown[]): unknown {
     case 'quote':
       return JSON.stringify(textOf(first));
     case 'toYaml':
-      // Flow style is YAML too, and `nindent` leaves it as it is.
-      return JSON.stringify(first);
+      // Flow style is YAML too, but for a list that may go on one that stands before it.
+      return Array.isArray(first) ? first.map((each) => `- ${JSON.stringify(each)}`).join('\n') : JSON.stringify(first);
     case 'nindent':
-      return `\n${' '.repeat(Number(first))}${textOf(second)}`;
+      return `\n${textOf(second)}`.replaceAll('\n', `\n${' '.repeat(Number(first))}`);
     case 'add':
       return given.reduce<number>((sum, each) => sum + Number(each), 0);
     default:
