@@ -40,6 +40,9 @@ import type { Drain } from './drain.ts';
 const OTHER_KEY =
   'MASTER_KEY: another than that which sealed the secrets in this database: set that one, or see "Another MASTER_KEY" in docs/operations/backup.md';
 
+const NEITHER_KEY =
+  'MASTER_KEY_BEFORE: neither this nor MASTER_KEY opens what is sealed in this database, and nothing was changed: give the key of before (DATA_DIR/master.key of before, where no variable gave it), or see "Another MASTER_KEY" in docs/operations/backup.md';
+
 interface Entry {
   readonly settings: Config;
   readonly log: Log;
@@ -84,9 +87,13 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   return new Cluster({ settings, shared, open: natsTransport(natsUrls), name, pipeHost, nodes, clock, log });
 }
 
-/** Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. */
+/**
+ * Seals under MASTER_KEY what was sealed under the key before. This process holds the lock on the database. Throws in
+ * one line where neither is its key.
+ */
 async function changeKey(store: Store, before: Uint8Array, log: Log): Promise<void> {
-  const { done, lost, isRewritten } = await store.reseal(before);
+  const { done, kept, lost, isRewritten } = await store.reseal(before);
+  if (lost > 0 && done + kept === 0) throw new Error(NEITHER_KEY);
   if (done > 0)
     log.warn(
       { secrets: done },

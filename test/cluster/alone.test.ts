@@ -113,7 +113,7 @@ test('A start with MASTER_KEY_BEFORE seals all secrets under the new key: what w
     expect(before.length).toBe(4);
 
     const wrong = { ...environment, MASTER_KEY: key(2), MASTER_KEY_BEFORE: key(3) };
-    expect(await refusal(wrong)).toStartWith('sidetone: MASTER_KEY: another than that which sealed the secrets');
+    expect(await refusal(wrong)).toStartWith('sidetone: MASTER_KEY_BEFORE: neither this nor MASTER_KEY opens what');
     const node = { ...environment, OPERATOR_TOKEN: 'operator-token-of-the-node', NATS_URL: 'nats://127.0.0.1:1' };
     expect(await refusal({ ...node, MASTER_KEY: key(2), MASTER_KEY_BEFORE: key(1) })).toBe(
       'sidetone: MASTER_KEY: another than that of the cluster, give every node the same',
