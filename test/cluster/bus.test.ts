@@ -201,3 +201,24 @@ test('An answer that fails is none; that the database is away is no bug.', async
   }
   expect(b.said).toEqual([expect.stringContaining('warn another node'), expect.stringContaining('error a bug')]);
 });
+
+test('Subjects that NATS denies are told once, with what its user needs.', async () => {
+  const told: unknown[] = [];
+  const transport: Transport = { subscribe() {}, publish() {}, request: async () => 'nobody', close: async () => {} };
+  const bus = new Bus({
+    async open(_name, _onChange, onDenied) {
+      for (const subject of ['sidetone.c.node.a.>', 'sidetone.c.changed.room']) onDenied?.(subject);
+      return transport;
+    },
+    ...{ masterKey: new Uint8Array(32), nodeId: 'a', cluster: 'c' },
+    clock: new VirtualClock(),
+    log: { ...silentLog, error: (fields, text) => void told.push(fields, text) },
+    onBack() {},
+  });
+  await bus.start();
+  expect(told).toEqual([
+    { subject: 'sidetone.c.node.a.>' },
+    expect.stringMatching(/publish and subscribe to sidetone\.> and _INBOX/),
+  ]);
+  await bus.close();
+});

@@ -75,3 +75,36 @@ test.skipIf(!natsInstalled)(
   },
   30_000,
 );
+
+test.skipIf(!natsInstalled)(
+  'A subject that the user of NATS may not have is told, and the connection stays',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sidetone-nats-'));
+    const permissions = 'permissions: { publish: "may.>", subscribe: "may.>" }';
+    writeFileSync(join(folder, 'nats.conf'), `authorization { users: [ { user: "node", password: "pw", ${permissions} } ] }\n`);
+    const server = await startNats('-c', join(folder, 'nats.conf'));
+    const changes: boolean[] = [];
+    const denied: string[] = [];
+    const heard: string[] = [];
+    try {
+      const open = natsTransport([`nats://node:pw@127.0.0.1:${server.port}`]);
+      const transport = await open(
+        'a node',
+        (isUp) => changes.push(isUp),
+        (subject) => denied.push(subject),
+      );
+      transport.subscribe('not.this', ({ text }) => heard.push(text));
+      transport.publish('not.that', 'text');
+      await eventually(() => denied.length === 2, 'both subjects');
+      transport.subscribe('may.this', ({ text }) => heard.push(text));
+      transport.publish('may.this', 'text');
+      await eventually(() => heard.length > 0, 'a message');
+      expect([denied.toSorted(), heard, changes]).toEqual([['not.that', 'not.this'], ['text'], []]);
+      await transport.close();
+    } finally {
+      server.child.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  30_000,
+);

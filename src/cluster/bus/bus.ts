@@ -48,6 +48,9 @@ const PING = 'ping';
 const NOT_REACHED =
   'NATS is not reached yet, and is tried again and again: see the host, the password and the TLS of NATS_URL; commands for calls of other nodes are refused';
 
+const DENIED =
+  'NATS denies this node a subject, so that nodes do not hear each other: let its user publish and subscribe to sidetone.> and _INBOX.>, and start this node again';
+
 export class Bus {
   readonly #options: BusOptions;
   readonly #envelopes: Envelopes;
@@ -81,14 +84,21 @@ export class Bus {
       isLate = !this.#closed;
       if (isLate) log.warn({}, NOT_REACHED);
     });
-    const transport = await open(`sidetone ${nodeId}`, (isUp) => {
+    const changed = (isUp: boolean): void => {
       const wasUp = this.#isUp;
       this.#isUp = isUp && !this.#closed;
       if (!isUp && wasUp) log.warn({}, 'NATS is away: commands for calls of other nodes are refused');
       if (!isUp || wasUp) return;
       log.info({}, 'NATS is back');
       onBack();
-    }).finally(cancel);
+    };
+    let isDenied = false;
+    const denied = (subject: string): void => {
+      // Each message to another node would be told else.
+      if (!isDenied) log.error({ subject }, DENIED);
+      isDenied = true;
+    };
+    const transport = await open(`sidetone ${nodeId}`, changed, denied).finally(cancel);
     if (this.#closed) {
       await transport.close();
       return;

@@ -7,7 +7,7 @@ import type { OpenTransport, Transport, TransportMessage } from './transport.ts'
  */
 export const natsTransport =
   (urls: readonly string[]): OpenTransport =>
-  async (name, onChange) => {
+  async (name, onChange, onDenied) => {
     const { connect, errors } = await import('@nats-io/transport-node');
     const servers = urls.map((url) => new URL(url));
     const { username, password } = servers.find((server) => server.username !== '') ?? { username: '', password: '' };
@@ -29,15 +29,23 @@ export const natsTransport =
       pingInterval: 1_000,
       maxPingOut: 2,
     });
-    void watch(connection, onChange);
+    void watch(connection, onChange, (error) => {
+      if (error instanceof errors.PermissionViolationError) onDenied?.(error.subject);
+    });
     const isNobody = (error: unknown): boolean =>
       error instanceof errors.NoRespondersError || (error instanceof errors.RequestError && error.isNoResponders());
     return overNats(connection, isNobody);
   };
 
-async function watch(connection: NatsConnection, onChange: (isUp: boolean) => void): Promise<void> {
-  for await (const { type } of connection.status()) {
-    if (type === 'disconnect' || type === 'staleConnection' || type === 'close') onChange(false);
+async function watch(
+  connection: NatsConnection,
+  onChange: (isUp: boolean) => void,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  for await (const status of connection.status()) {
+    const { type } = status;
+    if (type === 'error') onError(status.error);
+    else if (type === 'disconnect' || type === 'staleConnection' || type === 'close') onChange(false);
     else if (type === 'reconnect') onChange(true);
   }
   onChange(false);
@@ -45,7 +53,10 @@ async function watch(connection: NatsConnection, onChange: (isUp: boolean) => vo
 
 const overNats = (connection: NatsConnection, isNobody: (error: unknown) => boolean): Transport => ({
   subscribe(subject, heard) {
-    connection.subscribe(subject, { callback: (_, message) => heard(messageOf(message)) });
+    connection.subscribe(subject, {
+      // The message is none where the server denies the subject, which is told by the status of the connection.
+      callback: (error, message) => void (error === null && heard(messageOf(message))),
+    });
   },
   publish: (subject, text) => connection.publish(subject, text),
   async request(subject, text, timeout) {

@@ -19,5 +19,12 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** Connects, for as long as it takes. `onChange` tells of each loss of the connection, and of its return. */
-export type OpenTransport = (name: string, onChange: (isUp: boolean) => void) => Promise<Transport>;
+/**
+ * Connects, for as long as it takes. `onChange` tells of each loss of the connection, and of its return, and `onDenied`
+ * of each subject that the user of the connection may not hear or publish to.
+ */
+export type OpenTransport = (
+  name: string,
+  onChange: (isUp: boolean) => void,
+  onDenied?: (subject: string) => void,
+) => Promise<Transport>;
