@@ -41,5 +41,5 @@ VOLUME /var/lib/sidetone
 EXPOSE 8080/tcp 5060/udp 5060/tcp 3478/udp 20000-29999/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
-  CMD ["/app/node_modules/.bin/bun", "-e", "const { HTTP_HOST, HTTP_PORT } = process.env; const host = HTTP_HOST === '::' ? '::1' : !HTTP_HOST || HTTP_HOST === '0.0.0.0' ? '127.0.0.1' : HTTP_HOST; process.exit((await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${HTTP_PORT || 8080}/healthz`)).ok ? 0 : 1)"]
+  CMD ["/app/node_modules/.bin/bun", "-e", "const { HTTP_HOST = '', HTTP_PORT } = process.env; const at = HTTP_HOST.replace('[', '').replace(']', ''); const host = at === '::' ? '::1' : !at || at === '0.0.0.0' ? '127.0.0.1' : at; process.exit((await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${HTTP_PORT || 8080}/healthz`)).ok ? 0 : 1)"]
 CMD ["/app/node_modules/.bin/bun", "--no-env-file", "src/main.ts"]

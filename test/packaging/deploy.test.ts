@@ -193,6 +193,7 @@ const LISTENING = [
   ['127.0.0.3', '127.0.0.3'],
   ['::1', '::'],
   ['::1', '::1'],
+  ['::1', '[::1]'],
 ] as const;
 test.each(LISTENING.filter(([address]) => hasIpv6 || !address.includes(':')))(
   'the health check of the image asks where the platform listens: %s for HTTP_HOST=%s',
