@@ -17,7 +17,7 @@ const NO_MEDIA = problems.unavailable('No media is free. See Retry-After header.
 
 type Answerer = Parameters<Bus['answer']>[1];
 
-/** Makes two nodes, whose calls wait for their media until `giveUp`. A node is answered by the other where it `hears`. */
+/** Makes two nodes, whose calls wait for their media until `giveUp`. The other answers a node where that `hears`. */
 function nodes(hears: (nodeId: string) => boolean = () => true) {
   const clock = new VirtualClock();
   const answerers = new Map<string, Answerer>();
