@@ -21,18 +21,45 @@ size_t opus_samples(const uint8_t* packet, size_t count) {
              : static_cast<size_t>(samples);
 }
 
-size_t opus_copied_samples(const uint8_t* packet, size_t count) {
+namespace {
+
+/** What the frames of a packet begin with: each layer has a bit for every 20 ms, which says whether there is a voice in
+ * them, and one that tells of a copy (RFC 6716 §4.2.3). */
+struct Frames {
   const uint8_t* frames[48];
   opus_int16 sizes[48];
-  const auto length = static_cast<opus_int32>(count);
-  if (::opus_packet_parse(packet, length, nullptr, frames, sizes, nullptr) < 1 || sizes[0] == 0) return 0;
-  if ((packet[0] & 0x80) != 0) return 0;  // CELT only
-  // The layers of a frame each begin with a bit for every 20 ms and one that tells of a copy (RFC 6716 §4.2.3).
-  const size_t samples = static_cast<size_t>(::opus_packet_get_samples_per_frame(packet, opus_rate_hz));
-  const size_t parts = std::max<size_t>(samples / opus_frame_samples, 1);
-  const bool stereo = (packet[0] & 0x04) != 0;
-  const auto told = [&](size_t bit) { return (frames[0][0] >> (7 - bit) & 1) != 0; };
-  return told(parts) || (stereo && told(2 * parts + 1)) ? samples : 0;
+  int count;
+  size_t samples;  // of a frame
+  size_t parts;    // of 20 ms of a frame
+  bool is_celt;    // which has no such bits
+  bool is_stereo;
+
+  Frames(const uint8_t* packet, size_t length)
+      : count(::opus_packet_parse(packet, static_cast<opus_int32>(length), nullptr, frames, sizes, nullptr)),
+        samples(static_cast<size_t>(::opus_packet_get_samples_per_frame(packet, opus_rate_hz))),
+        parts(std::max<size_t>(samples / opus_frame_samples, 1)),
+        is_celt((packet[0] & 0x80) != 0),
+        is_stereo((packet[0] & 0x04) != 0) {}
+  /** A bit of both layers. */
+  bool told(int frame, size_t bit) const {
+    const auto is_set = [&](size_t place) { return (frames[frame][0] >> (7 - place) & 1) != 0; };
+    return is_set(bit) || (is_stereo && is_set(parts + 1 + bit));
+  }
+};
+
+}  // namespace
+
+size_t opus_copied_samples(const uint8_t* packet, size_t count) {
+  const Frames frames(packet, count);
+  return frames.count > 0 && frames.sizes[0] > 0 && !frames.is_celt && frames.told(0, frames.parts) ? frames.samples
+                                                                                                    : 0;
+}
+
+bool opus_ends_in_noise(const uint8_t* packet, size_t count) {
+  const Frames frames(packet, count);
+  const int last = frames.count - 1;
+  if (last < 0) return false;
+  return frames.sizes[last] == 0 || (!frames.is_celt && !frames.told(last, frames.parts - 1));
 }
 
 struct OpusVoiceEncoder::Library {
@@ -111,6 +138,7 @@ struct OpusVoiceDecoder::Library {};
 bool opus_supported() { return false; }
 size_t opus_samples(const uint8_t*, size_t) { return 0; }
 size_t opus_copied_samples(const uint8_t*, size_t) { return 0; }
+bool opus_ends_in_noise(const uint8_t*, size_t) { return false; }
 std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() { return nullptr; }
 size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t, size_t) { return 0; }
 void OpusVoiceEncoder::limit(uint32_t) {}

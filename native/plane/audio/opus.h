@@ -21,6 +21,8 @@ bool opus_supported();
 size_t opus_samples(const uint8_t* packet, size_t count);
 /** The samples before a packet of which it has a copy (in-band FEC), 480 to 2880; 0: of none. */
 size_t opus_copied_samples(const uint8_t* packet, size_t count);
+/** Whether what a packet ends with is no voice, so that nothing may follow it for as long as that is so (DTX). */
+bool opus_ends_in_noise(const uint8_t* packet, size_t count);
 
 class OpusVoiceEncoder {
  public:

@@ -78,6 +78,9 @@ class CodedPackets {
     return true;
   }
 
+  /** Whether the packet that was decoded last ended in noise: its far end may say nothing for a while (DTX). */
+  bool ended_in_noise() const { return ended_in_noise_; }
+
   /** Makes `count` units of Opus up. */
   void conceal(size_t count, int16_t* out) {
     int16_t made[opus_frame_samples] = {};
@@ -163,6 +166,7 @@ class CodedPackets {
     recovered_units_ = 0;
     if (is_l16_) l16_decode(packet, pcm_, count / l16_sample_bytes);
     else if (!opus_ || opus_->decode(packet, count, pcm_) < slot.units * scale_) return false;
+    ended_in_noise_ = !is_l16_ && opus_ends_in_noise(packet, count);
     opened_ = number;
     opened_at_ = slot.at;
     return true;
@@ -178,6 +182,7 @@ class CodedPackets {
   uint64_t written_ = 0;
   int opened_ = no_slot;
   uint64_t opened_at_ = 0;
+  bool ended_in_noise_ = false;
   uint32_t recovered_ = 0;  // the first unit of what `pcm_` holds in place of a packet
   uint32_t recovered_units_ = 0;
   Slot slots_[256];

@@ -92,7 +92,19 @@ void Playout::append_decoded(uint32_t first, const uint8_t* octets, size_t units
 }
 
 /** Whether what is invented has become silence. */
-bool Playout::faded() const { return conceals_itself() ? lost_frames_ > opus_faded_frames : concealment_->faded(); }
+bool Playout::faded() const { return conceals_itself() ? lost_frames_ > opus_frames() : concealment_->faded(); }
+
+/** Lets Opus make sound up. The last of it falls to silence. */
+void Playout::make_up_opus(int16_t* out, size_t units) {
+  const auto count = static_cast<int32_t>(units * scale());
+  if (faded()) {
+    std::fill_n(out, count, int16_t{0});
+    return;
+  }
+  packets_->conceal(units, out);
+  if (lost_frames_ < opus_frames()) return;
+  for (int32_t i = 0; i < count; i++) out[i] = static_cast<int16_t>(out[i] * (count - 1 - i) / count);
+}
 
 /** Invents sound that goes on where the real sound ended. */
 void Playout::append_made_up(size_t units) {
@@ -100,8 +112,7 @@ void Playout::append_made_up(size_t units) {
   if (lost_frames_ == 0) begin_invention();
   else lost_frames_++;
   if (!conceals_itself()) concealment_->make(queue() + queued_, count);
-  else if (faded()) std::fill_n(queue() + queued_, count, int16_t{0});
-  else packets_->conceal(units, queue() + queued_);
+  else make_up_opus(queue() + queued_, units);
   queued_ += count;
   met_ = false;
 }

@@ -55,7 +55,10 @@ class Playout {
   static constexpr size_t history_units = 400;
   static constexpr size_t history_max = 2 * history_units;  // samples at 8 kHz, as are these
   static constexpr size_t queue_max = 3 * frame_units;
-  static constexpr uint32_t opus_faded_frames = 10;
+  /** Frames of Opus that are made up after a voice, and after noise: a far end that sends nothing while nobody speaks
+   * (DTX) tells of the noise every 400 ms. */
+  static constexpr uint32_t opus_voice_frames = 10;
+  static constexpr uint32_t opus_noise_frames = 25;
 
   int16_t* queue() { return wide_ ? wide_.get() : queue_; }
   int16_t* store() { return wide_ ? wide_.get() + queue_room() : history_; }
@@ -65,6 +68,8 @@ class Playout {
   bool decode(uint32_t first, const uint8_t* octets, int16_t* out, size_t units);
   bool decode_next(int16_t* out);
   bool faded() const;
+  uint32_t opus_frames() const { return packets_->ended_in_noise() ? opus_noise_frames : opus_voice_frames; }
+  void make_up_opus(int16_t* out, size_t units);
   void append_decoded(uint32_t first, const uint8_t* octets, size_t units);
   void begin_invention();
   void append_made_up(size_t units);

@@ -299,6 +299,51 @@ TEST(
   CHECK(longest == 4800);
 }
 
+TEST("the noise of an Opus far end that sends nothing while nobody speaks goes on, until it has gone") {
+  if (!opus_supported()) return;
+  Playout playout(Codec::opus);
+  const auto encoder = OpusVoiceEncoder::create();
+  std::mt19937 random(1);
+  std::normal_distribution<double> noise(0, 60);
+  int silent = 0;
+  for (int tick = 0; tick < 300; tick++) {
+    int16_t pcm[opus_frame_samples];
+    for (int16_t& sample : pcm) sample = static_cast<int16_t>(std::lrint(noise(random)));
+    uint8_t packet[1000];
+    const size_t count = encoder->encode(pcm, packet, sizeof packet);
+    const uint32_t timestamp = static_cast<uint32_t>(tick) * frame_clock;
+    if (tick < 250 && (tick < 50 || tick % 21 == 0)) playout.insert(timestamp, packet, count, tick * 20'000);
+    bool said;
+    (void)playout.frame(tick * 20'000 + 15'000, pcm, said);
+    double energy = 0;
+    for (const int16_t sample : pcm) energy += sample * sample;
+    if (tick >= 10 && tick < 250 && energy < 20.0 * 20 * opus_frame_samples) silent++;
+    CHECK(tick < 290 || energy == 0);
+  }
+  CHECK(silent == 0);
+}
+
+TEST("a voice of Opus that breaks off falls to silence, wherever in its packets that is") {
+  if (!opus_supported()) return;
+  for (int last = 100; last < 110; last++) {
+    Playout playout(Codec::opus);
+    Singer singer(330);
+    int16_t end = 0, step = 0;
+    for (int tick = 0; tick < last + 20; tick++) {
+      const std::vector<uint8_t> packet = singer.packet();
+      const uint32_t timestamp = static_cast<uint32_t>(tick) * frame_clock;
+      if (tick < last) playout.insert(timestamp, packet.data(), packet.size(), tick * 20'000);
+      int16_t pcm[opus_frame_samples];
+      bool said;
+      (void)playout.frame(tick * 20'000 + 15'000, pcm, said);
+      const bool is_silent = std::all_of(pcm, pcm + opus_frame_samples, [](int16_t sample) { return sample == 0; });
+      if (tick > 0 && is_silent) step = std::max<int16_t>(step, static_cast<int16_t>(std::abs(end)));
+      end = pcm[opus_frame_samples - 1];
+    }
+    CHECK(step <= 4);
+  }
+}
+
 TEST("silence of Opus is hardly sent (DTX), and a leg that changes to G.711 and back goes on") {
   if (!opus_supported()) return;
   Bench bench;
