@@ -54,6 +54,13 @@ class CodedPackets {
     return jitter.insert(first, numbers, units, arrival_us);
   }
 
+  /** Another source follows, whose sound goes on from that of the one before. */
+  void begin_anew() {
+    started_ = false;
+    opened_ = no_slot;
+    recovered_units_ = 0;
+  }
+
   /** Decodes the `count` units that begin at unit `first` and stand in `numbers`. False when a packet of them is gone.
    */
   bool decode(uint32_t first, const uint8_t* numbers, int16_t* out, size_t count) {

@@ -22,15 +22,17 @@ inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
 
 void Playout::restart(Codec codec) {
   const bool was_heard = voiced_;
-  if (codec_rate_hz(codec) != codec_rate_hz(codec_) || !has_octets(codec) || !has_octets(codec_)) {
+  const bool goes_on = codec == codec_ || (has_octets(codec) && has_octets(codec_));
+  if (codec_rate_hz(codec) != codec_rate_hz(codec_) || !goes_on) {
     *this = Playout(codec);
   } else {
     codec_ = codec;
     decoder_.reset();
+    if (packets_) packets_->begin_anew();
     jitter_ = JitterBuffer();
     met_ = false;
   }
-  if (was_heard && lost_frames_ == 0 && has_octets(codec)) begin_invention();
+  if (was_heard && lost_frames_ == 0 && (goes_on || has_octets(codec))) begin_invention();
 }
 
 /** What follows is invented, after the sound that was heard last. */

@@ -34,7 +34,7 @@ class Playout {
     cache_fetch(history(), frame_units * sizeof(int16_t));
   }
   /** Begins anew for another source or codec. What was heard goes on as at a loss until the new sound is there, at the
-   * same rate; at another one that rises from silence. Opus begins as it is. */
+   * same rate; at another one that rises from silence. Opus after another codec begins as it is. */
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);

@@ -344,6 +344,29 @@ TEST("a voice of Opus that breaks off falls to silence, wherever in its packets 
   }
 }
 
+TEST("a far end of Opus that goes on as another source is led over to it, wherever in its packets that is") {
+  if (!opus_supported()) return;
+  for (int last = 100; last < 110; last++) {
+    Playout playout(Codec::opus);
+    Singer before(330), after(330);
+    std::vector<int16_t> heard;
+    for (int tick = 0; tick < last + 50; tick++) {
+      const std::vector<uint8_t> packet = (tick < last ? before : after).packet();
+      const uint32_t timestamp = static_cast<uint32_t>(tick) * frame_clock + (tick < last ? 0 : 123'456'789);
+      if (tick == last + 1) playout.restart(Codec::opus);  // with the second packet of the other source
+      if (tick != last) playout.insert(timestamp, packet.data(), packet.size(), tick * 20'000);
+      int16_t pcm[opus_frame_samples];
+      bool said;
+      (void)playout.frame(tick * 20'000 + 15'000, pcm, said);
+      if (tick > 20) heard.insert(heard.end(), pcm, pcm + opus_frame_samples);
+    }
+    int steepest = 0;
+    for (size_t at = 1; at < heard.size(); at++) steepest = std::max(steepest, std::abs(heard[at] - heard[at - 1]));
+    CHECK(steepest < 500);  // the tone's own is 346
+    CHECK(purity(heard.data() + heard.size() - 48'000 / 2, 48'000 / 2, 330, 48000) > 0.99);
+  }
+}
+
 TEST("silence of Opus is hardly sent (DTX), and a leg that changes to G.711 and back goes on") {
   if (!opus_supported()) return;
   Bench bench;
