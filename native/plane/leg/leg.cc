@@ -235,9 +235,9 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
       notices.push_back({NoticeKind::payload_type, id(), packet.payload_type});
     return;
   }
-  if (audio) other_.over();
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
+  if (audio) other_.over();
   const bool beside = event && source_.heard() && !source_.is(packet.ssrc);
   if (beside) source_.note(packet);
   else if (!belongs(packet, event)) return;

@@ -102,6 +102,21 @@ TEST("a payload type that nobody agreed on is told at its third packet in a row,
   CHECK(line.told(NoticeKind::payload_type).empty());
 }
 
+TEST("a stranger's audio does not keep a far end from another payload type") {
+  Line line;
+  CHECK(line.begin());
+  line.say(0, loud, 5);
+  UdpSocket stranger;
+  std::vector<uint8_t> bytes(rtp_header_bytes + frame_units);
+  for (uint16_t i = 0; i < 3; i++) {
+    rtp_write_header(bytes.data(), false, 0, i, i * 160u, 5);
+    stranger.send(line.far->leg, bytes);
+    line.tick();
+    line.say(9, loud, 1);
+  }
+  CHECK(line.told(NoticeKind::payload_type).size() == 1);
+}
+
 TEST("a far end that says it only listens, or that we hold, is neither heard nor counted as silent") {
   for (const bool holding : {false, true}) {
     Line line;
