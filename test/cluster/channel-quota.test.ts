@@ -16,6 +16,8 @@ class Nodes {
   readonly held = new Map<string, number>();
   /** What becomes of a question: it is not heard, or only its answer is lost. */
   lost: 'nothing' | 'questions' | 'answers' = 'nothing';
+  /** A node that was just killed: it is up by its row, and says nothing. */
+  killed: string | undefined;
   /** The nodes that are up, as all of them see it, and when one has come or gone. */
   readonly members = { rows: IDS.map((nodeId) => nodeRow(nodeId)), changedAt: this.clock.now() - 60_000 };
 
@@ -34,7 +36,9 @@ class Nodes {
             const late = Promise.withResolvers<{ readonly outcome: 'unknown' }>();
             const cancel = this.clock.at(this.clock.now() + timeoutMs, () => late.resolve({ outcome: 'unknown' }));
             const answer = async () =>
-              ({ outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId) }) as const;
+              to === this.killed
+                ? late.promise
+                : ({ outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId) } as const);
             const result = await Promise.race([answer(), late.promise]);
             cancel();
             return this.lost === 'answers' ? { outcome: 'unknown' } : result;
@@ -187,5 +191,35 @@ describe('a channel of a trunk that the nodes share', () => {
     await nodes.clock.advance(1);
     await wanted;
     expect(refused).toBe(true);
+  });
+
+  test('has one holder where another node comes or goes while all are asked what they hold, and one of them says nothing', async () => {
+    const nodes = new Nodes();
+    nodes.killed = ['d', 'e', 'f', 'g'].find((each) => homeOf('narrow', [...IDS, each]) === home) ?? '';
+    nodes.members.rows = [...IDS, nodes.killed].map((nodeId) => nodeRow(nodeId));
+    nodes.members.changedAt = nodes.clock.now();
+    const first = nodes.hold(near, 1);
+    await nodes.clock.advance(200);
+    nodes.members.changedAt = nodes.clock.now();
+    const second = nodes.hold(far, 1);
+    await nodes.clock.advance(6 * NODE_BEAT_MS);
+    expect([await first, await second].toSorted()).toEqual([0, 1]);
+  });
+
+  test('has one holder where another node becomes its home while the one before asks all what they hold', async () => {
+    const nodes = new Nodes();
+    const [before = '', after = ''] = [near, far].toSorted((a) => (a === homeOf('narrow', [near, far]) ? -1 : 1));
+    const isOfNone = (each: string) =>
+      homeOf('narrow', [...IDS, each]) === home && homeOf('narrow', [near, far, each]) === before;
+    nodes.killed = ['d', 'e', 'f', 'g', 'h', 'i'].find(isOfNone) ?? '';
+    nodes.members.rows = [near, far, nodes.killed].map((nodeId) => nodeRow(nodeId));
+    nodes.members.changedAt = nodes.clock.now();
+    const first = nodes.hold(before, 1);
+    await nodes.clock.advance(200);
+    nodes.members.rows = [...IDS, nodes.killed].map((nodeId) => nodeRow(nodeId));
+    nodes.members.changedAt = nodes.clock.now();
+    const second = nodes.hold(after, 1);
+    await nodes.clock.advance(6 * NODE_BEAT_MS);
+    expect([await first, await second].toSorted()).toEqual([0, 1]);
   });
 });

@@ -100,13 +100,17 @@ export class ChannelQuota {
     const agreed = clock.now() + SETTLED_MS;
     for (;;) {
       const home = homeOf(wish.trunk, this.#up());
-      if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
-      const settled = members.changedAt + SETTLED_MS + NODE_BEAT_MS;
-      const waitMs = Math.max(0, isWanted ? settled - clock.now() : 0) + NODE_PING_TIMEOUT_MS;
+      if (home === undefined || home === nodeId) {
+        const granted = await this.#grant(nodeId, wish);
+        if (granted !== undefined) return granted;
+        continue;
+      }
+      const settled = () => members.changedAt + SETTLED_MS + NODE_BEAT_MS;
+      const waitMs = Math.max(0, isWanted ? settled() - clock.now() : 0) + NODE_PING_TIMEOUT_MS;
       const result = await bus.ask(home, 'channels', wish, waitMs, waitMs);
       const isAnswered = result.outcome === 'answered';
       if (isAnswered && isGrant(result.body)) return result.body.granted;
-      const until = isAnswered ? Math.max(agreed, settled) : settled;
+      const until = isAnswered ? Math.max(agreed, settled()) : settled();
       if (!isWanted || clock.now() >= until || this.#stopped) return undefined;
       await sleep(clock, CHANNEL_ASK_AGAIN_MS);
     }
@@ -132,8 +136,10 @@ export class ChannelQuota {
     return this.#options.members.rows.map(({ nodeId }) => nodeId);
   }
 
-  async #grant(from: string, { trunk, max, channels, current = 0, turn }: Wish): Promise<number> {
+  /** The result is undefined where another node has become the home meanwhile. */
+  async #grant(from: string, { trunk, max, channels, current = 0, turn }: Wish): Promise<number | undefined> {
     const holdings = await this.#holdings(trunk);
+    if (holdings === undefined) return undefined;
     const known = holdings.get(from);
     if (known !== undefined && known.turn > turn) return known.channels;
     const others = [...holdings].reduce((sum, [nodeId, each]) => (nodeId === from ? sum : sum + each.channels), 0);
@@ -142,13 +148,21 @@ export class ChannelQuota {
     return granted;
   }
 
-  #holdings(trunk: string): Promise<Map<string, Holding>> {
-    const { changedAt } = this.#options.members;
-    const known = this.#ledgers.get(trunk);
-    if (known?.changedAt === changedAt) return known.holdings;
-    const opened = { changedAt, holdings: this.#open(trunk, this.#up()) };
-    this.#ledgers.set(trunk, opened);
-    return opened.holdings;
+  /**
+   * What each node holds. Where a node comes or goes while they are asked, they are asked anew: those who have told
+   * already may hold more by then, as another home's grant. The result is undefined where this is the home no more.
+   */
+  async #holdings(trunk: string): Promise<Map<string, Holding> | undefined> {
+    const { members, nodeId } = this.#options;
+    for (;;) {
+      const { changedAt } = members;
+      const known = this.#ledgers.get(trunk);
+      const ledger = known?.changedAt === changedAt ? known : { changedAt, holdings: this.#open(trunk, this.#up()) };
+      this.#ledgers.set(trunk, ledger);
+      const holdings = await ledger.holdings;
+      if (members.changedAt === changedAt) return holdings;
+      if ((homeOf(trunk, this.#up()) ?? nodeId) !== nodeId) return undefined;
+    }
   }
 
   async #open(trunk: string, nodes: readonly string[]): Promise<Map<string, Holding>> {
