@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import { ObjectTurns } from '../../src/recording-storage/s3/object-turns.ts';
-import type { StoredFile } from '../../src/recording-storage/storage.ts';
+import type { RecordingStorage, StoredFile } from '../../src/recording-storage/storage.ts';
 import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket } from './bucket.ts';
@@ -280,6 +280,32 @@ describe('a recording that is removed', () => {
     asked.resolve(undefined);
     await removal;
     expect(await bucket.object(`r/${removed}.wav`)).toBeUndefined();
+  });
+
+  /** Removes a recording whose file is whole, has it finished meanwhile, and then has the store refuse. */
+  const finishedMeanwhile = async (begin: (storage: RecordingStorage, uuid: string) => void) => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder(), { sweepMs: 20 });
+    const uuid = nextUuid();
+    begin(storage, uuid);
+    const whole = await writeWav(storage.path(uuid), 1_000);
+    const asked = Promise.withResolvers<{ readonly status: number }>();
+    bucket.misbehave = ({ what }) => (what === 'delete' ? asked.promise : undefined);
+    const removal = storage.remove(uuid);
+    await until(() => bucket.asked(/delete/).length === 1);
+    storage.finished(uuid, 'app');
+    asked.resolve({ status: 403 });
+    await expect(removal).rejects.toThrow('object store');
+    await until(() => bucket.asked(/head/).length > 0);
+    await uploaded(storage);
+    expect(await bucket.object(`r/${uuid}.wav`)).toEqual(whole);
+  };
+
+  test('and could not be, and has come to its end meanwhile, is sent', async () => {
+    await finishedMeanwhile((storage, uuid) => storage.begun(uuid, 'app'));
+  });
+
+  test('and could not be, and was found in the folder meanwhile, is sent', async () => {
+    await finishedMeanwhile(() => {});
   });
 
   test('while the store is away stays as it is, in the spool or in the cache, until it can be removed there', async () => {

@@ -41,7 +41,7 @@ export class UploadQueue {
   readonly #ready = new RoundRobin<Upload>();
   readonly #running = new Map<Upload, Promise<void>>();
   /** Being removed, each with the end of that: not to be found again by a look at the folder. */
-  readonly #taken = new Map<string, Promise<void>>();
+  readonly #taken = new Map<string, { readonly upload: Upload; readonly over: Promise<void> }>();
   #successes = 0;
   #moreInFolder = false;
   #looking: Promise<void> | undefined;
@@ -76,6 +76,8 @@ export class UploadQueue {
   }
 
   finished(recordingUuid: string, appUuid: string): void {
+    const taken = this.#taken.get(recordingUuid);
+    if (taken !== undefined) taken.upload.finished = true;
     const upload = this.#add(recordingUuid, appUuid);
     if (upload === undefined) return;
     upload.finished = true;
@@ -91,11 +93,12 @@ export class UploadQueue {
    * One of two that are taken out at once waits for the other: it would not find the step that is under way.
    */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
-    for (let other = this.#taken.get(recordingUuid); other !== undefined; other = this.#taken.get(recordingUuid)) await other;
+    for (let other = this.#taken.get(recordingUuid); other !== undefined; other = this.#taken.get(recordingUuid))
+      await other.over;
     const over = Promise.withResolvers<void>();
-    this.#taken.set(recordingUuid, over.promise);
     const known = this.#all.get(recordingUuid);
     const upload = known ?? new Upload(recordingUuid, '', this.#options);
+    this.#taken.set(recordingUuid, { upload, over: over.promise });
     this.#all.delete(recordingUuid);
     this.#ready.delete(upload.appUuid, upload);
     try {
@@ -103,7 +106,9 @@ export class UploadQueue {
       return await use(upload);
     } catch (error) {
       if (known !== undefined) this.#all.set(recordingUuid, known);
-      if (known?.finished) this.finished(recordingUuid, known.appUuid);
+      // One that was not here, and has come to its end meanwhile, is found in the folder.
+      if (known === undefined) this.#moreInFolder ||= upload.finished;
+      else if (known.finished) this.finished(recordingUuid, known.appUuid);
       throw error;
     } finally {
       this.#taken.delete(recordingUuid);
