@@ -140,6 +140,26 @@ test('a lease that another node has by now is lost at once, and one that is not 
   expect([given, holds(), clock.armed]).toEqual([['trunk', 'messages'], '', 0]);
 });
 
+test('a lease that is being asked for at a stop is held no more, and given back once it is taken', async () => {
+  const clock = new VirtualClock();
+  const taken = Promise.withResolvers<readonly string[]>();
+  const given: string[] = [];
+  const keeper = new LeaseKeeper({
+    leases: { takeAll: () => taken.promise, give: async (name) => void given.push(name) },
+    clock,
+    log: silentLog,
+    wanted: () => ['messages'],
+    onChange: () => {},
+  });
+  keeper.start();
+  const stopped = keeper.stop();
+  taken.resolve(['messages']);
+  await settle();
+  expect(keeper.holds('messages')).toBe(false);
+  await stopped;
+  expect([given, clock.armed]).toEqual([['messages'], 0]);
+});
+
 test('a node that could not read the beats of the others says so, once a minute', async () => {
   const clock = new VirtualClock();
   const said: unknown[] = [];

@@ -27,6 +27,8 @@ export class LeaseKeeper {
   /** The leases that were held when a change was told last. */
   #told = '';
   #stopped = false;
+  /** The last turn. It never rejects. */
+  #turning = Promise.resolve();
   #cancel = () => {};
 
   constructor(options: LeaseKeeperOptions) {
@@ -34,17 +36,19 @@ export class LeaseKeeper {
   }
 
   start(): void {
-    void this.#turn();
+    this.#turning = this.#turn();
   }
 
   holds(name: string): boolean {
-    return (this.#until.get(name) ?? 0) > this.#options.clock.now();
+    return !this.#stopped && (this.#until.get(name) ?? 0) > this.#options.clock.now();
   }
 
   /** Gives all leases back, so that others need not wait for them. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
+    // What is being asked for would be taken, or taken again, after it was given back.
+    await this.#turning;
     const held = [...this.#until.keys()];
     this.#until.clear();
     for (const name of held) await this.#options.leases.give(name).catch(() => {});
@@ -72,6 +76,6 @@ export class LeaseKeeper {
     const told = this.#told;
     this.#told = held.sort().join(' ');
     if (this.#told !== told) onChange();
-    this.#cancel = clock.at(clock.now() + NODE_LEASE_RENEW_MS, () => void this.#turn());
+    this.#cancel = clock.at(clock.now() + NODE_LEASE_RENEW_MS, () => this.start());
   }
 }
