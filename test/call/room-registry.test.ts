@@ -1,13 +1,16 @@
 import { expect, spyOn, test } from 'bun:test';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
-import type { RoomRow } from '../../src/database/journal/journal.ts';
+import type { SessionActor } from '../../src/call/session/session-actor.ts';
+import type { Journal, RoomRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietRoom } from './quiet-room.ts';
+import { quietSession } from './quiet-session.ts';
 
 /** Rooms whose journal takes everything, or throws as a bug would. */
 function world(rows: number, deleting = false) {
@@ -23,21 +26,26 @@ function world(rows: number, deleting = false) {
   const open = { count: 0 };
   const stored: RoomRow[] = [];
   const clock = new VirtualClock();
-  const registry = new RoomRegistry({
-    journal: {
-      commit: async (change) => {
-        storing.meanwhile();
-        if (bug.next) {
-          bug.next = false;
-          throw new Error('a bug');
-        }
-        if (taken.now) return false;
-        events.push(...change.events.map(({ name }) => name));
-        if (change.room !== undefined) stored.push(change.room);
-        return true;
-      },
-      wasStored: async () => false,
+  const limits = { maxRooms: 100, maxMembersPerRoom: 250 };
+  /** Whether there is no media worker. */
+  const media = { isGone: false };
+  const sessions = new Map<string, SessionActor>();
+  const journal: Journal = {
+    commit: async (change) => {
+      storing.meanwhile();
+      if (bug.next) {
+        bug.next = false;
+        throw new Error('a bug');
+      }
+      if (taken.now) return false;
+      events.push(...change.events.map(({ name }) => name));
+      if (change.room !== undefined) stored.push(change.room);
+      return true;
     },
+    wasStored: async () => false,
+  };
+  const registry = new RoomRegistry({
+    journal,
     records: {
       mine: async () => [],
       adopt: async () =>
@@ -46,7 +54,7 @@ function world(rows: number, deleting = false) {
           appUuid: 'app_1',
           nodeId: 'before',
           epoch: 1,
-          voiceActivityEvents: false,
+          voiceActivityEvents: true,
           holdMusicUrl: 'https://music.example/a.mp3',
           volume: undefined,
           deleting,
@@ -60,7 +68,7 @@ function world(rows: number, deleting = false) {
     nodeId: 'node',
     media: {
       openPipe: async () => undefined,
-      openRoom: async () => quietRoom,
+      openRoom: async () => (media.isGone ? undefined : quietRoom),
       openPlaylist: async (urls) => {
         opened.push(...urls);
         await source.answers;
@@ -69,11 +77,11 @@ function world(rows: number, deleting = false) {
       },
     },
     recordings: noRecordings,
-    limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
-    session: () => undefined,
+    limits: async () => limits,
+    session: (sessionUuid) => sessions.get(sessionUuid),
     isLive: async () => false,
   });
-  return { registry, events, opened, bug, taken, clock, stored, source, open, storing };
+  return { registry, events, opened, bug, taken, clock, stored, source, open, storing, limits, media, sessions, journal };
 }
 
 test('While a play of a Room opens its sources another one, and what else would change its media, is 409.', async () => {
@@ -270,9 +278,63 @@ test('A Room that outlived its process plays its hold music to a member that is 
   await registry.recover(async () => 0);
   const rooms = await registry.list('app_1');
   const roomId = isProblem(rooms) ? '' : String(rooms[0]?.room_id);
+  expect(registry.get('app_1', roomId)?.voice_activity_events).toBe(true);
   const joining = { roomId, room: 1, phase: 'joining', muted: false, voiceActivityEvents: false, talking: false } as const;
   registry.onMembership('s', undefined, joining);
   expect(opened).toEqual([]);
   registry.onMembership('s', joining, { ...joining, phase: 'joined' });
   expect(opened).toEqual(['https://music.example/a.mp3']);
+});
+
+test('An application has so many Rooms at most, also of those that are made at once; one that failed takes no place.', async () => {
+  const { registry, limits, media } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const create = () => registry.create({ voice_activity_events: false }, context);
+  limits.maxRooms = 1;
+  media.isGone = true;
+  expect(await create()).toMatchObject({ status: 503, retryAfterSec: 5 });
+  media.isGone = false;
+  const [made, refused] = await Promise.all([create(), create()]);
+  expect([made, refused]).toMatchObject([{ status: 201 }, { status: 403 }]);
+  expect(await registry.create({ voice_activity_events: false }, { ...context, appUuid: 'app_2' })).toMatchObject({
+    status: 201,
+  });
+  await registry.order(isProblem(made) ? '' : String(made.body.room_id), { type: 'delete' }, context);
+  await settle();
+  expect(await create()).toMatchObject({ status: 201 });
+});
+
+test('A Session of another application joins no Room, and is not told from one that is not there.', async () => {
+  const { registry, sessions, journal, clock, stored } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await registry.create({ voice_activity_events: false }, context);
+  const roomId = isProblem(made) ? '' : String(made.body.room_id);
+  for (const appUuid of ['app_1', 'app_2']) {
+    const about = { sessionUuid: appUuid, appUuid, callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+    const answered = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
+    sessions.set(appUuid, quietSession(answered, journal, clock, 'node'));
+  }
+  const join = (sessionUuid: string) => registry.join(roomId, { session_uuid: sessionUuid, muted: false }, context);
+  expect(await join('app_2')).toEqual(await join('nobody'));
+  expect(await join('app_2')).toMatchObject({ status: 404, message: 'Session not found' });
+  expect(registry.find(roomId)?.places).toEqual([]);
+  expect(await join('app_1')).toMatchObject({ status: 202 });
+  expect(registry.find(roomId)?.places).toEqual(['app_1']);
+  expect(stored.map((row) => row.appUuid)).toEqual(['app_1']);
+});
+
+test('A stop waits for recordings of Rooms, and not where there are none.', async () => {
+  const { registry, clock } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  await registry.create({ voice_activity_events: false }, context);
+  const began = clock.now();
+  let isOver = false;
+  const stopped = registry.stopRecordings(10_000).then(() => {
+    isOver = true;
+  });
+  await settle();
+  await clock.advance(100);
+  expect(isOver).toBe(true);
+  await stopped;
+  expect(clock.now() - began).toBe(100);
 });
