@@ -49,6 +49,31 @@ test('calls that began before their trunk had max_channels hold channels, and gi
   expect([channels.allHeld(), told]).toEqual([{}, [3, 2, 1, 0]]);
 });
 
+test('a call that comes from another node is told beside all that are up, also those from before max_channels', async () => {
+  const told: (readonly [string, number, number, number])[] = [];
+  const shared: SharedChannels = {
+    hold: async (name, max, channels, current) => {
+      told.push([name, max, channels, current]);
+      return channels;
+    },
+    keep() {},
+  };
+  const channels = new Channels(() => 0, shared);
+  const wide = { ...trunkTo('sip:127.0.0.1'), name: 'wide' };
+  const early = [channels.take(wide), channels.take(wide)];
+  channels.carryOn(wide)();
+  expect(told).toEqual([]);
+  const narrow = { ...wide, maxChannels: 3 };
+  const giveBack = channels.carryOn(narrow);
+  expect([channels.allHeld(), channels.hasFree(narrow), told]).toEqual([{ wide: 3 }, false, [['wide', 3, 3, 3]]]);
+  giveBack();
+  early[0]?.();
+  expect(told.slice(1)).toEqual([
+    ['wide', 3, 2, 2],
+    ['wide', 1, 1, 1],
+  ]);
+});
+
 test('channels that were given back while a further one was asked for are not used on: they are asked for again', async () => {
   /** The questions, each of which is answered as the test has it, and what the last one of them left this node with. */
   const asked: (() => void)[] = [];
@@ -92,6 +117,23 @@ test('calls and failures of a trunk count for a day', () => {
   };
   expect(counts(24 * hour - 1)).toEqual({ channelsInUse: 0, calls24h: 1, failures24h: 1 });
   expect(counts(24 * hour)).toEqual({ channelsInUse: 0, calls24h: 0, failures24h: 0 });
+});
+
+test('a trunk is in use while it carries a call, and what is known of it stays while it exists or a call is up', () => {
+  let now = 1_000;
+  const channels = new Channels(() => now);
+  const trunk = { ...trunkTo('sip:127.0.0.1'), name: 'carrier' };
+  expect(channels.lastUsed(trunk)).toBe(0);
+  const give = channels.take(trunk);
+  now = 5_000;
+  expect(channels.lastUsed(trunk)).toBe(5_000);
+  channels.keep(new Set());
+  expect(channels.counts('carrier')).toMatchObject({ channelsInUse: 1, calls24h: 1 });
+  give?.();
+  give?.();
+  now = 9_000;
+  channels.keep(new Set(['carrier']));
+  expect([channels.lastUsed(trunk), channels.counts('carrier')]).toMatchObject([5_000, { channelsInUse: 0, calls24h: 1 }]);
 });
 
 test('A call that is refused for its audio gives the channel of its trunk back, here and to other nodes', async () => {

@@ -174,7 +174,8 @@ export class Channels {
     const { name, maxChannels } = trunk;
     if (this.#shared !== undefined && maxChannels !== undefined) {
       const use = this.#use(name);
-      const held = ++use.granted;
+      const held = this.#heldBy(use) + 1;
+      use.granted = held;
       use.told++;
       void this.#shared.hold(name, maxChannels, held, held);
     }
