@@ -49,6 +49,10 @@ test('A registrar that answers again after a silence is registered with at once,
   far.respond(first, '200 OK', { fields: 'Expires: 300\r\n' });
   await until(() => status().registered, 'registered');
   expect(running.load().trunksDown).toBe(0);
+  // One that answers all the time is not asked to register anew.
+  running.probeTrunk('carrier');
+  far.respond(await far.until(/^OPTIONS /), '200 OK');
+  await until(() => status().lastProbe?.ok === true, 'a probe with an answer');
   await clock.advance(30_000);
   await far.until(/^OPTIONS /);
   await clock.advance(33_000);
