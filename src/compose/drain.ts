@@ -37,7 +37,7 @@ export class Drain {
     return this.#since !== undefined || this.#isLast;
   }
 
-  /** The process ends: what its row says does not matter any more. */
+  /** The process ends: of what its row says only the mode matters from here on. */
   last(): void {
     this.#isLast = true;
     this.#cancel();
@@ -45,8 +45,8 @@ export class Drain {
 
   /** Takes what the row says. Another deadline than before counts from now. */
   ordered({ drainingAt, drainSec, drainMode }: Pick<NodeRow, 'drainingAt' | 'drainSec' | 'drainMode'>): void {
-    if (this.#isLast) return;
     this.mover?.moveAll(drainingAt !== undefined && drainMode === 'move');
+    if (this.#isLast) return;
     const isKnown = drainingAt === this.#since;
     if (isKnown && drainSec === this.#deadlineSec) return;
     this.#since = drainingAt;

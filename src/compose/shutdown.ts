@@ -25,7 +25,7 @@ async function closeAll(platform: Platform, listener: HttpListener): Promise<voi
   platform.drain.last();
   carrier.drain();
   // Other nodes of a cluster place nothing here any more. A database that is away hinders no stop.
-  store.nodes.drain(store.nodes.nodeId, settings.shutdownGraceSec, 'wait').catch(() => {});
+  store.nodes.drain(store.nodes.nodeId, settings.shutdownGraceSec, 'as_ordered').catch(() => {});
   await sessions.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
   // A database that is away has not taken their ends. Nobody would tell the far ends later: their dialogs end here.
   for (const actor of sessions.all()) actor.hangUp();

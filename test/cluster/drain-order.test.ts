@@ -48,3 +48,16 @@ test('Calls are handed to other nodes while the order says move, and no longer.'
   order(undefined, undefined, 'move');
   expect(moves).toEqual([true, false, false]);
 });
+
+test('A process that ends hands its calls over where an order says so that is read after it began to end, and heeds no deadline.', async () => {
+  const { clock, drain, order, told } = world();
+  const moves: boolean[] = [];
+  drain.mover = { moveAll: (on) => void moves.push(on) };
+  drain.last();
+  // Its row is read before it has the drain of the end.
+  order(undefined);
+  order(1, 30, 'move');
+  await clock.advance(60_000);
+  order(1, 30, 'wait');
+  expect([moves, told()]).toEqual([[false, true, false], []]);
+});

@@ -368,7 +368,7 @@ export class Process {
     if (running === undefined || this.#isStopping) return;
     this.#isStopping = true;
     const { sessions, rooms, relay, messages, charges, recordings, store } = running;
-    store.nodes.drain(this.nodeId, 1, 'wait').catch(() => {});
+    store.nodes.drain(this.nodeId, 1, 'as_ordered').catch(() => {});
     await sessions.drain(STOP_GRACE_MS, SESSION_TEARDOWN_MS);
     for (const actor of sessions.all()) actor.hangUp();
     await rooms.stopRecordings(RECORDING_LAST_MS);

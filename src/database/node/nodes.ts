@@ -58,8 +58,11 @@ export interface NodeStore {
   buryOthers(): Promise<void>;
   /** This process ends by itself. */
   leave(): Promise<void>;
-  /** Drains a node, until it is empty where there is no `deadlineSec`. Resolves with false when no such node lives. */
-  drain(nodeId: string, deadlineSec: number | undefined, mode: 'wait' | 'move'): Promise<boolean>;
+  /**
+   * Drains a node, until it is empty where there is no `deadlineSec`. Resolves with false when no such node lives.
+   * `as_ordered` keeps the mode of a drain that was ordered before, and is `wait` where there was none.
+   */
+  drain(nodeId: string, deadlineSec: number | undefined, mode: 'wait' | 'move' | 'as_ordered'): Promise<boolean>;
   undrain(nodeId: string): Promise<boolean>;
   /** Writes a fact of the cluster where there is none, and reads what there is. */
   fact(name: string, value: string): Promise<string>;
@@ -80,8 +83,9 @@ const LIST = `SELECT ${COLUMNS} ${FROM} WHERE n.dead_at IS NULL OR n.dead_at > $
 const BURY = `UPDATE nodes AS n SET dead_at = ${NOW}, dead_by = $1 FROM node_beats AS b
   WHERE n.node_id = $2 AND b.node_id = n.node_id AND n.dead_at IS NULL AND ($3::bigint IS NULL OR b.beat = $3::bigint) RETURNING 1`;
 const BURY_OTHERS = `UPDATE nodes SET dead_at = ${NOW}, dead_by = $1 WHERE node_id <> $1 AND dead_at IS NULL`;
-/** A drain that is asked for again keeps its beginning. */
-const DRAIN = `UPDATE nodes SET draining_at = coalesce(draining_at, ${NOW}), drain_sec = $2::bigint, drain_mode = $3
+/** A drain that is asked for again keeps its beginning. The mode of one that is over stays in the row. */
+const DRAIN = `UPDATE nodes SET draining_at = coalesce(draining_at, ${NOW}), drain_sec = $2::bigint,
+  drain_mode = CASE WHEN $3::text <> 'as_ordered' THEN $3::text WHEN draining_at IS NULL THEN 'wait' ELSE drain_mode END
   WHERE node_id = $1 AND dead_at IS NULL RETURNING 1`;
 const UNDRAIN = 'UPDATE nodes SET draining_at = NULL, drain_sec = NULL WHERE node_id = $1 AND dead_at IS NULL RETURNING 1';
 const FACT = 'INSERT INTO cluster_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING';

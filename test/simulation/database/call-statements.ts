@@ -376,7 +376,9 @@ const nodeStatements: readonly Statement[] = [
     const { nodes } = execution.tables;
     const row = nodes.get(textAt(execution, 1));
     if (row?.dead_at !== null) return NONE;
-    const drain = { drain_sec: numberOrNullAt(execution, 2), drain_mode: textAt(execution, 3) };
+    const mode = textAt(execution, 3);
+    const kept = row.draining_at === null ? 'wait' : row.drain_mode;
+    const drain = { drain_sec: numberOrNullAt(execution, 2), drain_mode: mode === 'as_ordered' ? kept : mode };
     nodes.set(row.node_id, { ...row, draining_at: row.draining_at ?? execution.now, ...drain });
     return ONE;
   }),

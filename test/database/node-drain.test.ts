@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openTestStore, type TestStore } from './open.ts';
+
+let first: TestStore;
+beforeAll(async () => {
+  first = await openTestStore();
+});
+afterAll(() => first.close());
+
+test('A process that ends drains in the mode that was ordered, and waits where nothing is ordered any more', async () => {
+  const { nodes } = first.store;
+  const drained = async (mode: 'wait' | 'move' | 'as_ordered', sec?: number) => {
+    expect(await nodes.drain(nodes.nodeId, sec, mode)).toBe(true);
+    const row = await nodes.get(nodes.nodeId);
+    return [row?.drainMode, row?.drainSec];
+  };
+  expect(await drained('as_ordered', 30)).toEqual(['wait', 30]);
+  expect(await drained('move')).toEqual(['move', undefined]);
+  expect(await drained('as_ordered', 30)).toEqual(['move', 30]);
+  expect(await drained('wait', 20)).toEqual(['wait', 20]);
+  expect(await drained('move')).toEqual(['move', undefined]);
+  expect(await nodes.undrain(nodes.nodeId)).toBe(true);
+  expect(await drained('as_ordered', 30)).toEqual(['wait', 30]);
+});
