@@ -51,8 +51,8 @@ export interface ClusterWork {
   load(): string;
   /** Takes over what dead nodes left. `seenAt`: their last sign of life. */
   takeOver(seenAt: number): Promise<void>;
-  /** A node sends no beats and does not answer: its calls may be taken over. Called again each second. */
-  onForsaken(nodeId: string): void;
+  /** A node sends no beats and does not answer, or is declared dead: its calls may be taken over. Called repeatedly. */
+  onForsaken(nodeId: string): Promise<void>;
   /** This node was cut off from the database or NATS, or stopped: others may have taken its calls and Rooms. */
   onBack(): void;
   /** My own row, each second. */

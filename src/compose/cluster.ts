@@ -195,8 +195,8 @@ function membership(parts: ClusterParts, cluster: Cluster): ClusterWork {
       if (settings.node.takesOver) void takenCalls.look();
       void untilStored(clock, () => rooms.letGoTaken());
     },
-    onForsaken(nodeId) {
-      if (settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
+    async onForsaken(nodeId) {
+      if (settings.node.takesOver && !drain.isOn) await takeover.take(nodeId);
     },
   };
 }

@@ -38,7 +38,7 @@ async function watching(others: readonly string[], more: Partial<MembersOptions>
     load: () => '',
     ping: async (nodeId) => reach.get(nodeId) ?? 'silent',
     takeOver: async (seenAt) => void takenOver.push(seenAt - begun),
-    onForsaken: (nodeId) => forsaken.push(nodeId),
+    onForsaken: async (nodeId) => void forsaken.push(nodeId),
     ...{ onBack() {}, onOwn() {} },
     ...more,
   });
@@ -83,6 +83,32 @@ test('The calls of a suspect that does not answer are taken over, and those of o
   members.stop();
   await clock.advance(NODE_SUSPECT_MS);
   expect([forsaken, members.rows.length]).toEqual([['b', 'c'], before]);
+});
+
+test('The calls of a suspect of which NATS tells nothing are taken over once it is buried, before what else it left.', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const onForsaken = async (nodeId: string) => {
+    asked.push(nodeId);
+    await promise;
+  };
+  const { clock, beating, reach, buried, takenOver, members } = await watching(['b', 'c'], { onForsaken });
+  reach.set('b', 'unknown');
+  await clock.advance(2 * BURIAL_MS);
+  beating.delete('b');
+  await clock.advance(BURIAL_MS - 1);
+  expect([buried, asked]).toEqual([[], []]);
+  await clock.advance(1);
+  expect([buried, asked, takenOver]).toEqual([['b'], ['b'], []]);
+  resolve();
+  await settle();
+  expect(takenOver).toHaveLength(1);
+  // One that answers for as long as its calls are no orphans has them until then, and they end with it.
+  reach.set('c', 'answers');
+  beating.delete('c');
+  await clock.advance(ORPHAN_MS + NODE_BEAT_MS);
+  expect([buried, asked]).toEqual([['b', 'c'], ['b']]);
+  members.stop();
 });
 
 test('A node that ends takes no calls over that it has just asked about.', async () => {

@@ -178,7 +178,7 @@ test('a node that could not read the beats of the others says so, once a minute'
     load: () => '',
     ping: async () => 'answers',
     takeOver: async () => {},
-    onForsaken: () => {},
+    onForsaken: async () => {},
     onBack: () => gaps++,
     onOwn: () => {},
   });
@@ -220,7 +220,7 @@ test('a node is dead once its row is gone, and is not while its row has yet to b
     load: () => '',
     ping: async () => 'answers',
     takeOver: async () => {},
-    ...{ onForsaken() {}, onBack() {}, onOwn() {} },
+    ...{ async onForsaken() {}, onBack() {}, onOwn() {} },
   });
   const open = () => new Promise<Transport>(() => {});
   const bus = new Bus({ open, masterKey: new Uint8Array(32), nodeId: 'a', cluster: 'c', clock, log: silentLog, onBack() {} });

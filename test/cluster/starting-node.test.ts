@@ -50,7 +50,11 @@ test('A command for a node that does not serve yet is not delivered, so that it 
     settings: { node: { host: '', labels: [], burialSec: 15, takesOver: false }, orphanTimeoutSec: 120, masterKey },
     ...{ shared: {}, open, name: 'c', pipeHost: '127.0.0.1', nodes, clock, log: silentLog },
   });
-  const started = cluster.start({ load: () => '{}', takeOver: async () => {}, onForsaken() {}, onBack() {}, onOwn() {} });
+  const started = cluster.start({
+    load: () => '{}',
+    takeOver: async () => {},
+    ...{ async onForsaken() {}, onBack() {}, onOwn() {} },
+  });
   await settle();
   expect(await ask()).toBe('not_delivered');
   read([nodeRow('a'), nodeRow('b')]);

@@ -28,8 +28,11 @@ export interface MembersOptions {
   ping(nodeId: string): Promise<Reach>;
   /** Takes over what dead nodes left. `seenAt`: their last sign of life, by this node's clock. */
   takeOver(seenAt: number): Promise<void>;
-  /** A node is a suspect, and does not answer over NATS either. Called again with each beat. */
-  onForsaken(nodeId: string): void;
+  /**
+   * A node is a suspect, and does not answer over NATS either; or it is declared dead, and nobody knew whether it
+   * answers. Called again with each beat. What it left is taken over once this has resolved.
+   */
+  onForsaken(nodeId: string): Promise<void>;
   /** The readings of this node had a gap, in which others may have taken it for lost. */
   onBack(): void;
   /** My own row as each beat reads it: a drain is ordered there. */
@@ -161,7 +164,7 @@ export class Members {
 
   async #forsake(nodeId: string): Promise<void> {
     const reach = await this.#options.ping(nodeId);
-    if ((reach === 'silent' || reach === 'nobody') && !this.#stopped) this.#options.onForsaken(nodeId);
+    if ((reach === 'silent' || reach === 'nobody') && !this.#stopped) await this.#options.onForsaken(nodeId);
   }
 
   async #buryLost(): Promise<void> {
@@ -181,11 +184,13 @@ export class Members {
   }
 
   async #bury({ nodeId, beat, seenAt, mayAnswer }: Lost): Promise<void> {
-    const { nodes, clock, log, ping, takeOver } = this.#options;
+    const { nodes, clock, log, ping, takeOver, onForsaken } = this.#options;
     // It lives, and is cut off from the database: its calls go on until they are orphans.
     if (mayAnswer && (await ping(nodeId)) === 'answers') return;
     if (!(await nodes.bury(nodeId, beat))) return;
     log.warn({ node_id: nodeId, silent_ms: Math.round(clock.now() - seenAt) }, 'a node was declared dead');
+    // NATS may be lost together with the node. A row that says dead is heeded by that node, too.
+    if (mayAnswer && !this.#stopped) await onForsaken(nodeId);
     void this.#lookAgain(seenAt);
     await takeOver(seenAt);
   }
