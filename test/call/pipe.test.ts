@@ -35,7 +35,7 @@ function pipeTo(
   const clock = new VirtualClock();
   /** Ends of pipes at this node that were given back. */
   const ends = { closed: 0 };
-  const nats: { reach: Reach } = { reach: 'answers' };
+  const nats: { reach: Reach; isDead: boolean } = { reach: 'answers', isDead: false };
   let silence = () => {};
   let notify: PipeOptions['notify'] = () => {};
   const media: MediaPipe = {
@@ -57,7 +57,7 @@ function pipeTo(
           return await answer(request);
         },
         reach: async () => nats.reach,
-        isDead: () => false,
+        isDead: () => nats.isDead,
         protocol: (nodeId) => (nodeId.startsWith('home') ? protocol : 0),
         tellHome() {},
         askRelease: async () => false,
@@ -214,6 +214,29 @@ test('What a home answers to the opening of a pipe says whether it is asked agai
     pipe.drop();
     await settle();
     expect(ends.closed).toBe(1);
+  }
+});
+
+test('A note that does not find the Room at its home any more has the next home looked for, and the member stays in it.', async () => {
+  for (const [reply, told] of [
+    [{ type: 'moved' }, ['home moved']],
+    [{ type: 'gone' }, ['room.left']],
+    [undefined, ['home silent']],
+  ] as const) {
+    const { pipe, asked, notices, clock, nats } = pipeTo((request) =>
+      request.type === 'open' ? { type: 'open', end: END, epoch: 1 } : reply,
+    );
+    pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+    await settle();
+    // One that says nothing to a note was declared dead.
+    nats.isDead = reply === undefined;
+    pipe.setMuted(true);
+    expect(await pipe.setVolume('from_member', 30)).toBe(false);
+    await clock.advance(60_000);
+    expect([notices, asked.map(({ type }) => type)]).toEqual([[...told], ['open', 'note']]);
+    // Whoever leaves meanwhile looks for nothing.
+    await pipe.leave();
+    expect(notices).toHaveLength(1);
   }
 });
 

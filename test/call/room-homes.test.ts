@@ -777,6 +777,34 @@ test('A node that ends leaves its Room to the next member where the first has le
   expect([told, pair.first.size]).toEqual([['left', 'stays', 'coming'], 0]);
 });
 
+test('A note that comes to a node after it has given its Room up is told that the Room has moved, as another question is.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => quietPipe;
+  const { end } = openOf(roomId, 'far');
+  expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
+  const mute = {
+    type: 'note',
+    roomId,
+    sessionUuid: 'far',
+    link: 'far',
+    number: 1,
+    note: { note: 'muted', muted: true },
+  } as const;
+  expect(await pair.ask('first', mute)).toEqual({ type: 'ok' });
+  const making = Promise.withResolvers<void>();
+  pair.openPipe = () => {
+    making.resolve();
+    return quietPipe;
+  };
+  // Its end of a pipe is being made as the Room is taken.
+  const opening = pair.ask('first', { ...openOf(roomId, 'far'), end: { ...end, ssrc: end.ssrc + 1 } });
+  await making.promise;
+  pair.tell('first', { roomId, nodeId: 'second', epoch: 1 });
+  expect(await opening).toEqual({ type: 'moved' });
+  expect(await pair.ask('first', { ...mute, number: 2 })).toEqual({ type: 'moved' });
+});
+
 test('A member that talks as its pipe is made anew is told as silent: its next word is heard by the new end.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -18,7 +18,7 @@ import {
   type SeatReply,
   type SeatTerms,
 } from '../ports/room-peers.ts';
-import { SeatLink } from './seat-link.ts';
+import { type SeatGone, SeatLink } from './seat-link.ts';
 
 export type HomeLost = 'silent' | 'moved' | 'inherit';
 
@@ -101,7 +101,7 @@ export class Pipe {
   #linkTo(nodeId: string): SeatLink {
     const { peers, clock, roomId, sessionUuid } = this.#options;
     const name = { roomId, sessionUuid, link: newUuid() };
-    return new SeatLink({ peers, clock, nodeId, name, isKnown: false, onGone: () => this.#lost() });
+    return new SeatLink({ peers, clock, nodeId, name, isKnown: false, onGone: (why) => this.#onGone(why) });
   }
 
   /** Asks the home for the seat. */
@@ -310,6 +310,12 @@ export class Pipe {
 
   #homeLost(why: HomeLost): void {
     this.#options.listener.homeLost(why, { nodeId: this.home, epoch: this.epoch });
+  }
+
+  /** A Room that is not at its home any more goes on elsewhere, or is closed: the next home is looked for. */
+  #onGone(why: SeatGone): void {
+    if (why === 'gone') this.#lost();
+    else if (!this.#isClosed) this.#homeLost(why === 'moved' ? 'moved' : 'silent');
   }
 
   /** The seat is lost: the Session is in no Room. */

@@ -267,7 +267,8 @@ export class RoomSpan implements SeatsAway {
       const pipe = this.#pipes.get(keyOf(roomId, request.sessionUuid));
       if (pipe?.name.link === request.link) return pipe.hear(request.number, request.note);
       const room = this.#options.find(roomId);
-      return room === undefined ? { type: 'gone' } : this.guests.note(room, request, request.number, request.note);
+      if (room !== undefined) return this.guests.note(room, request, request.number, request.note);
+      return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
     }
     const mostMembers = await this.#mostMembers(request);
     const room = this.#options.find(roomId);
@@ -276,9 +277,10 @@ export class RoomSpan implements SeatsAway {
     if (room.isLeaving) return { type: 'moved' };
     // The members that the rows name have their places before anybody else.
     if (request.type === 'take' && this.#takeovers.has(roomId)) return { type: 'opening' };
-    return request.type === 'take'
-      ? this.guests.take(room, request, from, mostMembers)
-      : await this.guests.open(room, request, from, mostMembers);
+    if (request.type === 'take') return this.guests.take(room, request, from, mostMembers);
+    const reply = await this.guests.open(room, request, from, mostMembers);
+    // Another node took the Room while its end of the pipe was made.
+    return reply.type === 'gone' && this.#options.find(roomId) !== room ? { type: 'moved' } : reply;
   }
 
   /** The cap, for one that asks for a place. One whose Room came here before it was answered was promised its place. */

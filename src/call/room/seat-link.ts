@@ -11,9 +11,15 @@ interface SeatLinkOptions {
   readonly name: SeatName;
   /** The other end has the seat. Until `known` is called where it has not, notes wait. */
   readonly isKnown: boolean;
-  /** The other end has no such seat any more, or too many notes wait for it. */
-  readonly onGone: () => void;
+  /** No note is sent any more. */
+  readonly onGone: (why: SeatGone) => void;
 }
+
+/**
+ * Why notes of a seat go nowhere: the other end has no such seat any more, or too many notes wait for it (`gone`), its
+ * node does not have the Room (`moved`), or was declared dead (`dead`).
+ */
+export type SeatGone = 'gone' | 'moved' | 'dead';
 
 interface Sent {
   readonly note: SeatNote;
@@ -45,7 +51,7 @@ export class SeatLink {
       const notes = this.#isClosed ? undefined : addNote(this.#notes, { note, told });
       if (notes === undefined) {
         told(false);
-        this.#gone();
+        this.#gone('gone');
         return;
       }
       this.#notes = notes;
@@ -86,15 +92,16 @@ export class SeatLink {
       if (reply?.type === 'ok') {
         this.#notes = acknowledged(this.#notes, number);
         head.told(true);
-      } else if (reply?.type === 'gone' || peers.isDead(nodeId)) this.#gone();
+      } else if (reply?.type === 'gone' || reply?.type === 'moved') this.#gone(reply.type);
+      else if (peers.isDead(nodeId)) this.#gone('dead');
       else await sleep(clock, SEAT_NOTE_RETRY_MS);
     }
     this.#isSending = false;
   }
 
-  #gone(): void {
+  #gone(why: SeatGone): void {
     if (this.#isClosed) return;
     this.close();
-    this.#options.onGone();
+    this.#options.onGone(why);
   }
 }
