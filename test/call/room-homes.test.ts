@@ -805,6 +805,37 @@ test('A note that comes to a node after it has given its Room up is told that th
   expect(await pair.ask('first', { ...mute, number: 2 })).toEqual({ type: 'moved' });
 });
 
+test('A note that comes as a node is taking its Room back, and has not read the members yet, waits for them.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.openPipe = () => ({ ...quietPipe });
+  await pair.ask('first', openOf(roomId, 'far'));
+  const mute = {
+    type: 'note',
+    roomId,
+    sessionUuid: 'far',
+    link: 'far',
+    number: 1,
+    note: { note: 'muted', muted: true },
+  } as const;
+  expect(await pair.ask('first', mute)).toEqual({ type: 'ok' });
+  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+  // The second node took it, and was lost before anybody heard of that.
+  const row = { ...pair.takenBySecond(roomId), nodeId: 'first', epoch: 2 };
+  pair.rows.set(roomId, row);
+  pair.fates.set('members', 'away');
+  const taken = pair.first.span?.becomeHome(row);
+  await pair.advance(10);
+  expect(await pair.ask('first', { ...mute, number: 2 })).toEqual({ type: 'opening' });
+  // Who has come to its seat before they are read is heard.
+  await pair.ask('first', { ...openOf(roomId, 'far'), link: 'again' });
+  expect(await pair.ask('first', { ...mute, link: 'again' })).toEqual({ type: 'ok' });
+  pair.fates.delete('members');
+  await pair.advance(5_000);
+  await taken;
+  expect(pair.told.at(-1)).toContain('first');
+});
+
 test('A member that talks as its pipe is made anew is told as silent: its next word is heard by the new end.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

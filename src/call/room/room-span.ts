@@ -267,8 +267,10 @@ export class RoomSpan implements SeatsAway {
       const pipe = this.#pipes.get(keyOf(roomId, request.sessionUuid));
       if (pipe?.name.link === request.link) return pipe.hear(request.number, request.note);
       const room = this.#options.find(roomId);
-      if (room !== undefined) return this.guests.note(room, request, request.number, request.note);
-      return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
+      const reply = room && this.guests.note(room, request, request.number, request.note);
+      // The members that the rows name have no seats yet where the Room is just coming here, or coming back.
+      if (reply?.type !== 'ok' && this.#mayOpen(roomId)) return { type: 'opening' };
+      return reply ?? { type: 'moved' };
     }
     const mostMembers = await this.#mostMembers(request);
     const room = this.#options.find(roomId);
