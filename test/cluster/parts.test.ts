@@ -112,6 +112,43 @@ test('a lease whose answer took longer than the lease is told as held with the n
   expect(held).toEqual([true]);
 });
 
+test('a lease that is not renewed is told as lost when its time is over, however long the database says nothing', async () => {
+  const clock = new VirtualClock();
+  const answers: (() => void)[] = [];
+  const changes: [number, boolean][] = [];
+  const start = clock.now();
+  const keeper: LeaseKeeper = new LeaseKeeper({
+    leases: {
+      takeAll: (names) => new Promise((resolve) => answers.push(() => resolve(names))),
+      give: async () => {},
+    },
+    clock,
+    log: silentLog,
+    wanted: () => ['messages'],
+    onChange: () => changes.push([clock.now() - start, keeper.holds('messages')]),
+  });
+  keeper.start();
+  answers.shift()?.();
+  await settle();
+  await clock.advance(NODE_LEASE_MS - 1);
+  expect(changes).toEqual([[0, true]]);
+  await clock.advance(1);
+  expect(changes).toEqual([
+    [0, true],
+    [NODE_LEASE_MS, false],
+  ]);
+  await clock.advance(60_000);
+  // The answer is of a lease that is over; the next one counts again.
+  answers.shift()?.();
+  await settle();
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  answers.shift()?.();
+  await settle();
+  expect(changes.slice(2)).toEqual([[NODE_LEASE_MS + 60_000 + NODE_LEASE_RENEW_MS, true]]);
+  await keeper.stop();
+  expect(clock.armed).toBe(0);
+});
+
 test('a lease that another node has by now is lost at once, and one that is not wanted any more, or at a stop, is given back', async () => {
   const clock = new VirtualClock();
   const given: string[] = [];

@@ -55,9 +55,12 @@ export class LeaseKeeper {
   }
 
   async #turn(): Promise<void> {
-    const { leases, clock, log, wanted, onChange } = this.#options;
+    const { leases, clock, log, wanted } = this.#options;
     const asked = clock.now();
     const names = wanted();
+    // All were asked for at one time. The answer may be longer in coming than they last.
+    const [until] = this.#until.values();
+    if (until !== undefined) this.#cancel = clock.at(until, () => this.#tell());
     try {
       const held = names.length === 0 ? [] : await leases.takeAll(names, NODE_LEASE_MS);
       for (const name of held) this.#until.set(name, asked + NODE_LEASE_MS);
@@ -70,12 +73,18 @@ export class LeaseKeeper {
       warnUnlessAway(log, error, {}, 'leases were not renewed');
       for (const [name, until] of this.#until) if (until <= clock.now()) this.#until.delete(name);
     }
+    this.#cancel();
     if (this.#stopped) return;
+    this.#tell();
+    this.#cancel = clock.at(clock.now() + NODE_LEASE_RENEW_MS, () => this.start());
+  }
+
+  /** Tells when other leases are held than before. */
+  #tell(): void {
     // An answer that took too long is of a lease that is over: it counts with the next one.
     const held = [...this.#until.keys()].filter((name) => this.holds(name));
     const told = this.#told;
     this.#told = held.sort().join(' ');
-    if (this.#told !== told) onChange();
-    this.#cancel = clock.at(clock.now() + NODE_LEASE_RENEW_MS, () => this.start());
+    if (this.#told !== told) this.#options.onChange();
   }
 }
