@@ -6,7 +6,7 @@ import { Mover } from '../../src/call/session/handover/mover.ts';
 import { Traces } from '../../src/call/traces.ts';
 import type { Change } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
-import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS } from '../../src/limits.ts';
+import { MOVE_LOOK_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -200,4 +200,41 @@ test('A call whose far end refuses to follow is asked less and less often, and e
   expect(pausesSec).toEqual([5, 10, 20, 40, 80, 160, 160, 160]);
   mover.moveAll(false);
   await clock.advance(MOVE_LOOK_MS);
+});
+
+test('A call that is still being handed over is not handed over once more by a drain that is taken back and given again.', async () => {
+  const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+  const clock = new VirtualClock();
+  const state = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true, deadlines: {} } as const;
+  const call = {
+    ...{ state, epoch: 1, traces: new Traces(), snapshot: () => snapshot, reclaim() {} },
+    handOver: async () => false,
+  };
+  const follows = Promise.withResolvers<undefined>();
+  const prepared: number[] = [];
+  const { mover } = asked({
+    peers: {
+      serve() {},
+      place: async () => 'b',
+      ask: async (_, { type }) => {
+        if (type !== 'prepare') return undefined;
+        prepared.push(clock.now());
+        return await follows.promise;
+      },
+    },
+    clock,
+    all: () => [call],
+    find: () => call,
+  });
+  const drained = async (on: boolean) => {
+    mover.moveAll(on);
+    await clock.advance(2 * MOVE_LOOK_MS);
+  };
+  for (const on of [true, false, true]) await drained(on);
+  expect(prepared).toHaveLength(1);
+  // It is tried again as one that was not handed over is.
+  follows.resolve(undefined);
+  await clock.advance(MOVE_RETRY_MS + MOVE_LOOK_MS);
+  expect(prepared).toHaveLength(2);
+  await drained(false);
 });

@@ -45,7 +45,8 @@ export class Mover {
    * less and less often.
    */
   readonly #again = new Map<string, { readonly at: number; readonly nextMs: number }>();
-  #moving = 0;
+  /** The Sessions that are being handed over, also by a drain that was taken back meanwhile: nothing else is tried. */
+  readonly #moving = new Set<string>();
   #isOn = false;
   #isLooking = false;
 
@@ -66,14 +67,12 @@ export class Mover {
     while (this.#isOn) {
       for (const actor of all()) {
         const { sessionUuid } = actor.state;
-        if (this.#moving >= MOVES_MAX) break;
+        if (this.#moving.size >= MOVES_MAX) break;
         const { at, nextMs } = this.#again.get(sessionUuid) ?? { at: 0, nextMs: MOVE_RETRY_MS };
-        if (!isMovable(actor.state) || at > clock.now()) continue;
-        // Nothing else is tried with it meanwhile.
-        this.#again.set(sessionUuid, { at: Infinity, nextMs });
-        this.#moving++;
+        if (!isMovable(actor.state) || at > clock.now() || this.#moving.has(sessionUuid)) continue;
+        this.#moving.add(sessionUuid);
         void this.#move(actor).then((outcome) => {
-          this.#moving--;
+          this.#moving.delete(sessionUuid);
           const now = clock.now();
           if (outcome === 'moved') this.#again.delete(sessionUuid);
           else if (outcome === 'not_now') this.#again.set(sessionUuid, { at: now + MOVE_RETRY_MS, nextMs });
