@@ -20,7 +20,7 @@ import { createStorage } from '../../src/recording-storage/create.ts';
 import { ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { beginWav, growWav } from '../recording-storage/wav.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { quietSession } from './quiet-session.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -43,6 +43,8 @@ describe('the desk of recordings', () => {
   /** What the rows tell of bytes. */
   const sizes = new Map<string, number>();
   let away = 0;
+  /** The answer to what is kept waits for it. */
+  let answered: Promise<void> | undefined;
   /** Whether the clock is trusted with the removal of recordings. */
   let isTrusted = true;
 
@@ -104,6 +106,7 @@ describe('the desk of recordings', () => {
           for (const { recordingUuid, appUuid, endedAt, removedAt, volumeId: at } of rows.values())
             if (removedAt === undefined && !(endedAt === undefined && at === volume))
               kept.set(appUuid, (kept.get(appUuid) ?? 0) + (sizes.get(recordingUuid) ?? 0));
+          await answered;
           return kept;
         },
         sized: async (some) => {
@@ -144,6 +147,7 @@ describe('the desk of recordings', () => {
     events = [];
     sizes.clear();
     away = 0;
+    answered = undefined;
     isTrusted = true;
     const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
     if (made === undefined) throw new Error('no storage');
@@ -216,6 +220,24 @@ describe('the desk of recordings', () => {
     expect(await desk.admitting('app_1', begin)).toMatchObject({ status: 503 });
     expect(await desk.remove('app_1', 'rec_1')).toBe('removed');
     expect(await desk.admitting('app_1', begin)).toBe('begun');
+  });
+
+  test('An application has room as soon as its retention has made some, also while a look has read the rows of before.', async () => {
+    row('rec_old', { endedAt: clock.now() });
+    sizes.set('rec_old', 100);
+    desk = deskOf({ ...storage, remove: async () => {}, async *names() {} }, 'volume', { keptMaxBytes: 100 });
+    await desk.recover();
+    await clock.advance(30 * DAY_MS + 1);
+    const read = Promise.withResolvers<void>();
+    answered = read.promise;
+    void desk.recover();
+    await settle();
+    const swept = desk.sweep();
+    for (let turn = 0; turn < 3; turn++) await settle();
+    expect(rows.get('rec_old')?.removedAt).toBe(clock.now());
+    read.resolve();
+    expect(await swept).toBe(1);
+    expect(await desk.admitting('app_1', async () => 'begun' as const)).toBe('begun');
   });
 
   test('An application has so many recordings under way and no more, however many it asks for at once', async () => {

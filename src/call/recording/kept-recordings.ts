@@ -94,7 +94,11 @@ export class KeptRecordings {
 
   /** A recording of the application was removed. Where it had no room, a look that begins after that finds some. */
   async removed(appUuid: string): Promise<void> {
-    if (this.#count.of(appUuid) < this.#options.maxBytes) return;
+    if (this.#count.of(appUuid) >= this.#options.maxBytes) await this.lookAnew();
+  }
+
+  /** Looks once more after the look under way, which may have read the rows of before. Never rejects. */
+  async lookAnew(): Promise<void> {
     await this.#looking;
     await this.look();
   }

@@ -373,7 +373,7 @@ export class RecordingRegistry implements Recordings {
     const retention = new RecordingRetention({ ...this.#options, storage });
     const gone = await retention.sweep();
     // What was removed makes room at once.
-    if (gone > 0) await this.#kept?.look();
+    if (gone > 0) await this.#kept?.lookAnew();
     if (retention.unknown > this.#unknown)
       log.warn(
         { files: retention.unknown },
