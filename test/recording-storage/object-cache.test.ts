@@ -138,6 +138,19 @@ describe('a recording that is uploaded', () => {
     expect(await full.cache.hold(nextUuid(), objectOf(500).source)).toBeUndefined();
   });
 
+  test('and is larger than all of the cache goes as well where it is asked for at that moment', async () => {
+    const dataDir = await place.folder();
+    const { cache, folder } = await cacheOver(dataDir);
+    for (let round = 0; round < 25; round++) {
+      const uuid = nextUuid();
+      await writeWav(folder.wav(uuid), 5 * KB - 44);
+      await Promise.all([cache.keep(uuid), cache.hold(uuid, objectOf(5 * KB).source)]);
+    }
+    await cache.settle();
+    expect(await spooled(dataDir)).toEqual([]);
+    expect(await cached(dataDir)).toEqual([]);
+  });
+
   test('gives way by itself when others have filled the disk, but not before it can have been opened', async () => {
     const clock = new VirtualClock();
     const dataDir = await place.folder();

@@ -108,8 +108,7 @@ export class ObjectCache {
     const spool = folder.wav(recordingUuid);
     const bytes = await sizeOf(spool);
     if (bytes === undefined) return;
-    const known = this.#files.get(recordingUuid);
-    if (known === undefined && bytes <= limits.cacheMaxBytes) {
+    if (this.#files.get(recordingUuid) === undefined && bytes <= limits.cacheMaxBytes) {
       const path = this.#files.newPath(recordingUuid);
       try {
         await rename(spool, path);
@@ -120,7 +119,9 @@ export class ObjectCache {
     }
     // There is nothing to remove where it was renamed.
     await folder.remove(spool);
-    if (known !== undefined) this.#files.own(known);
+    // It may have been linked meanwhile.
+    const here = this.#files.get(recordingUuid);
+    if (here !== undefined) this.#files.own(here);
     await this.#files.settle();
   }
 
@@ -189,8 +190,12 @@ export class ObjectCache {
   async #linkOrFetch(recordingUuid: string, { bytes, appUuid, object }: CacheSource, signal: AbortSignal): Promise<void> {
     const { folder, limits } = this.#options;
     const path = this.#files.newPath(recordingUuid);
-    if (await linked(folder.wav(recordingUuid), path)) {
-      await this.#arrived({ recordingUuid, path, bytes, linked: true, heldUntil: this.#heldFromNow() }, signal);
+    const spool = folder.wav(recordingUuid);
+    if (await linked(spool, path)) {
+      const file = { recordingUuid, path, bytes, linked: true, heldUntil: this.#heldFromNow() };
+      await this.#arrived(file, signal);
+      // The spool may have given it up before anybody could know of the link.
+      if ((await sizeOf(spool)) === undefined) this.#files.own(file);
       await this.#files.settle();
       return;
     }
