@@ -11,6 +11,7 @@ import {
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { SRTP_SUITES } from '../sdp/sdes.ts';
+import type { LegCounters } from './audio.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type {
   CodecName,
@@ -38,7 +39,7 @@ import {
   type WebrtcPort,
 } from './leg/linked-leg.ts';
 import { PipeLeg } from './leg/pipe-leg.ts';
-import type { PlaneLeg, PlaneLegOptions } from './leg/plane-leg.ts';
+import { type PlaneLeg, type PlaneLegOptions, WORKER_LOST } from './leg/plane-leg.ts';
 import { PlaneRoom } from './leg/plane-room.ts';
 import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
@@ -188,7 +189,7 @@ class PooledMediaEngine implements NativeMediaEngine {
       const leg = await this.#tryPort(worker, host, port, notify, make);
       if (typeof leg !== 'number') return leg;
       this.#ports.release(port, performance.now());
-      if (!TAKEN.has(leg)) {
+      if (leg !== WORKER_LOST && !TAKEN.has(leg)) {
         const message = NO_DESCRIPTOR.has(leg) ? NO_DESCRIPTOR_LEFT : UNBOUND;
         this.#unbound.say('error', `${leg} ${host}`, { errno: leg, host, port }, message);
         return undefined;
@@ -207,29 +208,20 @@ class PooledMediaEngine implements NativeMediaEngine {
     return this.#withoutPort(notify, (plane) => new ByteLeg(plane, stream));
   }
 
-  /** Makes a leg that has no ports of its own. */
-  #withoutPort<L extends PlaneLeg>(
+  /** Makes a leg that has no ports of its own: on another worker, where one is lost meanwhile. */
+  async #withoutPort<L extends PlaneLeg>(
     notify: (notice: MediaNotice) => void,
     make: (options: PlaneLegOptions) => L,
   ): Promise<L | undefined> {
-    const worker = this.#closing === undefined ? this.#leastLoaded() : undefined;
-    if (worker === undefined) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      const leg: L = make({
-        ...this.#shared(),
-        id: this.#nextNumber(),
-        worker,
-        notify,
-        opened: (errno) => {
-          if (errno === 0) this.#legs.add(leg);
-          else this.#log.error({ errno }, 'a leg could not be opened');
-          resolve(errno === 0 ? leg : undefined);
-        },
-        freed: (counters) => {
-          if (this.#legs.delete(leg)) this.traffic.add(counters);
-        },
-      });
-    });
+    for (;;) {
+      const worker = this.#closing === undefined ? this.#leastLoaded() : undefined;
+      if (worker === undefined) return undefined;
+      const leg = await this.#tryWorker(worker, notify, make, (counters) => this.traffic.add(counters));
+      if (typeof leg !== 'number') return leg;
+      if (leg === WORKER_LOST) continue;
+      this.#log.error({ errno: leg }, 'a leg could not be opened');
+      return undefined;
+    }
   }
 
   async openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined> {
@@ -321,12 +313,29 @@ class PooledMediaEngine implements NativeMediaEngine {
     notify: (notice: MediaNotice) => void,
     make: (options: UdpLegOptions) => L,
   ): Promise<L | number> {
+    return this.#tryWorker(
+      worker,
+      notify,
+      (options) => make({ ...options, host, port }),
+      (counters, leg) => {
+        this.#ports.release(port, performance.now());
+        // A call that goes through pipes is counted with its own leg.
+        if (!(leg instanceof PipeLeg)) this.traffic.add(counters);
+      },
+    );
+  }
+
+  /** Tries to open a leg on a worker: the leg, or the errno. `freed` is called once it was open and is over. */
+  #tryWorker<L extends PlaneLeg>(
+    worker: MediaWorker,
+    notify: (notice: MediaNotice) => void,
+    make: (options: PlaneLegOptions) => L,
+    freed: (counters: LegCounters, leg: L) => void,
+  ): Promise<L | number> {
     return new Promise((resolve) => {
       const leg: L = make({
         ...this.#shared(),
         id: this.#nextNumber(),
-        host,
-        port,
         worker,
         notify,
         opened: (errno) => {
@@ -334,10 +343,7 @@ class PooledMediaEngine implements NativeMediaEngine {
           resolve(errno === 0 ? leg : errno);
         },
         freed: (counters) => {
-          if (!this.#legs.delete(leg)) return;
-          this.#ports.release(port, performance.now());
-          // A call that goes through pipes is counted with its own leg.
-          if (!(leg instanceof PipeLeg)) this.traffic.add(counters);
+          if (this.#legs.delete(leg)) freed(counters, leg);
         },
       });
     });

@@ -103,6 +103,23 @@ describe('a media worker that is lost', () => {
     said.mockRestore();
   }, 30_000);
 
+  test('leaves the calls that come in at that moment to the others, and none of them is told of it', async () => {
+    const harness = await Harness.open({ workers: 2 });
+    const notices = new Notices();
+    const format = { encoding: 'mulaw', rateHz: 8000 } as const;
+    const stream = { fromSession: format, toSession: format, onFrame() {}, onRoom() {}, onPlayed() {}, onMark() {} };
+    threads[0]?.terminate();
+    const opening = Array.from({ length: 3 }, () => [
+      harness.engine.openRtpLeg(notices.hear),
+      harness.engine.openStreamLeg(stream, notices.hear),
+    ]);
+    const legs = await Promise.all(opening.flat());
+    expect(legs.filter((leg) => leg !== undefined)).toHaveLength(6);
+    expect(harness.engine.load().legs).toBe(6);
+    expect(notices.of('media.lost')).toEqual([]);
+    await harness.close();
+  }, 30_000);
+
   test('leaves a room of its own empty: whoever joins after it hears what is played there', async () => {
     const harness = await Harness.open({ workers: 1 });
     harness.files.set('/tone.wav', wav(tone(440, 3, 8000), 8000));

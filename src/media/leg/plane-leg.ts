@@ -28,6 +28,9 @@ import { PlaneRoom, wholePercent } from './plane-room.ts';
 /** The kinds of answerers, by the numbers of `Answerer` in native/kernel/answer/answer_detector.h. */
 const ANSWERERS = ['unknown', 'human', 'machine'] as const;
 
+/** Stands for the errno of a leg whose worker died before it was open. */
+export const WORKER_LOST = -1;
+
 export interface PlaneLegOptions {
   readonly id: number;
   readonly worker: MediaWorker;
@@ -37,7 +40,7 @@ export interface PlaneLegOptions {
   /** A number for a recording, of the range of legs and rooms. */
   readonly nextNumber: () => number;
   readonly recordings: RecordingListeners;
-  /** It is open (0), or why not (errno; -1: its worker died). Called once. */
+  /** It is open (0), or why not (errno, or WORKER_LOST). Called once. */
   readonly opened: (errno: number) => void;
   /** Called once, when everything that the leg held is free again. */
   readonly freed: (counters: LegCounters) => void;
@@ -287,8 +290,8 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
     this.placement.lost();
     this.playbacks.lost();
     this.#recordings.lost();
-    if (!this.#isOpen) this.#opened(-1);
-    if (this.#closing === undefined) this.notify({ type: 'media.lost' });
+    if (!this.#isOpen) this.#opened(WORKER_LOST);
+    else if (this.#closing === undefined) this.notify({ type: 'media.lost' });
     this.closed(NO_COUNTERS);
   }
 }
