@@ -4,7 +4,8 @@
  * frames or samples where it is not.
  *
  * A pass of `LOOP_KEPT_MS` or less is repeated from memory. Otherwise a decoder is opened for each source of each pass,
- * and a file of one sample took a core.
+ * and a file of one sample took a core. One from which a source was missing is repeated for about that long, and then
+ * all are asked for again: its server may have been away for a moment.
  *
  * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard;
  * it is told at the end.
@@ -40,6 +41,9 @@ class KeptPass {
     this.#mostSamples = mostSamples;
   }
 
+  /** A source could not be fetched, or not to its end. */
+  lacksSome = false;
+
   /** Whether something was heard, and no more than is kept. */
   get isWhole(): boolean {
     return this.#samples > 0 && this.#samples <= this.#mostSamples;
@@ -53,6 +57,11 @@ class KeptPass {
       at += piece.length;
     }
     return whole;
+  }
+
+  /** How often it is heard again, where so many passes are left. */
+  repeats(left: number): number {
+    return this.lacksSome ? Math.min(left, Math.ceil(this.#mostSamples / this.#samples)) : left;
   }
 
   /** Notes what is about to be heard, and returns it. */
@@ -103,12 +112,14 @@ export class FilesSource implements PcmSource {
       }
       const length = position - began;
       if (length === 0) break; // Nothing but empty files: there is no use in repeating them.
+      const left = loop === 0 ? Infinity : loop - pass - 1;
       if (kept.isWhole) {
-        yield* this.#repeated(kept.pcm, loop === 0 ? Infinity : loop - pass - 1);
-        break;
-      }
-      if (from >= position + length) {
-        const left = loop === 0 ? Infinity : loop - pass - 1;
+        const repeats = kept.repeats(left);
+        yield* this.#repeated(kept.pcm, repeats);
+        if (repeats === left || reading !== this.#interruptions) break;
+        pass += repeats;
+        position += repeats * length;
+      } else if (from >= position + length) {
         const skipped = Math.min(left, Math.floor((from - position) / length));
         pass += skipped;
         position += skipped * length;
@@ -147,6 +158,7 @@ export class FilesSource implements PcmSource {
       const source = await list.at(at).catch(() => undefined);
       if (reading !== this.#interruptions) break;
       if (source === undefined) {
+        kept.lacksSome = true;
         failure ??= new PcmFailed('source_disconnected', index);
         continue;
       }
@@ -230,7 +242,10 @@ export class FilesSource implements PcmSource {
       return { length: before + samples, failure: undefined };
     } catch (error) {
       const length = heard === 0 ? 0 : skip + heard;
-      if (error instanceof SourceLost) return { length, failure: new PcmFailed('source_disconnected', index) };
+      if (error instanceof SourceLost) {
+        kept.lacksSome = true;
+        return { length, failure: new PcmFailed('source_disconnected', index) };
+      }
       if (!(error instanceof DecodeError)) throw new PcmFailed(failureOf(error), index);
       return { length, failure: heard > 0 ? undefined : new PcmFailed('decode_error', index) };
     } finally {

@@ -4,6 +4,7 @@ import { LOOP_KEPT_MS } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import { type AudioSource, SourceLost } from '../../../src/media/source/audio-source.ts';
 import fc from '../../support/fast-check.ts';
 import { tone, wav } from '../sound.ts';
 import { FileServer } from './file-server.ts';
@@ -85,4 +86,31 @@ test('without an end', async () => {
   }
   const { source } = await playlist([0, 0], 0);
   expect(await heard(source, 0)).toEqual([]);
+});
+
+test('after one from which a source was missing, and which is short, is whole again soon', async () => {
+  const [music, beep] = [file(3 * RATE_HZ), file(RATE_HZ / 2)];
+  server.files.set('/beep', beep.bytes);
+  const short = server.source('/beep');
+  expect(await short.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+  await short.hold(true);
+  let asked = 0;
+  const away: AudioSource = {
+    kind: 'wav',
+    content: undefined,
+    hold: async () => {},
+    prepare: async () => {},
+    async *bytes() {
+      asked += 1;
+      if (asked === 1) throw new SourceLost('its server is away');
+      yield music.bytes;
+    },
+    interrupt() {},
+    release() {},
+  };
+  const source = new FilesSource([away, short], { loop: 0, rateHz: RATE_HZ, decoders });
+  const repeated = Array.from({ length: 1 + KEPT / beep.sound.length }, () => beep.sound).flat();
+  const expected = [...repeated, ...music.sound, ...beep.sound, ...music.sound];
+  expect(await heard(source, 0, expected.length)).toEqual(expected);
+  expect(asked).toBe(3);
 });
