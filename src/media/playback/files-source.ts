@@ -29,6 +29,8 @@ interface Heard {
   readonly length: number;
   /** Why it broke off or gave nothing. */
   readonly failure: PcmFailed | undefined;
+  /** A list of which an entry could not be had: its length is another one where that is there again. */
+  readonly lacksSome?: boolean;
 }
 
 /** The sound of a pass, as long as it is short. */
@@ -107,7 +109,7 @@ export class FilesSource implements PcmSource {
         const heard = yield* this.#opened(source, index, Math.max(0, from - position), kept);
         if (reading !== this.#interruptions) return;
         failure ??= heard.failure;
-        this.#lengths[index] = heard.failure === undefined ? heard.length : undefined;
+        this.#lengths[index] = heard.failure === undefined && heard.lacksSome !== true ? heard.length : undefined;
         position += heard.length;
       }
       const length = position - began;
@@ -153,6 +155,7 @@ export class FilesSource implements PcmSource {
   async *#list(list: SourceList, index: number, skip: number, kept: KeptPass): AsyncGenerator<Pcm, Heard> {
     const reading = this.#interruptions;
     let length = 0;
+    let lacksSome = false;
     let failure: PcmFailed | undefined;
     for (let at = 0; at < list.length && reading === this.#interruptions; at++) {
       const source = await list.at(at).catch(() => undefined);
@@ -164,9 +167,11 @@ export class FilesSource implements PcmSource {
       }
       const heard = yield* this.#opened(source, index, Math.max(0, skip - length), kept);
       failure ??= heard.failure;
+      lacksSome ||= heard.lacksSome === true;
       length += heard.length;
     }
-    return { length, failure: length > 0 ? undefined : failure };
+    lacksSome ||= failure?.reason === 'source_disconnected';
+    return { length, failure: length > 0 ? undefined : failure, lacksSome };
   }
 
   /** One source from `skip` samples on. Throws `PcmFailed` for what is our own failure. */

@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/log.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { FilesSource } from '../../../src/media/playback/files-source.ts';
 import { type AudioSource, SourceLost } from '../../../src/media/source/audio-source.ts';
+import { SourceList } from '../../../src/media/source/source-list.ts';
 import fc from '../../support/fast-check.ts';
 import { tone, wav } from '../sound.ts';
 import { FileServer } from './file-server.ts';
@@ -113,4 +114,22 @@ test('after one from which a source was missing, and which is short, is whole ag
   const expected = [...repeated, ...music.sound, ...beep.sound, ...music.sound];
   expect(await heard(source, 0, expected.length)).toEqual(expected);
   expect(asked).toBe(3);
+});
+
+test('of a list one of whose entries was missing has the places of that entry once it is there', async () => {
+  const [one, other] = [file(RATE_HZ), file(2 * RATE_HZ)];
+  server.files.set('/one', one.bytes);
+  server.files.set('/other', other.bytes);
+  let asked = 0;
+  const open = async (path: string, signal: AbortSignal) => {
+    if (path === '/other' && ++asked === 1) throw new SourceLost('its server is away');
+    const source = server.source(path);
+    await source.admit(signal);
+    return source;
+  };
+  const list = await SourceList.open(['/one', '/other'], open, AbortSignal.timeout(5_000));
+  const outer = await SourceList.open(['/list'], async () => list, AbortSignal.timeout(5_000));
+  const source = new FilesSource([outer], { loop: 1, rateHz: RATE_HZ, decoders });
+  expect(await heard(source, 0)).toEqual([...one.sound]);
+  expect(await heard(source, 2 * RATE_HZ)).toEqual(other.sound.slice(RATE_HZ));
 });
