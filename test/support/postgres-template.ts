@@ -7,8 +7,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../src/clock.ts';
-import { openStore } from '../../src/database/store.ts';
+import { openDatabase } from '../../src/database/driver/open.ts';
 import { silentLog } from '../../src/log.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -31,9 +30,9 @@ async function template(): Promise<string> {
   if (existsSync(finished)) return finished;
   mkdirSync(build, { recursive: true });
   const dataDir = mkdtempSync(join(build, 'postgres-new-'));
-  const settings = { dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey: new Uint8Array(32) } as const;
-  const store = await openStore(settings, silentLog, systemClock());
-  await store.close();
+  // A store would enter itself into it as a node, and stay there as one that is lost.
+  const database = await openDatabase({ dataDir, databaseUrl: undefined, databaseDriver: 'postgres' }, silentLog);
+  await database.close();
   try {
     renameSync(join(dataDir, 'postgres'), finished);
   } catch (error) {
