@@ -777,20 +777,17 @@ test('A node that ends leaves its Room to the next member where the first has le
   expect([told, pair.first.size]).toEqual([['left', 'stays', 'coming'], 0]);
 });
 
+/** The note of the member `far` that it is muted. */
+const muteOf = (roomId: string) =>
+  ({ type: 'note', roomId, sessionUuid: 'far', link: 'far', number: 1, note: { note: 'muted', muted: true } }) as const;
+
 test('A note that comes to a node after it has given its Room up is told that the Room has moved, as another question is.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();
   pair.openPipe = () => quietPipe;
   const { end } = openOf(roomId, 'far');
   expect(await pair.ask('first', openOf(roomId, 'far'))).toMatchObject({ type: 'open' });
-  const mute = {
-    type: 'note',
-    roomId,
-    sessionUuid: 'far',
-    link: 'far',
-    number: 1,
-    note: { note: 'muted', muted: true },
-  } as const;
+  const mute = muteOf(roomId);
   expect(await pair.ask('first', mute)).toEqual({ type: 'ok' });
   const making = Promise.withResolvers<void>();
   pair.openPipe = () => {
@@ -810,14 +807,7 @@ test('A note that comes as a node is taking its Room back, and has not read the 
   const roomId = await pair.made();
   pair.openPipe = () => ({ ...quietPipe });
   await pair.ask('first', openOf(roomId, 'far'));
-  const mute = {
-    type: 'note',
-    roomId,
-    sessionUuid: 'far',
-    link: 'far',
-    number: 1,
-    note: { note: 'muted', muted: true },
-  } as const;
+  const mute = muteOf(roomId);
   expect(await pair.ask('first', mute)).toEqual({ type: 'ok' });
   pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
   // The second node took it, and was lost before anybody heard of that.
@@ -827,7 +817,7 @@ test('A note that comes as a node is taking its Room back, and has not read the 
   const taken = pair.first.span?.becomeHome(row);
   await pair.advance(10);
   expect(await pair.ask('first', { ...mute, number: 2 })).toEqual({ type: 'opening' });
-  // Who has come to its seat before they are read is heard.
+  // A member that has asked for its seat again meanwhile is heard.
   await pair.ask('first', { ...openOf(roomId, 'far'), link: 'again' });
   expect(await pair.ask('first', { ...mute, link: 'again' })).toEqual({ type: 'ok' });
   pair.fates.delete('members');

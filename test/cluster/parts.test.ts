@@ -87,36 +87,12 @@ test('a home moves only with its node, and homes are spread over all nodes', () 
   expect(homeOf('app', [])).toBeUndefined();
 });
 
-test('a lease whose answer took longer than the lease is told as held with the next answer', async () => {
+/** A keeper of one lease, whose questions are answered when the test says so, and when it told which change. */
+function keeping() {
   const clock = new VirtualClock();
-  const answers: (() => void)[] = [];
-  const held: boolean[] = [];
-  const keeper: LeaseKeeper = new LeaseKeeper({
-    leases: {
-      takeAll: (names) => new Promise((resolve) => answers.push(() => resolve(names))),
-      give: async () => {},
-    },
-    clock,
-    log: silentLog,
-    wanted: () => ['messages'],
-    onChange: () => held.push(keeper.holds('messages')),
-  });
-  keeper.start();
-  await clock.advance(NODE_LEASE_MS + 1);
-  answers.shift()?.();
-  await settle();
-  expect([held, keeper.holds('messages')]).toEqual([[], false]);
-  await clock.advance(NODE_LEASE_RENEW_MS);
-  answers.shift()?.();
-  await settle();
-  expect(held).toEqual([true]);
-});
-
-test('a lease that is not renewed is told as lost when its time is over, however long the database says nothing', async () => {
-  const clock = new VirtualClock();
-  const answers: (() => void)[] = [];
-  const changes: [number, boolean][] = [];
   const start = clock.now();
+  const answers: (() => void)[] = [];
+  const changes: [atMs: number, isHeld: boolean][] = [];
   const keeper: LeaseKeeper = new LeaseKeeper({
     leases: {
       takeAll: (names) => new Promise((resolve) => answers.push(() => resolve(names))),
@@ -128,8 +104,26 @@ test('a lease that is not renewed is told as lost when its time is over, however
     onChange: () => changes.push([clock.now() - start, keeper.holds('messages')]),
   });
   keeper.start();
-  answers.shift()?.();
-  await settle();
+  const answer = async () => {
+    answers.shift()?.();
+    await settle();
+  };
+  return { clock, keeper, changes, answer };
+}
+
+test('a lease whose answer took longer than the lease is told as held with the next answer', async () => {
+  const { clock, keeper, changes, answer } = keeping();
+  await clock.advance(NODE_LEASE_MS + 1);
+  await answer();
+  expect([changes, keeper.holds('messages')]).toEqual([[], false]);
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  await answer();
+  expect(changes).toEqual([[NODE_LEASE_MS + 1 + NODE_LEASE_RENEW_MS, true]]);
+});
+
+test('a lease that is not renewed is told as lost when its time is over, however long the database says nothing', async () => {
+  const { clock, keeper, changes, answer } = keeping();
+  await answer();
   await clock.advance(NODE_LEASE_MS - 1);
   expect(changes).toEqual([[0, true]]);
   await clock.advance(1);
@@ -139,11 +133,9 @@ test('a lease that is not renewed is told as lost when its time is over, however
   ]);
   await clock.advance(60_000);
   // The answer is of a lease that is over; the next one counts again.
-  answers.shift()?.();
-  await settle();
+  await answer();
   await clock.advance(NODE_LEASE_RENEW_MS);
-  answers.shift()?.();
-  await settle();
+  await answer();
   expect(changes.slice(2)).toEqual([[NODE_LEASE_MS + 60_000 + NODE_LEASE_RENEW_MS, true]]);
   await keeper.stop();
   expect(clock.armed).toBe(0);

@@ -17,6 +17,7 @@ struct Line : Bench {
   FarEnd* far = nullptr;
   Negotiated agreed;
   Ear ear;
+  UdpSocket stranger;
 
   bool begin() {
     far = open();
@@ -36,6 +37,13 @@ struct Line : Bench {
       far->say(payload);
       tick();
     }
+  }
+  /** Sends a packet from an address that is not the far end's. */
+  void interfere(uint8_t type, uint16_t number) {
+    std::vector<uint8_t> bytes(rtp_header_bytes + frame_units);
+    rtp_write_header(bytes.data(), false, type, number, number * 160u, 5);
+    stranger.send(far->leg, bytes);
+    tick();
   }
   uint32_t received() {
     Counters counters;
@@ -92,13 +100,7 @@ TEST("a payload type that nobody agreed on is told at its third packet in a row,
   line.say(9, loud, 10);
   const auto told = line.told(NoticeKind::payload_type);
   CHECK(told.size() == 1 && told[0].leg == 1 && told[0].a == 9 && line.received() == 6);
-  UdpSocket stranger;
-  std::vector<uint8_t> bytes(rtp_header_bytes + frame_units);
-  for (uint16_t i = 0; i < 10; i++) {
-    rtp_write_header(bytes.data(), false, 18, i, i * 160u, 5);
-    stranger.send(line.far->leg, bytes);
-    line.tick();
-  }
+  for (uint16_t i = 0; i < 10; i++) line.interfere(18, i);
   CHECK(line.told(NoticeKind::payload_type).empty());
 }
 
@@ -106,12 +108,8 @@ TEST("a stranger's audio does not keep a far end from another payload type") {
   Line line;
   CHECK(line.begin());
   line.say(0, loud, 5);
-  UdpSocket stranger;
-  std::vector<uint8_t> bytes(rtp_header_bytes + frame_units);
   for (uint16_t i = 0; i < 3; i++) {
-    rtp_write_header(bytes.data(), false, 0, i, i * 160u, 5);
-    stranger.send(line.far->leg, bytes);
-    line.tick();
+    line.interfere(0, i);
     line.say(9, loud, 1);
   }
   CHECK(line.told(NoticeKind::payload_type).size() == 1);

@@ -36,8 +36,8 @@ interface Replacement {
 /** Tokens that are taken at another node, or given back to it. */
 interface Take {
   /**
-   * Whose buckets they are: an application, or a Room, whose id stands under this name too, because a node of a release
-   * before `roomId` takes the same tokens then.
+   * Whose buckets they are: an application, a browser's token, or a Room, whose id stands under this name too, because
+   * a node of a release before `roomId` takes the same tokens then.
    */
   readonly appUuid: string;
   readonly names: readonly BucketName[];

@@ -39,12 +39,12 @@ class KeptPass {
   readonly #pieces: Pcm[] = [];
   #samples = 0;
 
+  /** A source could not be fetched, or not to its end. */
+  lacksSome = false;
+
   constructor(mostSamples: number) {
     this.#mostSamples = mostSamples;
   }
-
-  /** A source could not be fetched, or not to its end. */
-  lacksSome = false;
 
   /** Whether something was heard, and no more than is kept. */
   get isWhole(): boolean {
