@@ -7,7 +7,7 @@ import type { Log } from '../log.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
-import type { UserAgent } from '../sip/user-agent.ts';
+import type { Arrival, UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import type { Listener } from './socket/listener.ts';
 
@@ -45,11 +45,11 @@ export class AgentDriver {
     this.#sockets = sockets;
   }
 
-  /** Takes a message. `isOurs`: what belongs to no dialog is no other node's. */
-  receive(bytes: Uint8Array, source: Peer, isOurs = false): void {
+  /** Takes a message. */
+  receive(bytes: Uint8Array, source: Peer, arrival: Arrival = {}): void {
     this.#guard('a SIP message could not be worked on', () => {
       this.#listener.onMessage('in', bytes, source);
-      this.run((now) => this.agent.receive(bytes, source, now, isOurs));
+      this.run((now) => this.agent.receive(bytes, source, now, arrival));
     });
   }
 

@@ -25,7 +25,7 @@ import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
-import { refusedBy } from './refusals.ts';
+import { refusedBy, TOO_BUSY } from './refusals.ts';
 import { type BoundPort, type Listener, openListener } from './socket/listener.ts';
 import { audioAddress, versionOf } from './socket/own-address.ts';
 import { SourceScreen } from './source-screen.ts';
@@ -141,7 +141,8 @@ class SipCarrier implements Carrier {
   /** The user agent, which asks this carrier about sources, devices and dialogs of other nodes. */
   #makeAgent(): UserAgent {
     const { otherDialogs } = this.#options;
-    const strays = otherDialogs && new Strays(otherDialogs, (bytes, source) => this.#driver.receive(bytes, source, true));
+    const strays =
+      otherDialogs && new Strays(otherDialogs, (bytes, source) => this.#driver.receive(bytes, source, { isOurs: true }));
     return new UserAgent({
       entropy: systemEntropy(),
       hash: hexHash,
@@ -164,8 +165,8 @@ class SipCarrier implements Carrier {
     const { clock, log, otherDialogs } = this.#options;
     return new AgentDriver(agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
-      onRefused: ({ request, source, status }) =>
-        this.#screen.refusals.record(request, source, status, refusedBy(status), clock.now()),
+      onRefused: ({ request, source, status, isLate }) =>
+        this.#screen.refusals.record(request, source, status, isLate ? TOO_BUSY : refusedBy(status), clock.now()),
       onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
       onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
       onProbed: ({ whom, name, status, tookMs }) =>
@@ -242,7 +243,8 @@ class SipCarrier implements Carrier {
   async open(): Promise<void> {
     const { listen, tls, advertise = [], clock, log } = this.#options;
     const isBanned = (address: string) => this.#screen.isBanned(address);
-    const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
+    const onMessage = (bytes: Uint8Array, source: Peer, isLate: boolean) =>
+      this.#driver.receive(bytes, this.#profiled(source), { isLate });
     const isKnown = (address: string) => this.#screen.isKnown(address);
     // A node that stops leaves the bindings to those who take over, or to itself after a restart.
     const onLost = (from: Pick<Peer, 'transport' | 'host' | 'port'>) => {

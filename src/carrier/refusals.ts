@@ -105,6 +105,11 @@ export const NO_CHANNEL: Why = {
   remedy: 'Raise max_channels of the trunk, or widen RTP_PORTS',
 };
 
+export const TOO_BUSY: Why = {
+  reason: 'Calls came faster over the connection than this node works on them',
+  remedy: 'Send fewer calls a second to this node, give it more of a processor, or add a node',
+};
+
 export const NO_ROOM: Why = {
   reason: 'The platform has as many live Sessions as it takes',
   remedy: 'Wait until calls have ended, or add a node',

@@ -98,6 +98,13 @@ export const SIP_STRANGER_MESSAGES_MAX = 100;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
+/**
+ * A connection on which each read has brought so many bytes for so long has more to say than is worked on. New calls
+ * from it are refused at once (503) then: each would else wait behind all others, with the ACKs and BYEs of calls that
+ * are up, until none of them is in time. At 400 calls a second a tick of 40 ms brings as much.
+ */
+export const SIP_FULL_READ_BYTES = 32 * 1024;
+export const SIP_LATE_MS = 1_000;
 /** Messages of one connection that are watched until something comes back; the oldest one is watched no longer. */
 export const SIP_CONNECTION_UNANSWERED_MAX = 256;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */

@@ -19,8 +19,14 @@ export type UserAgentOutput =
   | { readonly type: 'send'; readonly bytes: Uint8Array; readonly peer: Peer; readonly ticket: string }
   /** A new call arrived, and 100 has been sent. */
   | { readonly type: 'invite'; readonly call: Call; readonly request: SipRequest; readonly source: Peer }
-  /** A new INVITE was refused before it became a call. */
-  | { readonly type: 'refused'; readonly request: SipRequest; readonly source: Peer; readonly status: number }
+  /** A new INVITE was refused before it became a call; `isLate`: because it had waited for too long. */
+  | {
+      readonly type: 'refused';
+      readonly request: SipRequest;
+      readonly source: Peer;
+      readonly status: number;
+      readonly isLate: boolean;
+    }
   | { readonly type: 'call'; readonly call: Call; readonly event: CallEvent }
   | { readonly type: 'registration'; readonly name: string; readonly state: RegistrationState; readonly status: number }
   /** The answer to `probe`. Status 0 means that none came. */

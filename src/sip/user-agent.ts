@@ -66,6 +66,14 @@ export interface UserAgentOptions {
   readonly sessionExpiresSec: number;
 }
 
+/** How a message came. */
+export interface Arrival {
+  /** A request that belongs to no dialog is no other node's. */
+  readonly isOurs?: boolean;
+  /** It has waited for longer than a new call may. */
+  readonly isLate?: boolean;
+}
+
 export interface InviteOptions {
   readonly peer: Peer;
   readonly uri: string;
@@ -98,7 +106,7 @@ export class UserAgent {
         this.#onRequest(transaction);
         const { request, source, finalStatus: status = 0 } = transaction;
         const isNew = request.method === 'INVITE' && tagOf(request.headers.get('to')) === undefined;
-        if (isNew && status >= 400) this.#outputs.push({ type: 'refused', request, source, status });
+        if (isNew && status >= 400) this.#outputs.push({ type: 'refused', request, source, status, isLate: false });
       },
       onAck: (ack: SipRequest) => this.#onAck(ack),
       isOfCall: (request: SipRequest) => this.#callOf(request) !== undefined,
@@ -123,10 +131,10 @@ export class UserAgent {
   }
 
   /**
-   * Takes one whole message from the transport. It never throws on what the message contains. `isOurs`: a request that
-   * belongs to no dialog is no other node's.
+   * Takes one whole message from the transport. It never throws on what the message contains. A new call that is late
+   * is answered 503, without Retry-After: the far end sends it elsewhere, and goes on with other calls here.
    */
-  receive(bytes: Uint8Array, source: Peer, now: number, isOurs = false): void {
+  receive(bytes: Uint8Array, source: Peer, now: number, { isOurs = false, isLate = false }: Arrival = {}): void {
     this.#layer.now = now;
     const parsed = parseMessage(bytes);
     if (parsed.ok && parsed.message.kind === 'response') this.#layer.receive(withSessionDescription(parsed.message), source);
@@ -134,6 +142,11 @@ export class UserAgent {
       const { message } = parsed;
       const call = this.#callOf(message);
       if (!this.#admits(message, source, call)) return;
+      if (isLate && this.#isNewCall(message, source)) {
+        this.#layer.refuse(message, 503, source);
+        this.#outputs.push({ type: 'refused', request: message, source, status: 503, isLate });
+        return;
+      }
       const isStray = call === undefined && !isOurs && this.#isStray(message, source);
       if (isStray && this.#options.stray?.(bytes, source) === true) return;
       const sender = () => this.#options.senderOf?.(message, source) ?? source;
@@ -146,6 +159,10 @@ export class UserAgent {
       const verdict = this.#options.screen?.(request, source, status) ?? 'accept';
       if (verdict !== 'ignore') this.#layer.refuse(request, verdict === 'accept' ? status : 403, source);
     }
+  }
+
+  #isNewCall(request: SipRequest, source: Peer): boolean {
+    return request.method === 'INVITE' && tagOf(request.headers.get('to')) === undefined && !this.#layer.knows(request, source);
   }
 
   /** Whether a request, of no call here, is within a dialog all the same. */

@@ -18,6 +18,8 @@ import {
   SIP_CONNECTION_UNANSWERED_MAX,
   SIP_FIRST_MESSAGE_MS,
   SIP_FLOW_REPLY_MS,
+  SIP_FULL_READ_BYTES,
+  SIP_LATE_MS,
   SIP_STRANGER_MESSAGES_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
@@ -89,6 +91,10 @@ export class Connection {
    * that nothing has come in reply to. A far end that is gone without a word is found out by the first message to it.
    */
   #unanswered: ((why: SendFailure) => void)[] = [];
+  /** Since when each read has brought SIP_FULL_READ_BYTES, in milliseconds. Undefined: the last one did not. */
+  #fullSince: number | undefined;
+  /** When a backlog was last worked off, in milliseconds. */
+  #resumedAt = 0;
   /** Whether what is written waits for the end of the turn. */
   #gathers = false;
 
@@ -115,6 +121,7 @@ export class Connection {
     socket.on('data', (chunk: Buffer) => {
       this.#idlePeriods = 0;
       this.#quietSince = clock.now();
+      this.#measure(chunk.length);
       this.#unanswered.length = 0;
       this.#hearReply();
       this.#framing.push(chunk);
@@ -131,6 +138,18 @@ export class Connection {
 
   get kind(): ConnectionKind {
     return this.#kind;
+  }
+
+  /** Whether the far end has been ahead of us for so long that a new call from it is refused. */
+  get isLate(): boolean {
+    return this.#fullSince !== undefined && this.#clock.now() - this.#fullSince >= SIP_LATE_MS;
+  }
+
+  /** Notes how much a read brought. What comes after a pause is not late. */
+  #measure(bytes: number): void {
+    const now = this.#clock.now();
+    if (bytes < SIP_FULL_READ_BYTES || now - this.#resumedAt >= SIP_LATE_MS) this.#fullSince = undefined;
+    if (bytes >= SIP_FULL_READ_BYTES) this.#fullSince ??= now;
   }
 
   /**
@@ -169,6 +188,7 @@ export class Connection {
 
   /** Reads on after a backlog. */
   resume(): void {
+    this.#resumedAt = this.#clock.now();
     this.#socket.resume();
   }
 

@@ -29,7 +29,8 @@ interface ListenerOptions {
   isKnown(address: string): boolean;
   /** Whether nothing is heard from an address: its datagrams and connections are dropped. */
   isBanned(address: string): boolean;
-  onMessage(bytes: Uint8Array, source: Peer): void;
+  /** `isLate`: it has waited on its connection for longer than a new call may. */
+  onMessage(bytes: Uint8Array, source: Peer, isLate: boolean): void;
   /** A connection is closed that a device was registered over. */
   onLost(source: Pick<Peer, 'transport' | 'host' | 'port'>): void;
 }
@@ -73,8 +74,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const streams = new Streams(options.listen.length, {
     ...options,
     tls: certificateOf(tls),
-    onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
-      options.onMessage(bytes, { transport, host, port, flow });
+    onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow, isLate }) {
+      options.onMessage(bytes, { transport, host, port, flow }, isLate);
     },
     onLost: ({ transport, remoteHost: host, remotePort: port }) => options.onLost({ transport, host, port }),
     onRefused: refusedConnections(options),
@@ -97,7 +98,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
         const flow = datagrams.length + 1;
         const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) => {
           if (!options.isBanned(from) && strangers.admits(from))
-            options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow });
+            options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow }, false);
         }).catch(failed);
         datagrams.push(socket);
         ports.push({ transport, host, port: socket.port });

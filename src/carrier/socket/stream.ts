@@ -269,20 +269,21 @@ export class Streams {
   }
 
   /**
-   * One turn: each connection that waits has its share, until the turn's budget is used up. The others come first in
-   * the next turn.
+   * One turn: the connections that wait have their shares round by round, until the turn's budget is used up. The
+   * others come first in the next turn.
    */
   #turn(): void {
     let left = SIP_TURN_MESSAGES;
-    for (const connection of [...this.#backlog]) {
-      if (left <= 0) break;
-      const most = Math.min(left, SIP_CONNECTION_TURN_MESSAGES);
-      const done = connection.work(most);
-      left -= done;
-      this.#backlog.delete(connection);
-      if (done < most) connection.resume();
-      else this.#backlog.add(connection);
-    }
+    while (left > 0 && this.#backlog.size > 0)
+      for (const connection of [...this.#backlog]) {
+        const most = Math.min(left, SIP_CONNECTION_TURN_MESSAGES);
+        if (most === 0) break;
+        const done = connection.work(most);
+        left -= done;
+        this.#backlog.delete(connection);
+        if (done < most) connection.resume();
+        else this.#backlog.add(connection);
+      }
     if (this.#backlog.size > 0) setImmediate(() => this.#turn());
   }
 }
