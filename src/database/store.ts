@@ -1,8 +1,9 @@
 /** Everything durable, opened once. */
+import { ThrottledLog } from '../bounds/throttled-log.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { newUuid } from '../id.ts';
-import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC, RETENTION_FIRST_SEC } from '../limits.ts';
+import { LOST_SECRETS_SAID_EVERY_MS, NOTIFY_SPACING_MS, RETENTION_EVERY_SEC, RETENTION_FIRST_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './app/apps.ts';
 import { type CredentialStore, credentialStore } from './app/credentials.ts';
@@ -33,7 +34,7 @@ import { type ReceivedStore, receivedStore } from './received-messages.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
 import { type Resealed, reseal } from './vault/reseal.ts';
-import { createSeal } from './vault/seal.ts';
+import { createSeal, type TellLost } from './vault/seal.ts';
 
 export interface Store {
   readonly journal: Journal;
@@ -126,6 +127,7 @@ export async function storeOn(
   const nodes = nodeStore(database, nodeId);
   if (lock === undefined) await nodes.join(NOBODY);
   const seal = createSeal(settings.masterKey);
+  const tellLost = lostSecretsLog(log, clock);
   const now = () => clock.now();
   const outbox = outboxStore(database);
   // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
@@ -153,8 +155,8 @@ export async function storeOn(
     numbers: numberStore(database, apps, now),
     callerIds: callerIdStore(database, apps, now),
     terminals: terminalStore(database, apps, now),
-    trunks: trunkStore(database, seal),
-    devices: deviceStore(database, seal, nodeId, now),
+    trunks: trunkStore(database, seal, tellLost),
+    devices: deviceStore(database, seal, nodeId, now, tellLost),
     events: eventLog(database, onEvents),
     tail,
     messages: messageStore(database, isShared, kept, onEvents),
@@ -182,6 +184,15 @@ export async function storeOn(
       await journal.close();
       await database.close();
     },
+  };
+}
+
+/** Tells of devices and trunks whose secrets do not open: once, and again while they are set up no better. */
+function lostSecretsLog(log: Log, clock: Clock): TellLost {
+  const lines = new ThrottledLog(log, clock, LOST_SECRETS_SAID_EVERY_MS);
+  return (what, names) => {
+    const fields = { [what]: names.length, first: names[0] };
+    lines.say('error', what, fields, `MASTER_KEY does not open the secrets of ${what}: give each its password again`);
   };
 }
 

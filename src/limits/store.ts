@@ -89,6 +89,8 @@ export const RETENTION_FIRST_SEC = 300;
 /** How often an outage of the database that lasts is said, and how long no question may have failed when it is over. */
 export const OUTAGE_SAID_EVERY_MS = 60_000;
 export const OUTAGE_OVER_MS = 2_000;
+/** How often devices and trunks are told of whose secrets do not open. */
+export const LOST_SECRETS_SAID_EVERY_MS = 3_600_000;
 /**
  * What is remembered of applications: their keys, endpoints, numbers and what they are permitted. A change is seen at
  * once on the node that made it, elsewhere when NATS tells it, and after so long without NATS.

@@ -141,6 +141,46 @@ test('A start with MASTER_KEY_BEFORE seals all secrets under the new key: what w
   }
 }, 60_000);
 
+test('A trunk and a device whose secrets the key does not open are up without them, and are set anew', async () => {
+  const receiver = new Receiver();
+  const platform = await Platform.start();
+  const sql = postgres({
+    path: `${platform.dataDir}/postgres-socket/.s.PGSQL.5432`,
+    user: 'sidetone',
+    database: 'postgres',
+    max: 1,
+  });
+  try {
+    const app = await platform.application(receiver.url, '+15550062');
+    const [trunks, devices] = ['/trunks', `/apps/${app.appUuid}/devices`];
+    const trunk = { uri: 'sip:127.0.0.1:1', inbound_cidrs: ['127.0.0.1/32'], username: 'u', password: 'p' };
+    for (const name of ['acme', 'other']) await platform.operator('PUT', `${trunks}/${name}`, trunk);
+    for (const name of ['alice', 'bob']) await platform.operator('PUT', `${devices}/${name}`, { password: `p of ${name}` });
+    // As where an older row came back from a backup, or was sealed on a machine with another key.
+    const strange = Buffer.from(createSeal(new Uint8Array(32).fill(3)).close('p', 'trunk acme'));
+    await sql`UPDATE trunks SET password = ${strange} WHERE name = 'acme'`;
+    await sql`UPDATE devices SET secrets = ${strange} WHERE username = 'alice'`;
+    await sql.end();
+    await platform.terminate();
+    await platform.start();
+    expect((await platform.operator('GET', trunks)).body.trunks).toMatchObject([
+      { name: 'acme', has_password: false },
+      { name: 'other', has_password: true },
+    ]);
+    expect(platform.output).toContain('"trunks":1,"first":"acme"');
+    expect(platform.output).toContain('"devices":1,"first":"alice"');
+    const unset = { ...trunk, register: true, password: undefined };
+    expect((await platform.operator('PUT', `${trunks}/acme`, unset)).status).toBe(400);
+    expect((await platform.operator('PUT', `${trunks}/acme`, trunk)).status).toBe(204);
+    expect((await platform.operator('GET', `${trunks}/acme`)).body.has_password).toBe(true);
+    expect((await platform.operator('PUT', `${devices}/alice`, { password: 'another one' })).status).toBe(204);
+  } finally {
+    await sql.end();
+    await platform.stop();
+    await receiver.stop();
+  }
+}, 60_000);
+
 describe.skipIf(!natsInstalled)('a node', () => {
   let cluster: TestCluster;
   beforeAll(async () => {

@@ -10,7 +10,7 @@ import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLA
 import type { Database } from '../driver/database.ts';
 import { coalesce } from '../journal/coalesce.ts';
 import { apiKeys, apps, webhookSecrets } from '../schema.ts';
-import type { Seal } from '../vault/seal.ts';
+import { opened, type Seal } from '../vault/seal.ts';
 
 export interface CredentialStore {
   /** `'too_many'`: the application has as many as it may. */
@@ -98,15 +98,6 @@ function rotate(database: Database, seal: Seal, appUuid: string, at: number) {
   );
 }
 
-/** The secret, or undefined where it was sealed under another MASTER_KEY. */
-function opened(seal: Seal, sealed: Uint8Array, appUuid: string): string | undefined {
-  try {
-    return seal.open(sealed, appUuid);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The secrets as they are read again. */
 function signing(database: Database, seal: Seal, now: () => number): Pick<CredentialStore, 'signingSecrets' | 'opensAny'> {
   return {
@@ -123,7 +114,7 @@ function signing(database: Database, seal: Seal, now: () => number): Pick<Creden
           )
           .orderBy(sql`signs_until DESC NULLS FIRST`),
       );
-      const secrets = rows.flatMap((row) => opened(seal, new Uint8Array(row.sealed), appUuid) ?? []);
+      const secrets = rows.flatMap((row) => opened(seal, row.sealed, appUuid) ?? []);
       if (secrets.length === 0 && rows.length > 0)
         throw new Error(`MASTER_KEY opens no webhook secret of this application: bin/sidetone secrets rotate ${appUuid}`);
       return secrets;
@@ -137,7 +128,7 @@ function signing(database: Database, seal: Seal, now: () => number): Pick<Creden
           .orderBy(desc(webhookSecrets.createdAt))
           .limit(SECRETS_TRIED_MAX),
       );
-      return newest.length === 0 || newest.some((row) => opened(seal, new Uint8Array(row.sealed), row.appUuid) !== undefined);
+      return newest.length === 0 || newest.some((row) => opened(seal, row.sealed, row.appUuid) !== undefined);
     },
   };
 }

@@ -5,7 +5,7 @@ import type { DigestSecrets } from '../../sip/message/digest-server.ts';
 import { type Binding, uriOfKey } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { deviceContacts, type devices, nodes } from '../schema.ts';
-import type { Seal } from '../vault/seal.ts';
+import { opened, type Seal } from '../vault/seal.ts';
 
 /** A contact, and the node that it registered with. */
 export interface DeviceFlow {
@@ -83,19 +83,21 @@ export function registeredContacts(database: Database, now: () => number): Conta
 /** What the secrets of a user are sealed for: they open for no other. */
 export const ownerOf = (username: string): string => `device ${username}`;
 
-/** Opens the secrets of a user. Throws where they were sealed under another key, or for another user. */
+/** The secrets of a user. Undefined where they were sealed under another key, or for another user. */
 export function secretsOf(
   seal: Seal,
   { username, secrets }: Pick<typeof devices.$inferSelect, 'username' | 'secrets'>,
-): DigestSecrets {
-  const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(seal.open(new Uint8Array(secrets), ownerOf(username)));
+): DigestSecrets | undefined {
+  const text = opened(seal, secrets, ownerOf(username));
+  if (text === undefined) return undefined;
+  const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(text);
   return { md5, sha256 };
 }
 
 /** Whether these are the secrets of a user, which come of its password alone. */
 export function hasSecrets(seal: Seal, user: Parameters<typeof secretsOf>[1], { md5, sha256 }: DigestSecrets): boolean {
   const held = secretsOf(seal, user);
-  return held.md5 === md5 && held.sha256 === sha256;
+  return held?.md5 === md5 && held.sha256 === sha256;
 }
 
 const TRANSPORTS = ['udp', 'tcp', 'tls'] as const;

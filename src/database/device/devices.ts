@@ -2,12 +2,14 @@
  * SIP devices: the users that may register, and the contacts that they have registered. What a password is checked
  * against (HA1 for both digests) is sealed under MASTER_KEY; the password itself is not stored.
  */
+import { randomBytes } from 'node:crypto';
 import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
 import { DEVICES_MAX } from '../../limits.ts';
+import type { DigestSecrets } from '../../sip/message/digest-server.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { apps, deviceContacts, devices } from '../schema.ts';
-import type { Seal } from '../vault/seal.ts';
+import type { Seal, TellLost } from '../vault/seal.ts';
 import { bindingOf, type ContactStore, type DeviceRow, hasSecrets, ownerOf, registeredContacts, secretsOf } from './contacts.ts';
 import { type RegistrationStore, registrationStore } from './registrations.ts';
 
@@ -38,7 +40,7 @@ export interface DeviceStore extends ContactStore, RegistrationStore {
   remove(appUuid: string, username: string): Promise<boolean>;
   /** Resolves with undefined where there is no such application. */
   list(query: DeviceQuery): Promise<readonly ListedDevice[] | undefined>;
-  /** Every device, secrets opened: for the carrier only. */
+  /** Every device, secrets opened, for the carrier only. No password fits one whose secrets do not open. */
   all(): Promise<readonly StoredDevice[]>;
   /** The devices of these names, as far as they are there. */
   some(usernames: readonly string[]): Promise<readonly StoredDevice[]>;
@@ -52,11 +54,20 @@ export interface StoredDevice extends DeviceRow {
   readonly changedAt: number;
 }
 
-/** Makes the store. `nodeId` names this process, which has the connections of the devices that register with it. */
-export function deviceStore(database: Database, seal: Seal, nodeId: string, clock: () => number): DeviceStore {
+/**
+ * Makes the store. `nodeId` names this process, which has the connections of the devices that register with it.
+ * `tellLost` is told of users whose secrets do not open, each time that they are read.
+ */
+export function deviceStore(
+  database: Database,
+  seal: Seal,
+  nodeId: string,
+  clock: () => number,
+  tellLost: TellLost,
+): DeviceStore {
   const now = () => Math.floor(clock());
   return {
-    ...deviceUsers(database, seal, now),
+    ...deviceUsers(database, seal, now, tellLost),
     ...registeredContacts(database, now),
     ...registrationStore(database, seal, nodeId, now),
   };
@@ -65,7 +76,8 @@ export function deviceStore(database: Database, seal: Seal, nodeId: string, cloc
 type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'some' | 'version'>;
 
 /** The users that may register. `now` tells whole milliseconds since the epoch. */
-function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceUsers {
+function deviceUsers(database: Database, seal: Seal, now: () => number, tellLost: TellLost): DeviceUsers {
+  const stored = (rows: readonly (typeof devices.$inferSelect)[]) => storedDevices(seal, rows, tellLost);
   return {
     put: (device) => putDevice(database, seal, device, now()),
     async remove(appUuid, username) {
@@ -80,7 +92,7 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
     list: (query) => listDevices(database, query, now()),
     async all() {
       const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
-      return rows.map((row) => storedDevice(seal, row));
+      return stored(rows);
     },
     async some(usernames) {
       const rows = await database.run((on) =>
@@ -89,7 +101,7 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
           .from(devices)
           .where(inArray(devices.username, [...usernames])),
       );
-      return rows.map((row) => storedDevice(seal, row));
+      return stored(rows);
     },
     async version() {
       const [row] = await database.query<{ version: string }>(
@@ -101,12 +113,21 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
   };
 }
 
-const storedDevice = (seal: Seal, row: typeof devices.$inferSelect): StoredDevice => ({
-  username: row.username,
-  appUuid: row.appUuid,
-  changedAt: row.changedAt,
-  secrets: secretsOf(seal, row),
-});
+/** The devices of rows. One whose secrets do not open stays without a password that fits, until it is given one. */
+function storedDevices(seal: Seal, rows: readonly (typeof devices.$inferSelect)[], tellLost: TellLost): readonly StoredDevice[] {
+  const lost: string[] = [];
+  const found = rows.map((row) => {
+    const { username, appUuid, changedAt } = row;
+    const secrets = secretsOf(seal, row);
+    if (secrets === undefined) lost.push(username);
+    return { username, appUuid, changedAt, secrets: secrets ?? nobodys() };
+  });
+  if (lost.length > 0) tellLost('devices', lost);
+  return found;
+}
+
+/** The secrets of a password that nobody knows. */
+const nobodys = (): DigestSecrets => ({ md5: randomBytes(16).toString('hex'), sha256: randomBytes(32).toString('hex') });
 
 /**
  * Sets a device up, or changes its password, which unbinds its contacts: who has the old one only hears of no more

@@ -3,7 +3,7 @@ import { asc, eq } from 'drizzle-orm';
 import { TRUNKS_MAX } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 import { trunks } from '../schema.ts';
-import type { Seal } from '../vault/seal.ts';
+import { opened, type Seal, type TellLost } from '../vault/seal.ts';
 import type { TrunkSettings } from './trunk-settings.ts';
 
 export interface TrunkRow {
@@ -28,14 +28,13 @@ export interface TrunkStore {
    */
   put(trunk: TrunkRow): Promise<boolean>;
   remove(name: string): Promise<boolean>;
-  /** The trunks by name, secrets opened: for the carrier only. */
+  /** The trunks by name, secrets opened, for the carrier only. A secret that does not open is none. */
   list(): Promise<readonly TrunkRow[]>;
 }
 
-export function trunkStore(database: Database, seal: Seal): TrunkStore {
+/** Makes the store. `tellLost` is told of trunks whose secrets do not open, each time that they are read. */
+export function trunkStore(database: Database, seal: Seal, tellLost: TellLost): TrunkStore {
   const close = (secret: string, purpose: string) => (secret === '' ? null : seal.close(secret, purpose));
-  const open = (sealed: Uint8Array | null, purpose: string) =>
-    sealed === null ? undefined : seal.open(new Uint8Array(sealed), purpose);
   return {
     async put(trunk) {
       const { name, password, tlsKey } = trunk;
@@ -66,18 +65,26 @@ export function trunkStore(database: Database, seal: Seal): TrunkStore {
     },
     async list() {
       const rows = await database.run((on) => on.select().from(trunks).orderBy(asc(trunks.name)).limit(TRUNKS_MAX));
-      return rows.map((row) => ({
+      const lost = new Set<string>();
+      const open = (sealed: Uint8Array | null, name: string, purpose: string) => {
+        const secret = sealed === null ? undefined : opened(seal, sealed, purpose);
+        if (sealed !== null && secret === undefined) lost.add(name);
+        return secret;
+      };
+      const listed = rows.map((row) => ({
         name: row.name,
         uri: row.uri,
         username: row.username ?? undefined,
-        password: open(row.password, passwordOf(row.name)),
+        password: open(row.password, row.name, passwordOf(row.name)),
         register: row.register,
         inboundCidrs: row.inboundCidrs,
         maxChannels: row.maxChannels ?? undefined,
         codecs: row.codecs ?? undefined,
         settings: row.settings,
-        tlsKey: open(row.tlsKey, keyOf(row.name)),
+        tlsKey: open(row.tlsKey, row.name, keyOf(row.name)),
       }));
+      if (lost.size > 0) tellLost('trunks', [...lost]);
+      return listed;
     },
   };
 }

@@ -5,7 +5,7 @@
 import { ownerOf } from '../device/contacts.ts';
 import type { Database } from '../driver/database.ts';
 import { keyOf, passwordOf } from '../trunk/trunks.ts';
-import { createSeal, type Seal } from './seal.ts';
+import { createSeal, opened, type Seal } from './seal.ts';
 
 const BATCH_MAX_ROWS = 500;
 
@@ -95,13 +95,5 @@ async function resealColumn(
     done += anew.length;
     if (rows.length < BATCH_MAX_ROWS) return { done, kept, lost };
     last = String(rows.at(-1)?.key);
-  }
-}
-
-function opened(seal: Seal, sealed: Uint8Array, owner: string): string | undefined {
-  try {
-    return seal.open(sealed, owner);
-  } catch {
-    return undefined;
   }
 }

@@ -14,6 +14,18 @@ export interface Seal {
   open(sealed: Uint8Array, owner: string): string;
 }
 
+/** Is told whose secrets do not open. */
+export type TellLost = (what: 'devices' | 'trunks', names: readonly string[]) => void;
+
+/** The secret, or undefined where it does not open: it was sealed under another key, or for another owner. */
+export function opened(seal: Seal, sealed: Uint8Array, owner: string): string | undefined {
+  try {
+    return seal.open(new Uint8Array(sealed), owner);
+  } catch {
+    return undefined;
+  }
+}
+
 /** `masterKey` is 32 bytes; the key used here is derived from it, for this use alone (RFC 5869). */
 export function createSeal(masterKey: Uint8Array): Seal {
   if (masterKey.length !== 32) throw new Error('the master key is 32 bytes');
