@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, utimes } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordingRegistry, type RecordingRegistryOptions } from '../../src/call/recording/recording-registry.ts';
@@ -220,6 +220,15 @@ describe('the desk of recordings', () => {
     expect(await desk.admitting('app_1', begin)).toMatchObject({ status: 503 });
     expect(await desk.remove('app_1', 'rec_1')).toBe('removed');
     expect(await desk.admitting('app_1', begin)).toBe('begun');
+  });
+
+  test('A recording whose file the disk does not let go stays, and is out of reach until it does', async () => {
+    row('rec_1', { endedAt: 1 });
+    await mkdir(storage.path('rec_1'));
+    expect(await desk.remove('app_1', 'rec_1')).toBe('out_of_reach');
+    expect(rows.get('rec_1')?.removedAt).toBeUndefined();
+    await rm(storage.path('rec_1'), { recursive: true });
+    expect(await desk.remove('app_1', 'rec_1')).toBe('removed');
   });
 
   test('An application has room as soon as its retention has made some, also while a look has read the rows of before.', async () => {

@@ -4,7 +4,9 @@
  */
 import { type Clock, timestamp } from '../../clock.ts';
 import type { RecordingStore, StoredRecordingRow } from '../../database/call/recordings.ts';
+import { codeOf } from '../../error-facts.ts';
 import type { RecordingLinks } from '../../event/recording-event.ts';
+import type { Log } from '../../log.ts';
 import { ObjectError } from '../../recording-storage/s3/object-error.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordedView, Removal } from '../ports/recordings.ts';
@@ -13,6 +15,7 @@ interface RemovalParts {
   readonly storage: Pick<RecordingStorage, 'remove'>;
   readonly rows: Pick<RecordingStore, 'removed'>;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /** What an application is shown of a recording that is its own. `links`: those of one that is not removed. */
@@ -33,19 +36,22 @@ export function recordedView(row: StoredRecordingRow, links: RecordingLinks): Re
 
 /**
  * Removes a recording that is over. Its URLs are 410 from then on. A file on the disk of another node goes with that
- * node's next sweep (`recording-retention.ts`). Where the object store cannot be reached, all is as before.
+ * node's next sweep (`recording-retention.ts`). Where the object store or the disk does not remove it, all is as
+ * before.
  */
 export async function removeRecorded(
   { recordingUuid, endedAt, removedAt }: StoredRecordingRow,
-  { storage, rows, clock }: RemovalParts,
+  { storage, rows, clock, log }: RemovalParts,
 ): Promise<Removal> {
   if (endedAt === undefined) return 'active';
   if (removedAt !== undefined) return 'removed';
   try {
     await storage.remove(recordingUuid);
   } catch (error) {
-    if (error instanceof ObjectError) return 'out_of_reach';
-    throw error;
+    // Errors of the disk have a code, as EROFS of one that has become read-only.
+    if (!(error instanceof ObjectError) && codeOf(error) === undefined) throw error;
+    log.warn({ recording_uuid: recordingUuid, error: String(error) }, 'a recording could not be removed, as was asked for');
+    return 'out_of_reach';
   }
   await rows.removed([recordingUuid], clock.now());
   return 'removed';

@@ -321,11 +321,11 @@ export class RecordingRegistry implements Recordings {
   }
 
   async remove(appUuid: string, recordingUuid: string): Promise<Removal | undefined> {
-    const { rows, storage, clock } = this.#options;
+    const { rows, storage, clock, log } = this.#options;
     const row = await rows.get(recordingUuid);
     if (row?.appUuid !== appUuid) return undefined;
     if (storage === undefined) return row.removedAt === undefined ? 'off' : 'removed';
-    const removal = await removeRecorded(row, { rows, storage, clock });
+    const removal = await removeRecorded(row, { rows, storage, clock, log });
     if (removal === 'removed') await this.#kept?.removed(appUuid);
     return removal;
   }
