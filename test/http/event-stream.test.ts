@@ -32,7 +32,11 @@ function world(first: number, last: number) {
   const clock = new VirtualClock();
   const streams = new EventStreams({
     clock,
-    sign: async () => ({}),
+    sign: async (_appUuid, webhookId) => {
+      if (log.isAway) throw new StoreUnavailable('away');
+      if (webhookId === 'evt_1') throw new Error('MASTER_KEY opens no webhook secret of this application');
+      return { 'webhook-id': webhookId };
+    },
     events: {
       list: async ({ after, limit }) =>
         Array.from({ length: end - first + 1 }, (_, i) => event(first + i))
@@ -55,12 +59,12 @@ function world(first: number, last: number) {
       wake() {},
     },
   });
-  const open = async (after?: number) => {
+  const open = async (after?: number, signed = false) => {
     const isStillAdmitted = async () => {
       if (log.isAdmitted === undefined) throw new StoreUnavailable('away');
       return log.isAdmitted;
     };
-    const request = { appUuid: undefined, after, signed: false, isStillAdmitted };
+    const request = { appUuid: undefined, after, signed, isStillAdmitted };
     const reader = (await streams.open(request))?.getReader();
     return async () => new TextDecoder().decode((await reader?.read())?.value);
   };
@@ -206,4 +210,16 @@ test('A reader whose credentials are no longer good is cut off within five secon
   await clock.advance(1);
   expect(await Promise.race([quiet, settle().then(() => 'waits')])).toBe('cut off');
   expect([streams.size, clock.armed]).toEqual([0, 0]);
+});
+
+test('A signed stream goes on past an event whose application has no secret that opens, and ends where the database is away', async () => {
+  const { log, open } = world(1, 2);
+  const read = await open(0, true);
+  await read();
+  const headers = [...(await read()).matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data).headers);
+  expect(headers).toEqual([{}, { 'webhook-id': 'evt_2' }]);
+  const other = await open(0, true);
+  await other();
+  log.isAway = true;
+  await expect(other()).rejects.toBeUndefined();
 });

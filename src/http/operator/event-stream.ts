@@ -5,6 +5,7 @@
 import type { Clock } from '../../clock.ts';
 import type { EventTail } from '../../database/event/event-tail.ts';
 import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
 import {
   EVENT_STREAM_BEHIND_MAX_BYTES,
   EVENT_STREAM_COMMENT_MS,
@@ -194,9 +195,17 @@ class EventStream {
 
   async #text({ eventId, name, appUuid, webhookId, body }: LoggedEvent): Promise<string> {
     const data = this.#request.signed
-      ? JSON.stringify({ webhook_id: webhookId, headers: await this.#options.sign(appUuid, webhookId, body), body })
+      ? JSON.stringify({ webhook_id: webhookId, headers: await this.#signed(appUuid, webhookId, body), body })
       : `{"webhook_id":${JSON.stringify(webhookId)},${body.slice(1)}`;
     return `id: ${eventId}\nevent: ${name}\ndata: ${data}\n\n`;
+  }
+
+  /** An event whose application has no secret that opens is not signed, and keeps no other from its reader. */
+  #signed(...event: Parameters<SignEvent>): ReturnType<SignEvent> {
+    return this.#options.sign(...event).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      return {};
+    });
   }
 
   #news(until: number): Promise<void> {
