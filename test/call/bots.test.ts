@@ -13,7 +13,11 @@ const APP = 'app_7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const about = { appUuid: APP, traceparent: '00-1-2-00' };
 
 /** Sessions by name: in the Room or not. */
-function world(types: Readonly<Record<string, SessionState['type']>>, room: readonly string[]) {
+function world(
+  types: Readonly<Record<string, SessionState['type']>>,
+  room: readonly string[],
+  elsewhere?: () => Promise<string | undefined>,
+) {
   const clock = new VirtualClock();
   const tokens = new TokenBuckets();
   const commands: [string, SessionCommand, CommandContext][] = [];
@@ -26,7 +30,7 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
     joined: (roomId) => (roomId === 'room' ? room : []),
     members: async () =>
       home.answers ? room.map((sessionUuid) => ({ sessionUuid, isBot: types[sessionUuid] === 'websocket' })) : undefined,
-    elsewhere: undefined,
+    elsewhere,
     find: (name) => {
       const type = types[name];
       const membership = {
@@ -79,6 +83,13 @@ describe('An order of a bot', () => {
     expect(commands).toEqual([]);
     home.answers = true;
     expect(await bots.order('bot', hangup)).toBeUndefined();
+  });
+
+  test('about a call of another node is refused where the database does not tell whose that is', async () => {
+    const { bots, commands } = world({ bot: 'websocket' }, ['bot'], () => Promise.reject(new StoreUnavailable('away')));
+    bots.add('bot', { ...about, phoneSessionUuid: 'phone' });
+    expect(await bots.order('bot', hangup)).toBe('the database is away');
+    expect(commands).toEqual([]);
   });
 
   test('takes from the bucket that HTTP takes from, and gives the token back where it is refused', async () => {

@@ -46,6 +46,7 @@ interface Bot {
 /** Whom an order is about, or why about nobody. */
 type Target = { readonly whom: string; readonly reason?: undefined } | { readonly whom?: undefined; readonly reason: string };
 
+const DATABASE_AWAY = 'the database is away';
 const NOBODY = 'no phone Session to mean: name a member of your Room by session_uuid';
 const STRANGER = 'no such Session in your Room';
 const OWN_PHONE = `${STRANGER}; leave session_uuid out to mean your phone Session`;
@@ -101,7 +102,7 @@ export class Bots {
     const { appUuid, traceparent } = bot;
     const { find, elsewhere } = this.#options;
     return find(whom) === undefined && elsewhere !== undefined
-      ? await elsewhere(appUuid, whom, order, traceparent)
+      ? await elsewhere(appUuid, whom, order, traceparent).catch(refusedIfAway)
       : await this.obey(appUuid, whom, order, traceparent);
   }
 
@@ -124,7 +125,7 @@ export class Bots {
     const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined, until };
     const work = () => this.#options.command(whom, command, context);
     const result = await tokens.spend(bucketOf(BUCKET[order.type], whom), clock.now(), work).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) return problems.unavailable('the database is away', COMMAND_RETRY_SEC);
+      if (error instanceof StoreUnavailable) return problems.unavailable(DATABASE_AWAY, COMMAND_RETRY_SEC);
       throw error;
     });
     if (!isProblem(result)) return undefined;
@@ -143,6 +144,12 @@ export class Bots {
     if (named === undefined) return { reason: NOBODY };
     return { reason: named === phone ? OWN_PHONE : STRANGER };
   }
+}
+
+/** The database does not tell whose call an order is about. */
+function refusedIfAway(error: unknown): string {
+  if (error instanceof StoreUnavailable) return DATABASE_AWAY;
+  throw error;
 }
 
 /** The command of an order, or what is wrong with it. */
