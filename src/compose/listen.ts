@@ -59,6 +59,8 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
     maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
     fetch: answer,
     routes: { [MEDIA_ROUTE]: answer },
+    // The runtime's own page tells the paths of files, and its line of the log the whole URL.
+    error: (error) => app?.failed(error) ?? starting(),
   });
   const port = server.port ?? settings.http.port;
   const publicUrl = settings.publicUrl ?? originAt(settings.http.host, port);

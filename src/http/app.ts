@@ -104,6 +104,8 @@ export interface HttpDeps extends OperatorHooks {
 export interface HttpApp {
   /** Web standards in, web standards out. Never rejects. */
   fetch(request: Request): Promise<Response>;
+  /** The answer in place of one that the server could not begin to send, as of a file that is gone by then. */
+  failed(error: unknown): Response;
   readonly perform: Perform;
   /** Responses with a recording that are fed by this process. */
   listeners(): number;
@@ -192,7 +194,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     return response;
   };
   const perform = forwarded(deps, routes, performing(options));
-  return { fetch, perform, listeners: () => media.listeners, routes };
+  const failed = (error: unknown) => failureResponse(error, 'an answer', deps.log, newTraceparent());
+  return { fetch, failed, perform, listeners: () => media.listeners, routes };
 }
 
 /**

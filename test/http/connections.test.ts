@@ -1,12 +1,18 @@
 /** Connections to the running platform, as bytes: what a stranger's client, proxy or attacker may send (RFC 9112). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { execFile } from 'node:child_process';
+import { openAsBlob, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { listen } from '../../src/compose/listen.ts';
 import type { HttpApp } from '../../src/http/app.ts';
+import { failureResponse } from '../../src/http/failure.ts';
 import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
 import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import { newTraceparent } from '../../src/tracing/tracing.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -252,5 +258,27 @@ test('a request of HTTP/1.0 without Host has a far end like any other', async ()
   let text = '';
   for await (const chunk of socket) text += String(chunk);
   expect(text).toEndWith('127.0.0.1');
+  await listener.stop();
+});
+
+test('a file that is gone before it is sent is told by the usual error, without its path', async () => {
+  const listener = listen({ http: { host: '127.0.0.1', port: 0 }, publicUrl: undefined });
+  const path = join(tmpdir(), `sidetone-gone-${newUuid()}.wav`);
+  const logged: string[] = [];
+  const log = { ...silentLog, error: (_: object, message: string) => void logged.push(message) };
+  const app: Pick<HttpApp, 'fetch' | 'failed'> = {
+    async fetch() {
+      writeFileSync(path, 'RIFF');
+      const file = await openAsBlob(path);
+      rmSync(path);
+      return new Response(file);
+    },
+    failed: (error) => failureResponse(error, 'an answer', log, newTraceparent()),
+  };
+  listener.ready(Object.assign(Object.create(null), app));
+  const response = await fetch(`http://127.0.0.1:${listener.port}/`);
+  expect(response.status).toBe(500);
+  expect(await response.json()).toEqual({ code: 'internal_error', message: 'Internal error', support_id: expect.any(String) });
+  expect(logged).toEqual(['a request ended in a bug']);
   await listener.stop();
 });

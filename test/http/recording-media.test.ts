@@ -316,6 +316,18 @@ describe('a finished recording', () => {
     expect([response.status, json(response)]).toEqual([404, { code: 'not_found', message: 'Recording is not live' }]);
   });
 
+  test('whose file cannot be opened any more is 503, with the fields of every answer, and takes no place', async () => {
+    const { uuid, path } = await server.finished(bytes);
+    const { pull } = server.targets(uuid);
+    for (const spoil of [() => {}, () => symlinkSync(path, path)]) {
+      rmSync(path, { force: true });
+      spoil();
+      const response = await get(pull);
+      expect([response.status, json(response).message]).toEqual([503, expect.stringContaining('Recording cannot be read now')]);
+      expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    }
+  });
+
   test('comes whole from an object store too, a part as short as a slice with its length', async () => {
     const { file } = await server.finished(bytes);
     const { pull } = server.targets(elsewhere(file));

@@ -16,6 +16,7 @@ beforeAll(() => {
   listener = listen({ http: { host: '127.0.0.1', port: 0 }, publicUrl: undefined }, IDLE_SEC);
   listener.ready({
     fetch: async (request) => new Response(await request.text().catch(() => 'broken')),
+    failed: () => new Response(null, { status: 500 }),
     perform: () => Promise.reject(new Error('nobody forwards')),
     listeners: () => 0,
     routes: [],

@@ -1,6 +1,6 @@
 /** A finished recording that lies in a local file. */
 import { openAsBlob } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { codeOf } from '../../error-facts.ts';
 import { fileSlices, type Slices, streamOf } from '../slices.ts';
 import type { LocalBytes, StoredFile } from '../storage.ts';
@@ -31,8 +31,9 @@ export async function localFile(recordingUuid: string, path: string): Promise<St
   };
 }
 
-/** Returns the bytes of a file, which is opened when they are sent. */
+/** Returns the bytes of a file, which is opened again when they are sent. Rejects where it cannot be opened. */
 export async function localBytes(path: string): Promise<LocalBytes> {
+  await (await open(path, 'r')).close();
   const whole = await openAsBlob(path);
   return (start, end) => whole.slice(start, end);
 }
