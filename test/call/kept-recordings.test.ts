@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { KeptCount } from '../../src/call/recording/kept-count.ts';
 import { KeptRecordings } from '../../src/call/recording/kept-recordings.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { silentLog } from '../../src/log.ts';
 import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -183,6 +184,35 @@ describe('what an application keeps in recordings', () => {
     await clock.advance(60_000);
     expect([kept.hasRoomFor('app'), kept.of('app').keptBytes]).toEqual([true, 10]);
     kept.close();
+  });
+
+  test('is read also where the database refuses to note a size, which the log tells, as of the reading', async () => {
+    const lines: string[] = [];
+    let fault: Error | undefined;
+    const kept = new KeptRecordings({
+      maxBytes: 100,
+      rows: {
+        async kept() {
+          if (fault !== undefined) throw fault;
+          return new Map([['app', 90]]);
+        },
+        sized: () => Promise.reject(new Error('one row is refused')),
+      },
+      volumeId: 'volume',
+      sizeOf: async () => 20,
+      clock: new VirtualClock(),
+      log: { ...silentLog, warn: (_fields, text) => void lines.push(text) },
+    });
+    kept.begun('rec_1', 'app');
+    await kept.look();
+    expect(kept.of('app').keptBytes).toBe(110);
+    expect(lines).toEqual(['the sizes of recordings could not be noted']);
+    fault = new Error('refused');
+    await kept.look();
+    expect(lines.slice(2)).toEqual(['what applications keep in recordings could not be read']);
+    fault = new StoreUnavailable('away');
+    await kept.look();
+    expect(lines).toHaveLength(4);
   });
 
   test('is looked at anew after a removal, where a look under way has read the rows of before', async () => {

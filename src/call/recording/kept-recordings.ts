@@ -4,6 +4,7 @@
  * are measured and noted in their rows, and the sum of all rows is read.
  */
 import type { Clock } from '../../clock.ts';
+import { warnUnlessAway } from '../../database/journal/journal.ts';
 import { KEPT_LOOK_MS, KEPT_MEASURED_AT_ONCE } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { RecordingStoreUse } from '../ports/recordings.ts';
@@ -69,7 +70,7 @@ export class KeptRecordings {
   /** Its end is stored, with these bytes. Undefined: nobody has told them, so the file is looked at. */
   ended(recordingUuid: string, bytes: number | undefined): void {
     this.#count.end(recordingUuid, bytes);
-    if (bytes === undefined) void this.#measureLate(recordingUuid);
+    if (bytes === undefined) void this.#measure([recordingUuid]);
   }
 
   /** Looks now, and from then on once a minute. Never rejects. */
@@ -84,7 +85,7 @@ export class KeptRecordings {
   look(): Promise<void> {
     this.#looking ??= this.#look()
       .catch((error: unknown) =>
-        this.#options.log.debug({ error: String(error) }, 'what applications keep in recordings could not be read'),
+        warnUnlessAway(this.#options.log, error, {}, 'what applications keep in recordings could not be read'),
       )
       .finally(() => {
         this.#looking = undefined;
@@ -118,8 +119,9 @@ export class KeptRecordings {
     for (const appUuid of this.#told) if (this.#count.of(appUuid) < maxBytes) this.#told.delete(appUuid);
   }
 
+  /** Never rejects: what could not be noted is at the next look, and keeps nothing else from being read. */
   async #measure(recordingUuids: readonly string[]): Promise<void> {
-    const { rows, sizeOf } = this.#options;
+    const { rows, sizeOf, log } = this.#options;
     const sizes = new Map<string, number>();
     for (const recordingUuid of recordingUuids) {
       // A disk that cannot be asked now is asked at the next look.
@@ -128,13 +130,7 @@ export class KeptRecordings {
       sizes.set(recordingUuid, bytes);
       this.#count.measured(recordingUuid, bytes);
     }
-    if (sizes.size > 0) await rows.sized(sizes);
-  }
-
-  async #measureLate(recordingUuid: string): Promise<void> {
-    const { log } = this.#options;
-    await this.#measure([recordingUuid]).catch((error: unknown) =>
-      log.debug({ recording_uuid: recordingUuid, error: String(error) }, 'the size of a recording could not be noted'),
-    );
+    const failed = (error: unknown) => warnUnlessAway(log, error, {}, 'the sizes of recordings could not be noted');
+    if (sizes.size > 0) await rows.sized(sizes).catch(failed);
   }
 }
