@@ -60,6 +60,7 @@ export class IncomingMessages {
       await store.take(part, link, appUuid, at, doubtedAt !== undefined);
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#doubt(part, link, at);
+      else this.#log.say('error', 'refused', { error: String(error) }, 'a short message is refused by the database');
       throw error;
     }
     this.#doubted.delete(name);

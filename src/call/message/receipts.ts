@@ -74,6 +74,10 @@ export class Receipts {
       // Its message may have been stored since the last look.
       if (await this.#isStored(receipt, candidates)) this.#early.delete(normalId(receipt.smscId));
       else if (!isSubmitting) this.#unknown(receipt.state);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable))
+        this.#log.say('error', 'refused', { error: String(error) }, 'a receipt is refused by the database');
+      throw error;
     } finally {
       this.#pending--;
     }
