@@ -13,6 +13,7 @@ import type { CarrierLink } from '../machine/message/gateway.ts';
 import { assembled, type IncomingPart, type StoredPart } from '../machine/message/incoming.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
 import { emit } from './journal/emit.ts';
+import { StoreUnavailable } from './journal/journal.ts';
 
 export interface ReceivedStore {
   /**
@@ -21,7 +22,10 @@ export interface ReceivedStore {
    * whether it was.
    */
   take(part: IncomingPart, link: CarrierLink, appUuid: string, now: number, isAgain?: boolean): Promise<void>;
-  /** Emits what there is of messages that have waited for a part since `before`, ms since the epoch. */
+  /**
+   * Emits what there is of messages that have waited for a part since `before`, ms since the epoch. Rejects where the
+   * database has refused one of them, once all others were.
+   */
   giveUp(before: number, now: number): Promise<void>;
 }
 
@@ -65,14 +69,20 @@ export function receivedStore(database: Database, onEvents: () => void): Receive
     },
 
     async giveUp(before, now) {
+      const failures: unknown[] = [];
       for (const row of await database.query(LATE, [Math.floor(before)])) {
         const key: Key = [String(row.to_number), String(row.from_number), Number(row.reference), Number(row.total)];
-        const isTold = await database.transaction(async (within) => {
+        const told = database.transaction(async (within) => {
           await within.query(LOCK, [`${key[0]} ${key[1]}`]);
           return await tell(within, key, now, true);
         });
-        if (isTold) onEvents();
+        const failed = (error: unknown) => {
+          if (error instanceof StoreUnavailable) throw error;
+          failures.push(error);
+        };
+        if (await told.catch(failed)) onEvents();
       }
+      if (failures.length > 0) throw failures[0];
     },
   };
 }

@@ -99,7 +99,7 @@ const CRASH: readonly PlantedBug[] = [
   {
     name: 'the recordings of a lost process are not ended',
     file: 'src/call/recording/ownerless-recordings.ts',
-    from: 'await this.#each(left, async (row) => this.#end(row, await mended(row)));',
+    from: 'await this.#each(left, async (row) => this.#endLeft(row, await mended(row)));',
     to: '',
   },
   {

@@ -65,14 +65,21 @@ export class ChargeDispatcher implements Charges {
     await this.#sweep();
   }
 
-  /** Ends the collections that processes which are gone left, as failed: before their Sessions are taken over. */
+  /**
+   * Ends the collections that processes which are gone left, as failed: before their Sessions are taken over. One that
+   * the database refuses holds up neither the others nor those.
+   */
   async endCollections(): Promise<void> {
-    const { store, clock } = this.#options;
+    const { store, clock, log } = this.#options;
     for (const collection of await store.unfinished()) {
       const { appUuid, sessionUuid, operationUuid, kind, clientState, traceparent } = collection;
       const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
       const event = collectionFailed(sessionUuid, operationUuid, kind, 'internal_error');
-      await store.endUnfinished(collection, platformEvent(event, about));
+      await store.endUnfinished(collection, platformEvent(event, about)).catch((error: unknown) => {
+        if (error instanceof StoreUnavailable) throw error;
+        const told = { session_uuid: sessionUuid, operation_uuid: operationUuid, error: String(error) };
+        log.error(told, 'the end of a collection is refused by the database: it is told later');
+      });
     }
   }
 

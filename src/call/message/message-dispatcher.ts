@@ -340,14 +340,25 @@ export class MessageDispatcher implements Messages {
     for (const messageUuid of await store.held(until)) {
       if (this.#held.has(messageUuid)) continue;
       const now = clock.now();
-      await store.change(messageUuid, now, (state) => interrupted(state, now));
+      await this.#giveUp(messageUuid, now, (state) => interrupted(state, now));
     }
   }
 
   /** Ends what has waited for a day, also while there is nobody to submit it to. */
   async #giveUpLate(now: number): Promise<void> {
-    const { store } = this.#options;
-    for (const messageUuid of await store.waitingSince(now - QUEUED_MAX_MS))
-      await store.change(messageUuid, now, (state) => outwaited(state, now));
+    for (const messageUuid of await this.#options.store.waitingSince(now - QUEUED_MAX_MS))
+      await this.#giveUp(messageUuid, now, (state) => outwaited(state, now));
+  }
+
+  /** Takes one of several through a step. One that the database refuses keeps no other from its own. */
+  async #giveUp(...step: Parameters<MessageStore['change']>): Promise<void> {
+    const { store, log } = this.#options;
+    await store.change(...step).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      log.error(
+        { message_uuid: step[0], reason: String(error) },
+        'the end of a message is refused by the database: it is told later',
+      );
+    });
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts';
 import type { RecordingStore } from '../../database/call/recordings.ts';
-import type { Journal } from '../../database/journal/journal.ts';
+import { ChangeRefused, type Journal } from '../../database/journal/journal.ts';
 import type { RecordingRow } from '../../database/journal/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
@@ -94,8 +94,21 @@ export class OwnerlessRecordings {
     else if (this.#here.isGrowing(recordingUuid)) this.#here.over(recordingUuid, row.appUuid, file);
   }
 
-  /** Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later. */
-  async #end(row: RecordingRow, { durationMs, bytes }: FileEnd): Promise<void> {
+  /**
+   * Tells of the end of one that a process left, unless somebody has. One that the database refuses is told by a later
+   * start or takeover: it would hold up the others, and the calls that are taken over after them.
+   */
+  async #endLeft(row: RecordingRow, file: FileEnd): Promise<void> {
+    const isEnded = await this.#end(row, file, (error) => !(error instanceof ChangeRefused));
+    const told = { recording_uuid: row.recordingUuid };
+    if (!isEnded) this.#options.log.error(told, 'the end of a recording is refused by the database: it is told later');
+  }
+
+  /**
+   * Tells of the end, unless somebody has. `durationMs` undefined: its file is out of reach, and is mended later.
+   * Resolves with false where it is not stored, as `goOn` gave it up.
+   */
+  async #end(row: RecordingRow, { durationMs, bytes }: FileEnd, goOn = (_: Error) => true): Promise<boolean> {
     const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
     const { clock, journal, sign } = this.#options;
     const now = clock.now();
@@ -107,8 +120,10 @@ export class OwnerlessRecordings {
       recordings: [{ ended: { recordingUuid, endedAt: now, durationMs, bytes } }],
       onlyIfEnded: recordingUuid,
     };
-    await untilStored(clock, () => journal.commit(change));
+    const stored = await untilStored(clock, () => journal.commit(change), goOn);
+    if (stored === undefined) return false;
     this.#here.over(recordingUuid, appUuid, { durationMs, bytes });
+    return true;
   }
 
   /**
@@ -131,7 +146,7 @@ export class OwnerlessRecordings {
       await rows.mended(row.recordingUuid, durationMs, bytes);
       this.#here.over(row.recordingUuid, row.appUuid, { durationMs, bytes });
     });
-    await this.#each(left, async (row) => this.#end(row, await mended(row)));
+    await this.#each(left, async (row) => this.#endLeft(row, await mended(row)));
     // Rings of recordings that nobody knows any more are removed.
     await rings?.sweep(later);
     return left.length;
@@ -143,11 +158,11 @@ export class OwnerlessRecordings {
    */
   async endBuried(): Promise<void> {
     const { rows } = this.#options;
-    await this.#each(await rows.unfinished(false), (row) => this.#end(row, UNKNOWN));
+    await this.#each(await rows.unfinished(false), (row) => this.#endLeft(row, UNKNOWN));
     // A process that had this DATA_DIR before may be known as dead only now.
     const own = await rows.unfinished(true);
     const before = own.filter((row) => row.createdAt < this.#madeAt && !this.#here.isGrowing(row.recordingUuid));
-    await this.#each(before, async (row) => this.#end(row, await this.#mend(row)));
+    await this.#each(before, async (row) => this.#endLeft(row, await this.#mend(row)));
   }
 
   async #each(rows: readonly RecordingRow[], work: (row: RecordingRow) => Promise<void>): Promise<void> {

@@ -7,12 +7,12 @@
  * fsync each). Coalesced, the fsync is shared by all that waited for it, and order is the order of arrival.
  */
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
-import type { Log } from '../../log.ts';
+import type { Log, LogFields } from '../../log.ts';
 import type { Queryable, Row } from '../driver/database.ts';
 import type { Cursor, OutboxEvent } from '../event/outbox.ts';
 import { type FlushPlan, planFlush, writtenEvents } from './flush.ts';
 import { ALIVE, entryName, flushStatement } from './flush-statement.ts';
-import { type Change, type Journal, StoreUnavailable } from './journal.ts';
+import { type Change, ChangeRefused, type Journal, StoreUnavailable } from './journal.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { isStored } from './stored.ts';
 
@@ -137,7 +137,7 @@ export class GroupCommit implements Journal {
         for (const each of batch) each.reject(asRefusal(error));
         if (this.#closed && error instanceof StoreUnavailable) for (const each of this.#waiting.splice(0)) each.reject(error);
         if (!(error instanceof StoreUnavailable))
-          this.#options.log.error({ error: String(error) }, 'the database refused a change');
+          this.#options.log.error({ ...namesOf(batch[0]?.change), error: String(error) }, 'the database refused a change');
         return;
       }
       // One change the database refuses must not sink those beside it.
@@ -176,5 +176,12 @@ export class GroupCommit implements Journal {
 const isKept = ({ enters }: Change, written: ReadonlySet<string>): boolean =>
   enters === undefined || written.has(entryName(enters));
 
+/** Whose change it is, for the log. */
+const namesOf = ({ session, room, onlyIfEnded }: Partial<Change> = {}): LogFields => ({
+  session_uuid: session?.sessionUuid,
+  room_id: room?.roomId,
+  recording_uuid: onlyIfEnded,
+});
+
 const asRefusal = (error: unknown): StoreUnavailable =>
-  error instanceof StoreUnavailable ? error : new StoreUnavailable('the database refused the change', { cause: error });
+  error instanceof StoreUnavailable ? error : new ChangeRefused('the database refused the change', { cause: error });

@@ -101,6 +101,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** The database answered, and refuses the change: it does so again until something is mended there. */
+export class ChangeRefused extends StoreUnavailable {}
+
 /** The database answered, and refused the work because the Idempotency-Key is not its request's any more. */
 export class KeyLost extends StoreUnavailable {}
 
