@@ -5,7 +5,7 @@
 
 import { type Clock, sleep } from '../clock.ts';
 import type { OutboxStore, Settlement } from '../database/event/outbox.ts';
-import { warnUnlessAway } from '../database/journal/journal.ts';
+import { StoreUnavailable, warnUnlessAway } from '../database/journal/journal.ts';
 import { SETTLE_BATCH_MAX_EVENTS, SETTLE_GATHER_MS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 
@@ -24,6 +24,10 @@ export interface OutcomeWriterOptions {
 export class OutcomeWriter {
   readonly #options: OutcomeWriterOptions;
   #waiting: Settlement[] = [];
+  /** Outcomes that the database has refused by themselves. */
+  readonly #refused: Settlement[] = [];
+  /** So many go into a statement. */
+  #most = SETTLE_BATCH_MAX_EVENTS;
   #writing: Promise<void> | undefined;
   #over = false;
   #triesLeft = Number.POSITIVE_INFINITY;
@@ -34,7 +38,7 @@ export class OutcomeWriter {
 
   /** Outcomes that are not written yet. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + this.#refused.length;
   }
 
   add(settlement: Settlement): void {
@@ -56,8 +60,10 @@ export class OutcomeWriter {
     const { outbox, holder, clock, log } = this.#options;
     await sleep(clock, SETTLE_GATHER_MS);
     let isAgain = false;
-    while (this.#waiting.length > 0 && !this.#over) {
-      const batch = this.#waiting.slice(0, SETTLE_BATCH_MAX_EVENTS);
+    while (this.waiting > 0 && !this.#over) {
+      // What was refused by itself is tried again when there is nothing else.
+      if (this.#waiting.length === 0) this.#waiting = this.#refused.splice(0);
+      const batch = this.#waiting.slice(0, this.#most);
       try {
         if (!(await outbox.settle(holder, batch, isAgain))) {
           this.#over = true;
@@ -68,13 +74,25 @@ export class OutcomeWriter {
         this.#waiting = this.#waiting.slice(batch.length);
         this.#options.onWritten();
       } catch (error) {
-        warnUnlessAway(log, error, { waiting: this.#waiting.length }, 'webhook outcomes wait for the database');
-        isAgain = true;
+        warnUnlessAway(log, error, { waiting: this.waiting }, 'webhook outcomes wait for the database');
+        if (error instanceof StoreUnavailable) isAgain = true;
+        else if (this.#setsAside(batch)) continue;
         this.#triesLeft -= 1;
         if (this.#triesLeft <= 0) break;
         await sleep(clock, SETTLE_RETRY_MS);
       }
     }
     this.#writing = undefined;
+  }
+
+  /**
+   * Halves what the database has refused, until the one that it refuses stands by itself and holds up no other. True:
+   * there are others to be written at once.
+   */
+  #setsAside(batch: readonly Settlement[]): boolean {
+    this.#most = batch.length === 1 ? SETTLE_BATCH_MAX_EVENTS : Math.ceil(batch.length / 2);
+    if (batch.length > 1) return true;
+    this.#refused.push(...this.#waiting.splice(0, 1));
+    return this.#waiting.length > 0;
   }
 }

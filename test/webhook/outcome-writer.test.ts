@@ -130,3 +130,28 @@ test('The end waits until all is written, and for a database that is away only a
   await givenUp;
   expect([calls.length, state.written, second.calls.length, second.state.lost]).toEqual([1, 1, SETTLE_LAST_TRIES, 0]);
 });
+
+test('An outcome that the database refuses keeps no other from being written, and is tried again by itself', async () => {
+  const { outcomes, clock, calls, state } = writer();
+  let refused: number | undefined = 5;
+  state.answer = async () => {
+    if (refused !== undefined && calls.at(-1)?.ids.includes(refused)) throw new Error('a row is damaged');
+    return true;
+  };
+  for (let id = 0; id < 8; id += 1) outcomes.add(outcome(id));
+  await clock.advance(SETTLE_GATHER_MS);
+  expect(outcomes.waiting).toBe(1);
+  outcomes.add(outcome(8));
+  await clock.advance(SETTLE_RETRY_MS);
+  expect(outcomes.waiting).toBe(1);
+  refused = undefined;
+  await clock.advance(SETTLE_RETRY_MS);
+  expect(outcomes.waiting).toBe(0);
+  expect(calls.at(-1)?.ids).toEqual([5]);
+  refused = 9;
+  outcomes.add(outcome(9));
+  const drained = outcomes.drain();
+  await clock.advance(SETTLE_GATHER_MS + SETTLE_LAST_TRIES * SETTLE_RETRY_MS);
+  await drained;
+  expect(outcomes.waiting).toBe(1);
+});
