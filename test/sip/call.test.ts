@@ -862,4 +862,32 @@ describe('a probe of an answered call', () => {
     expect(end).toEqual([{ type: 'ended', end: { why: 'unresponsive' } }]);
     expect(sent).toContain('BYE');
   });
+
+  test('that is never answered counts for nothing where the far end has spoken or has moved since', () => {
+    const profile = { staysOnFlow: true };
+    for (const happens of ['request', 'answer', 'move'] as const) {
+      const all = established();
+      const { network, alice, bob, call, callee } = all;
+      network.eat = (_, message) => message.startsWith('OPTIONS');
+      const dialog = call.farEnd.dialog;
+      if (dialog === undefined) throw new Error('no dialog');
+      if (happens === 'move') dialog.peer = { ...peerOf(bob), port: 5070, profile };
+      alice.react = (each, event) => {
+        if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+      };
+      bob.react = alice.react;
+      call.probe(network.now);
+      network.after(10_000, () => {
+        if (happens === 'request') callee().offer(() => bytes('v=0 offer'), network.now);
+        else if (happens === 'answer') call.offer(() => bytes('v=0 offer'), network.now);
+        else alice.agent.moved({ transport: 'udp', host: bob.host, port: 5070 }, { ...peerOf(bob), profile });
+      });
+      network.run(40_000);
+      expect([happens, alice.ends(call)]).toEqual([happens, []]);
+      network.eat = () => false;
+      call.probe(network.now);
+      network.run(network.now - START + 100);
+      expect([happens, alice.types(call).at(-1)]).toEqual([happens, 'alive']);
+    }
+  });
 });

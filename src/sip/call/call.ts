@@ -51,7 +51,8 @@ export class Call implements Timed {
   #cancelledAt = Infinity;
   /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
   #inviteExpiresAt = Infinity;
-  #probing = false;
+  /** The probe whose silence would end the call: the far end has not been heard since, nor has it moved. */
+  #probe: object | undefined;
 
   constructor(context: CallContext<Call>, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
@@ -67,6 +68,7 @@ export class Call implements Timed {
       description: () => this.#description,
       accepted: (description) => {
         this.#description = description;
+        this.#probe = undefined;
       },
       emit: (event) => this.#emit(event),
       schedule: () => this.#schedule(),
@@ -207,12 +209,14 @@ export class Call implements Timed {
   probe(now: number): void {
     this.#context.layer.now = now;
     const dialog = this.#whileUp;
-    if (dialog === undefined || this.#probing) return;
-    this.#probing = true;
+    if (dialog === undefined || this.#probe !== undefined) return;
+    const probe = {};
+    this.#probe = probe;
     sendProbe(this.#context, dialog, this.#credentials, (outcome) => {
-      this.#probing = false;
+      const isLast = this.#probe === probe;
+      if (isLast) this.#probe = undefined;
       if (outcome === 'alive') this.#emit({ type: 'alive' });
-      else if (!this.#isOver) this.#endByBye({ why: outcome });
+      else if (isLast && !this.#isOver) this.#endByBye({ why: outcome });
     });
   }
 
@@ -312,7 +316,9 @@ export class Call implements Timed {
   moved(from: Place, to: Peer): void {
     this.#uac?.moved(from, to);
     const dialog = this.#dialog;
-    if (dialog?.peer.profile?.staysOnFlow !== undefined && isAt(dialog.peer, from)) dialog.peer = to;
+    if (dialog?.peer.profile?.staysOnFlow === undefined || !isAt(dialog.peer, from)) return;
+    dialog.peer = to;
+    this.#probe = undefined;
   }
 
   /** The device user at a place has perhaps started anew. `doubted` follows where the call is with it. */
@@ -360,6 +366,7 @@ export class Call implements Timed {
         return;
       }
       dialog.remoteNumber = number;
+      this.#probe = undefined;
       const { source } = transaction;
       // It has another connection, or its NAT another port: that is where it is reached from now on.
       if (dialog.peer.profile?.staysOnFlow === true && source.via === undefined) dialog.peer = source;
