@@ -197,6 +197,29 @@ describe('a call with a device', () => {
     await carrier.idle();
   });
 
+  test('that is held while its connection is broken is told of that over the one that it registers over next', async () => {
+    const { carrier, devices, phone } = await open();
+    const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;
+    const before = await phone();
+    await register(before, contact);
+    const { leg, signals } = await answered(carrier, before, contact);
+    before.close();
+    await gone(devices);
+    leg.hold?.(true);
+    leg.probe?.();
+    const after = await phone();
+    await register(after, contact);
+    const invite = await after.until(/^INVITE/);
+    expect(invite).toContain('a=sendonly');
+    after.respond(invite, '200 OK', { body: sdp().replace('sendrecv', 'recvonly'), fields: `Contact: ${contact}\r\n` });
+    await after.until(/^ACK/);
+    await signals.until('leg.own_hold');
+    expect(signals.types()).not.toContain('leg.ended');
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
   test('goes on over the connection that its re-INVITE comes by', async () => {
     const { carrier, devices, phone } = await open();
     const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;

@@ -219,3 +219,47 @@ test('The ACK of a 2xx to a re-INVITE counts on the branch of the re-INVITE too.
   expect(network.wire.slice(before).map((each) => each.line)).toEqual([]);
   expect(bob.ends(callee)).toEqual([]);
 });
+
+describe('a device that a re-INVITE does not reach', () => {
+  const OLD = { transport: 'udp', host: '192.0.2.99', port: 5070, flow: 1, profile: { staysOnFlow: true } } as const;
+
+  function away() {
+    const all = established();
+    const { alice, bob, network, call } = all;
+    const { dialog } = call.farEnd;
+    if (dialog === undefined) throw new Error('no dialog');
+    dialog.peer = OLD;
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 there'), network.now);
+    };
+    const move = () => alice.agent.moved(OLD, { ...peerOf(bob), profile: OLD.profile });
+    /** Has the transport tell that what was sent last could not be. */
+    const refuse = () => {
+      const sent = alice.agent.take();
+      alice.outputs.push(...sent);
+      for (const output of sent) if (output.type === 'send') alice.agent.sendFailed(output.ticket, network.now);
+    };
+    return { ...all, move, refuse };
+  }
+
+  test('is asked again where it has registered since, and its call goes on', () => {
+    const { alice, network, call, move } = away();
+    call.offer(() => bytes('v=0 changed'), network.now);
+    network.after(10_000, move);
+    network.run(network.now - START + 40_000);
+    expect([alice.ends(call), bodies(alice, call, 'answer')]).toEqual([[], ['v=0 there']]);
+  });
+
+  test('because its connection is gone keeps its call until it is back, and is asked as soon as it is', () => {
+    const { alice, network, call, move, refuse } = away();
+    call.offer(() => bytes('v=0 changed'), network.now);
+    refuse();
+    call.probe(network.now);
+    refuse();
+    network.run(network.now - START + 1_000);
+    expect(alice.ends(call)).toEqual([]);
+    move();
+    network.run(network.now - START + 100);
+    expect([alice.ends(call), bodies(alice, call, 'answer')]).toEqual([[], ['v=0 there']]);
+  });
+});

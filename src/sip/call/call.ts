@@ -216,7 +216,7 @@ export class Call implements Timed {
       const isLast = this.#probe === probe;
       if (isLast) this.#probe = undefined;
       if (outcome === 'alive') this.#emit({ type: 'alive' });
-      else if (isLast && !this.#isOver) this.#endByBye({ why: outcome });
+      else if (outcome !== 'away' && isLast && !this.#isOver) this.#endByBye({ why: outcome });
     });
   }
 
@@ -319,6 +319,7 @@ export class Call implements Timed {
     if (dialog?.peer.profile?.staysOnFlow === undefined || !isAt(dialog.peer, from)) return;
     dialog.peer = to;
     this.#probe = undefined;
+    this.#changes.moved();
   }
 
   /** The device user at a place has perhaps started anew. `doubted` follows where the call is with it. */

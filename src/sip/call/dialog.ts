@@ -145,6 +145,13 @@ export function localDomain({ local }: Dialog): string {
   return uri === undefined ? '' : formatHostPort(uri.host, uri.port);
 }
 
+/**
+ * Whether a request within the dialog has failed because the connection of a device is gone. The device registers over
+ * another one then, with which the call goes on.
+ */
+export const mayComeBack = ({ peer }: Dialog, why: 'timeout' | 'unreachable'): boolean =>
+  why === 'unreachable' && peer.profile?.staysOnFlow !== undefined;
+
 /** The peer that a request of the dialog is sent to: the first route, else the target (RFC 3261 §8.1.2). */
 export function nextHop(dialog: Dialog): Peer {
   const first = dialog.routes[0];

@@ -1,15 +1,15 @@
 /** Requests within a dialog that need its answer only: the probe by OPTIONS (RFC 3261 §11.2) and BYE (§15). */
-import { type AgentContext, contactFor } from '../agent-context.ts';
+import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
 import type { SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
-import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
+import { type Dialog, dialogRequest, mayComeBack, nextHop } from './dialog.ts';
 
 /**
- * `gone`: the far end does not know the dialog (481, 408). `unresponsive`: Timer F ran out. Any other answer is a sign
- * of life.
+ * `gone`: the far end does not know the dialog (481, 408). `unresponsive`: Timer F ran out. `away`: the connection of a
+ * device is gone. Any other answer is a sign of life.
  */
-export type ProbeOutcome = 'alive' | 'gone' | 'unresponsive';
+export type ProbeOutcome = 'alive' | 'gone' | 'unresponsive' | 'away';
 
 /** Sends one probe. `onOutcome` is called once. */
 export function sendProbe(
@@ -24,7 +24,8 @@ export function sendProbe(
   const onResponse = ({ status }: SipResponse) => {
     if (status >= 200) onOutcome(status === 481 || status === 408 ? 'gone' : 'alive');
   };
-  const owner = { onResponse, onFailure: () => onOutcome('unresponsive') };
+  const onFailure: RequestOwner['onFailure'] = (why) => onOutcome(mayComeBack(dialog, why) ? 'away' : 'unresponsive');
+  const owner = { onResponse, onFailure };
   const authentication = { credentials: () => credentials, nextNumber: () => ++dialog.localNumber };
   new OutgoingRequest(context, request, peer, owner, authentication).send();
 }

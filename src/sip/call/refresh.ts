@@ -4,12 +4,13 @@
  */
 import { SIP_MIN_SE_SEC, SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
+import { isAt } from '../flow.ts';
 import { ALLOWED } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
-import { contactOf, type Dialog, dialogRequest, nextHop } from './dialog.ts';
+import { contactOf, type Dialog, dialogRequest, mayComeBack, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 export interface RefreshOptions {
@@ -21,7 +22,10 @@ export interface RefreshOptions {
   onRefreshed(timer: SessionTimer | undefined, response: SipResponse): void;
   /** The far end refused a changed session, which stays as it was. Without this function a refusal is tried again. */
   onRefused?(status: number): void;
-  /** The request was refused with that status and is to be tried again at that time, in milliseconds. */
+  /**
+   * The request was refused with that status and is to be tried again at that time, in milliseconds. The status is 0
+   * where nobody has heard it, as the far end is elsewhere, or has yet to come back.
+   */
   onRetry(at: number, status: number): void;
   /** The far end has forgotten the dialog (481), or is gone (408, and where no response came: RFC 3261 §12.2.1.2). */
   onGone(status: 481 | 408): void;
@@ -101,10 +105,13 @@ export class Refresh implements RequestOwner {
     }
   }
 
-  onFailure(): void {
+  onFailure(why: 'timeout' | 'unreachable'): void {
     if (!this.pending) return;
     this.pending = false;
-    this.#options.onGone(408);
+    const { now } = this.#context.layer;
+    if (!isAt(nextHop(this.#dialog), this.#outgoing.peer)) this.#options.onRetry(now, 0);
+    else if (mayComeBack(this.#dialog, why)) this.#options.onRetry(now + SIP_RETRY_AFTER_SEC * 1000, 0);
+    else this.#options.onGone(408);
   }
 }
 

@@ -98,6 +98,11 @@ export class SessionChanges {
     this.#sendOffer();
   }
 
+  /** The far end is at another place: what waits is sent there. */
+  moved(): void {
+    if (this.#wanted !== undefined) this.#sendOffer();
+  }
+
   due(now: number): void {
     if (this.#expireAt <= now) {
       this.#owner.onLost('session_expired');
@@ -137,7 +142,7 @@ export class SessionChanges {
         this.#tellHeldBack();
       },
       onRetry: (at, status) => {
-        this.#isUpdateRefused ||= update && status !== 491;
+        this.#isUpdateRefused ||= update && status !== 0 && status !== 491;
         this.#whileUp(() => retry(at));
       },
     });
