@@ -7,13 +7,15 @@ import type { Binding, HeldBinding, RegisterOutcome } from '../../src/sip/regist
 export class Alice implements DeviceDirectory {
   readonly size = 1;
   bound: readonly Binding[] = [];
+  /** The process whose connections those are. */
+  holder: HeldBinding['holder'] = 'here';
   find = (username: string) =>
     username === 'alice'
       ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
       : undefined;
   bindings = async () => this.bound;
   change = async (_: Device, decide: (bound: readonly HeldBinding[]) => RegisterOutcome) => {
-    const outcome = decide(this.bound.map((each) => ({ ...each, holder: 'here' })));
+    const outcome = decide(this.bound.map((each) => ({ ...each, holder: this.holder })));
     if (outcome.status === 200) this.bound = outcome.bound;
     return outcome;
   };

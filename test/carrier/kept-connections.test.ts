@@ -101,6 +101,19 @@ describe('the TCP connection of a device', () => {
     expect(alice.bound).toHaveLength(1);
   });
 
+  test('takes no binding with it that another node has got from the same address and port since', async () => {
+    const { carrier, peer, alice } = await open();
+    await register(peer, 3_600);
+    alice.holder = 'elsewhere';
+    let changes = 0;
+    const { change } = alice;
+    alice.change = (...given) => change(...given).finally(() => changes++);
+    peer.close();
+    for (let looks = 0; changes === 0 && looks < 1_000; looks++) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect([changes, alice.bound.map(({ port }) => port)]).toEqual([1, [peer.port]]);
+    await carrier.close();
+  });
+
   test('is kept as long as the last of its bindings lasts, also where the address was known before', async () => {
     const { clock, carrier, peer } = await open();
     await register(peer, 3_600);

@@ -236,8 +236,10 @@ export class Devices {
     const isGone = (binding: Binding) => isFrom(binding, from) && contactPeerOf(binding) === undefined;
     if (!listening.some(isGone)) return;
     const outcome = await this.#options.directory.change(device, (bindings) => {
-      const bound = bindings.filter((binding) => !isGone(binding));
-      const removed = bindings.filter(isGone).map(({ key }) => key);
+      // A phone that always connects from one port may have registered at another node before this end was noticed.
+      const lost = bindings.filter((binding) => binding.holder !== 'elsewhere' && isGone(binding));
+      const bound = bindings.filter((binding) => !lost.includes(binding));
+      const removed = lost.map(({ key }) => key);
       return { status: 200, bound, stored: [], removed };
     });
     if (outcome.status === 200) this.#changed(username, [], outcome.removed);
