@@ -203,8 +203,13 @@ export function useLoaded<T>(
     const { on } = options;
     if (on !== undefined && (news.length === 0 || news.some((each) => each.name === 'gap' || on(each)))) reload();
   });
+  // Whoever has it may call it when the page has gone on to another key: it loads what is shown then.
+  const latest = useRef(reload);
+  latest.current = reload;
+  const reloadShown = useCallback(() => latest.current(), []);
   const isPresent = state.key === key;
-  return { data: isPresent ? state.data : undefined, error: isPresent ? wordsOf(state.failure) : '', reload };
+  const data = isPresent ? state.data : undefined;
+  return { data, error: isPresent ? wordsOf(state.failure) : '', reload: reloadShown };
 }
 
 /**

@@ -596,6 +596,37 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await page.getByRole('button', { name: 'Replay' }).waitFor();
   }, 60_000);
 
+  test('shows older events that are gone to while one of the latest is being sent again', async () => {
+    const own = await browser.newContext();
+    const tab = await own.newPage();
+    await logIn(tab, operatorToken());
+    await platform.operator('POST', `/apps/${app.appUuid}/events`, { event: 'digits.collected' });
+    const row = tab.getByRole('row').filter({ hasText: 'digits.collected' }).filter({ hasText: 'delivered' });
+    // Older events are not looked at by themselves.
+    await tab.goto(`${platform.url}/console/events?event=digits.collected&before=${2 ** 40}`);
+    await row.first().waitFor();
+    await tab.getByRole('link', { name: 'Latest' }).click();
+    await tab.getByRole('link', { name: 'Latest' }).waitFor({ state: 'detached' });
+    await row.first().getByRole('button').click();
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await tab.route('**/replay', async (route) => {
+      asked.resolve();
+      await answer.promise;
+      await route.fulfill({ status: 202, json: {} });
+    });
+    await tab.getByRole('button', { name: 'Replay' }).click();
+    await asked.promise;
+    await tab.goBack();
+    await tab.getByRole('link', { name: 'Latest' }).waitFor();
+    await row.first().waitFor();
+    const again = tab.waitForResponse(/operator\/v1\/events\?/);
+    answer.resolve();
+    await (await again).finished();
+    await tab.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    expect(await row.count()).toBeGreaterThan(0);
+    await own.close();
+  }, 60_000);
+
   test('shows nothing to change to the reading role', async () => {
     const reading = await browser.newContext();
     const tab = await reading.newPage();
