@@ -246,8 +246,22 @@ describe('a device that a re-INVITE does not reach', () => {
     const { alice, network, call, move } = away();
     call.offer(() => bytes('v=0 changed'), network.now);
     network.after(10_000, move);
+    network.run(network.now - START + 10_100);
+    expect(bodies(alice, call, 'answer')).toEqual(['v=0 there']);
     network.run(network.now - START + 40_000);
     expect([alice.ends(call), bodies(alice, call, 'answer')]).toEqual([[], ['v=0 there']]);
+  });
+
+  test('is heard where its own re-INVITE comes from, and asked there after it', () => {
+    const { alice, bob, network, call, callee } = away();
+    call.offer(() => bytes('v=0 changed'), network.now);
+    alice.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 here'), network.now);
+    };
+    network.after(2_000, () => callee.offer(() => bytes('v=0 moved'), network.now));
+    network.run(network.now - START + 4_000);
+    expect([bodies(bob, callee, 'answer'), bodies(alice, call, 'answer')]).toEqual([['v=0 here'], ['v=0 there']]);
+    expect(network.wire.filter(({ line }) => line.startsWith('SIP/2.0 491'))).toEqual([]);
   });
 
   test('because its connection is gone keeps its call until it is back, and is asked as soon as it is', () => {

@@ -370,7 +370,9 @@ export class Call implements Timed {
       this.#probe = undefined;
       const { source } = transaction;
       // It has another connection, or its NAT another port: that is where it is reached from now on.
-      if (dialog.peer.profile?.staysOnFlow === true && source.via === undefined) dialog.peer = source;
+      const before = dialog.peer;
+      if (before.profile?.staysOnFlow === true && source.via === undefined) dialog.peer = source;
+      if (!isAt(before, dialog.peer)) this.#changes.moved();
     }
     if (request.method === 'BYE') this.#onBye(transaction);
     else if (this.#isOver) transaction.respond(481);

@@ -40,6 +40,8 @@ export class Refresh implements RequestOwner {
   readonly #refresher: 'refresher=uac' | 'refresher=uas';
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
+  /** Whether any response has come. */
+  #isHeard = false;
 
   /** `timer` is the session timer to renew. Undefined when the call has none. */
   constructor(context: AgentContext, dialog: Dialog, timer: SessionTimer | undefined, options: RefreshOptions) {
@@ -66,8 +68,24 @@ export class Refresh implements RequestOwner {
     this.#outgoing.send();
   }
 
+  /**
+   * The far end is at another place. What it has not been heard to answer is tried again there; a 2xx that comes all
+   * the same is acknowledged.
+   */
+  moved(): void {
+    if (this.#isHeard || !this.#isElsewhere) return;
+    this.#outgoing.abandon();
+    this.onFailure('timeout');
+  }
+
+  /** Whether the far end is not where the request was sent to any more. */
+  get #isElsewhere(): boolean {
+    return !isAt(nextHop(this.#dialog), this.#outgoing.peer);
+  }
+
   onResponse(response: SipResponse): void {
     const { status } = response;
+    this.#isHeard = true;
     if (status < 200) return;
     if (status < 300) {
       // §12.2.1.2: the ACK already goes to where the far end now is.
@@ -109,7 +127,7 @@ export class Refresh implements RequestOwner {
     if (!this.pending) return;
     this.pending = false;
     const { now } = this.#context.layer;
-    if (!isAt(nextHop(this.#dialog), this.#outgoing.peer)) this.#options.onRetry(now, 0);
+    if (this.#isElsewhere) this.#options.onRetry(now, 0);
     else if (mayComeBack(this.#dialog, why)) this.#options.onRetry(now + SIP_RETRY_AFTER_SEC * 1000, 0);
     else this.#options.onGone(408);
   }

@@ -98,9 +98,12 @@ export class SessionChanges {
     this.#sendOffer();
   }
 
-  /** The far end is at another place: what waits is sent there. */
+  /** The far end is at another place: what waits is sent there, once what has come from there is worked on. */
   moved(): void {
-    if (this.#wanted !== undefined) this.#sendOffer();
+    this.#request?.moved();
+    if (this.#wanted === undefined) return;
+    this.#offerAt = this.#context.layer.now;
+    this.#owner.schedule();
   }
 
   due(now: number): void {
