@@ -294,7 +294,10 @@ class SipCarrier implements Carrier {
       release();
       return { failed: 'too many calls', asked: false };
     }
-    const leg = new ResumedPhoneLeg({ ...this.#legOptions(trunk, () => host, transport, release), ...snapshot.origin }, call);
+    const leg = new ResumedPhoneLeg(
+      { ...this.#legOptions(trunk, () => host, transport, release), before: snapshot.origin },
+      call,
+    );
     this.#driver.listen(call, (event) => leg.take(event));
     const failed = await leg.follow(timeoutMs);
     if (failed === '') return { leg, listen: (listener) => leg.listen(listener) };

@@ -75,14 +75,23 @@ interface NegotiationOptions {
   readonly codecs: readonly AudioCodec[];
   /** The session id of `o=`. It is unique among our sessions. */
   readonly sessionId: number;
-  /** The version of `o=` that was used last. 0 unless the session was described by another node before. */
-  readonly version?: number;
+  /** The last description of the session by another node. Undefined: there was none. */
+  readonly before?: Omit<Described, 'sessionId'> | undefined;
   /** Whether audio is encrypted. Undefined: never. */
   readonly srtp?: SrtpTerms;
   /**
    * Whether a first offer of ours also permits an answer in clear: RTP/AVP with keys (RFC 8643) in place of RTP/SAVP.
    */
   readonly isOpportunistic?: boolean;
+}
+
+/** Our last description, as another node needs it to go on with the session. It is plain data. */
+export interface Described {
+  readonly sessionId: number;
+  readonly version: number;
+  /** Every m-line, and the numbers that our answers agreed to. Absent where a node of an older release described it. */
+  readonly slots?: readonly Slot[];
+  readonly agreed?: Formats;
 }
 
 /** One m-line: our audio stream with its transport protocol, or the line of a stream that is refused. */
@@ -118,7 +127,7 @@ export class Negotiation {
   #slots: readonly Slot[];
   readonly #keys: KeyExchange | undefined;
   /** The numbers that our answers agreed to, which our offers keep. */
-  #agreed: Formats = { codecs: [], events: [] };
+  #agreed: Formats;
   /** The numbers of our last offer. */
   #offered: Formats | undefined;
   /** Whether the audio that was agreed on is encrypted. Undefined until then. */
@@ -126,16 +135,19 @@ export class Negotiation {
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
-    this.#version = options.version ?? 0;
+    const { srtp, isOpportunistic = false, before } = options;
+    this.#version = before?.version ?? 0;
+    this.#agreed = before?.agreed ?? { codecs: [], events: [] };
     this.#host = options.host;
-    const { srtp, isOpportunistic = false } = options;
     this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp);
-    this.#slots = [{ protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' }];
+    const first = { protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' };
+    // What another node described was in clear: only such calls go on at others.
+    this.#slots = (srtp === undefined ? before?.slots : undefined) ?? [first];
   }
 
-  /** The session id and version of our last description. */
-  get origin(): { readonly sessionId: number; readonly version: number } {
-    return { sessionId: this.#options.sessionId, version: this.#version };
+  /** Our last description. */
+  get described(): Described {
+    return { sessionId: this.#options.sessionId, version: this.#version, slots: this.#slots, agreed: this.#agreed };
   }
 
   /** Our offer after another node has described the session once: its version is higher than that one's. */

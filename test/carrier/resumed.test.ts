@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 /** A call that one carrier has answered and another goes on with; `peer` is its far end as the other one hears it. */
-async function handedOver(prepare: (after: TestCarrier) => void = () => {}) {
+async function handedOver(prepare: (after: TestCarrier) => void = () => {}, body = sdp()) {
   const before = await TestCarrier.open();
   const after = await TestCarrier.open();
   const caller = await RawPeer.udp(before.port('udp'));
@@ -21,7 +21,7 @@ async function handedOver(prepare: (after: TestCarrier) => void = () => {}) {
       resolve(incoming);
     };
   });
-  const invite = { id: 'up', body: sdp(), contact: `<sip:x@${peer.place}>` };
+  const invite = { id: 'up', body, contact: `<sip:x@${peer.place}>` };
   caller.send(caller.request('INVITE', invite));
   const incoming = await taken;
   const to = field(await caller.until(/^SIP\/2.0 200/), 'To');
@@ -42,6 +42,16 @@ test('a far end that follows to this node and is answered goes on here', async (
   expect(await resumed).toHaveProperty('leg');
   expect(after.media.open.size).toBe(1);
   expect(after.carrier.load().dialogs).toBe(1);
+});
+
+test('a far end is offered every m-line of before in its place (RFC 3264 §8)', async () => {
+  const { peer, resumed } = await handedOver(undefined, sdp('m=video 6002 RTP/AVP 97', 'a=rtpmap:97 H264/90000', AUDIO));
+  const offer = await peer.until(/^INVITE sip:x@/);
+  const [video, audio, ...more] = [...offer.matchAll(/^m=([^\r]*)/gm)].map(([, line]) => line);
+  expect([video, more]).toEqual(['video 0 RTP/AVP 97', []]);
+  expect(audio).toStartWith('audio ');
+  peer.respond(offer, '200 OK', { body: sdp('m=video 0 RTP/AVP 97', AUDIO) });
+  expect(await resumed).toHaveProperty('leg');
 });
 
 test('a far end that follows with no audio that can be used is not left waiting: it gets a BYE', async () => {

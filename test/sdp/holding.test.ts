@@ -90,11 +90,11 @@ test('A far end of the other IP version is described to by our address of its ow
 });
 
 test('The version of a description goes on from that of another node, and rises where the session is offered again', () => {
-  const negotiation = ours({ version: 5 });
-  expect([versionOf(negotiation.offer()), versionOf(negotiation.offer()), negotiation.origin.version]).toEqual(['6', '6', 6]);
+  const negotiation = ours({ before: { version: 5 } });
+  expect([versionOf(negotiation.offer()), versionOf(negotiation.offer()), negotiation.described.version]).toEqual(['6', '6', 6]);
   // The other node has described it once meanwhile.
   expect([versionOf(negotiation.offerAgain()), versionOf(negotiation.offer())]).toEqual(['8', '8']);
-  expect(negotiation.origin).toEqual({ sessionId: 7, version: 8 });
+  expect(negotiation.described).toMatchObject({ sessionId: 7, version: 8 });
 });
 
 test('Our next offer has the protocol of the answer, AVPF where that was answered', () => {

@@ -158,6 +158,21 @@ describe('our later offer', () => {
     expect(answered).toMatchObject({ codec: 'PCMU', telephoneEventPayloadType: 99, ownEventPayloadType: 96 });
   });
 
+  test('gives no number of another node another meaning, and keeps its m-lines', () => {
+    const before = ours(['opus', 'PCMU']);
+    const media = 'm=audio 4000 RTP/AVP 102 0 101\r\na=rtpmap:102 opus/48000/2\r\na=rtpmap:101 telephone-event/48000';
+    before.answer(description(['m=video 4002 RTP/AVP 97', media]));
+    const goneOn = (from: typeof before.described) =>
+      new Negotiation({ host: '198.51.100.2', port: 20_000, codecs: ['opus', 'PCMU'], sessionId: 7, before: from });
+    expect(mLines(text(goneOn(JSON.parse(JSON.stringify(before.described))).offer()))).toEqual([
+      'm=video 0 RTP/AVP 97',
+      'm=audio 20000 RTP/AVP 111 0 101 96',
+    ]);
+    // A node of an older release has told the version only.
+    const { sessionId, version } = before.described;
+    expect(mLines(text(goneOn({ sessionId, version }).offer()))).toHaveLength(1);
+  });
+
   test('gives a number one meaning for the whole of a session, whatever is agreed on', () => {
     const payloadType = fc.integer({ min: 96, max: 127 });
     const media = fc

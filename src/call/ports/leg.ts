@@ -10,6 +10,7 @@ import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
+import type { Described } from '../../sdp/negotiation.ts';
 import type { CallSnapshot } from '../../sip/call/snapshot.ts';
 import type { Replaces } from '../../sip/message/replaces.ts';
 
@@ -100,8 +101,8 @@ export interface LegHandOver {
 export interface LegSnapshot {
   readonly trunk: string;
   readonly call: CallSnapshot;
-  /** The session id and version of our last description (`o=`). */
-  readonly origin: { readonly sessionId: number; readonly version: number };
+  /** Our last description. */
+  readonly origin: Described;
 }
 
 export interface LegTransfers {

@@ -15,7 +15,7 @@ import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import { ToneListening } from '../../media/leg/tone-listening.ts';
 import { isToldByEnd } from '../../notice/signal.ts';
 import type { Addresses } from '../../sdp/description.ts';
-import { type AudioAgreement, type AudioCodec, followed, isRefused, Negotiation } from '../../sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, type Described, followed, isRefused, Negotiation } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
@@ -53,8 +53,8 @@ export interface PhoneLegOptions {
   /** The IP version of the first of these. */
   readonly family: 4 | 6;
   readonly sessionId: number;
-  /** The version of `o=` that another node used last. */
-  readonly version?: number;
+  /** The last description of the session by another node. */
+  readonly before?: Described;
   /** The signalling address of the far end and the ranges of its trunk, from which its RTP may come. */
   rtpSources(): readonly string[];
   /** Calls `then` after `ms`, unless the result is called before. */
@@ -165,8 +165,8 @@ export abstract class PhoneLeg implements Leg {
       hostTowards: (remote) => this.options.sdpHostTowards(remote),
       port: rtp.port,
       codecs: this.options.codecs,
-      sessionId: this.options.sessionId,
-      version: this.options.version ?? 0,
+      sessionId: this.options.before?.sessionId ?? this.options.sessionId,
+      before: this.options.before,
       ...(srtp === undefined || isClear ? {} : { srtp, isOpportunistic }),
     });
   }
@@ -302,7 +302,7 @@ export abstract class PhoneLeg implements Leg {
   /** Encrypted audio and connections stay where they are, and what has its far end there, which would move as well. */
   #snapshot(settled: boolean): LegSnapshot | undefined {
     const call = this.call?.snapshot(settled);
-    const origin = this.#negotiation?.origin;
+    const origin = this.#negotiation?.described;
     const isPlain = this.options.srtp === undefined && call?.peer.transport === 'udp';
     if (call === undefined || origin === undefined || !isPlain || this.options.isLoopback === true) return undefined;
     return { trunk: this.options.trunk, call, origin };
