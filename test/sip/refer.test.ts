@@ -320,6 +320,19 @@ describe('a REFER of the far end', () => {
     expect(all.notified()).toHaveLength(2);
   });
 
+  test('keeps the call at its node while it is open, and is not closed by a node that has the call no more', () => {
+    const all = asked();
+    expect([all.call.snapshot(true), all.call.snapshot(false)]).toEqual([undefined, expect.anything()]);
+    all.run(60_000);
+    expect(all.call.snapshot(true)).toBeDefined();
+    all.callee.refer(() => TARGET, all.network.now);
+    all.run();
+    expect(all.notified()).toHaveLength(3);
+    all.call.abandon();
+    all.run(120_000);
+    expect(all.notified()).toHaveLength(3);
+  });
+
   test('names one target of at most 1,024 characters, or is 400', () => {
     const longest = `sip:${'x'.repeat(SIP_REFER_TARGET_MAX_CHARS - 'sip:@pbx'.length)}@pbx`;
     const good = asked(`<${longest}>`);

@@ -290,7 +290,8 @@ export class Call implements Timed {
 
   /** What another node needs to go on. Undefined: the call is not up, or, when `settled`, an exchange is under way. */
   snapshot(settled: boolean): CallSnapshot | undefined {
-    const isBusy = this.#changes.pending || this.#farChanges.pending || this.#uas?.state === 'accepted';
+    const { pending } = this.#farChanges;
+    const isBusy = this.#changes.pending || pending || this.#transfers.isOwed || this.#uas?.state === 'accepted';
     const dialog = this.#whileUp;
     if (dialog === undefined || (settled && isBusy)) return undefined;
     const { timer } = this.#changes;
@@ -333,6 +334,7 @@ export class Call implements Timed {
   abandon(): void {
     this.#uas?.stop();
     this.#farChanges.abandon();
+    this.#transfers.abandon();
     this.#close();
   }
 

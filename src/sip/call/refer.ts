@@ -151,11 +151,16 @@ export class IncomingRefer implements Timed {
     return !this.#isOver;
   }
 
+  /** Nothing more is told. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#context.layer.deadlines.set(this, Infinity);
+  }
+
   /** Tells the end: 200 when the call has ended. */
   close(status: 200 | 503): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#context.layer.deadlines.set(this, Infinity);
+    this.abandon();
     this.#notify(status, 'terminated;reason=noresource');
   }
 

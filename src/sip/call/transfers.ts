@@ -47,7 +47,7 @@ export class Transfers {
     const dialog = this.#owner.dialog();
     const target = referTarget(transaction.request);
     if (dialog === undefined) transaction.respond(403);
-    else if (this.#theirs?.isOpen === true) transaction.respond(491);
+    else if (this.isOwed) transaction.respond(491);
     else if (target === undefined) transaction.respond(400);
     else {
       this.#theirs = new IncomingRefer(this.#context, dialog, this.#owner.credentials, transaction);
@@ -62,6 +62,16 @@ export class Transfers {
     if (event !== '' && event !== 'refer') transaction.respond(489);
     else if (this.#ours === undefined) transaction.respond(481);
     else this.#ours.onNotify(transaction);
+  }
+
+  /** Whether the far end waits for the outcome of a transfer. This node alone can tell it. */
+  get isOwed(): boolean {
+    return this.#theirs?.isOpen === true;
+  }
+
+  /** Another node has the call now: this one tells nothing of a transfer of the far end. */
+  abandon(): void {
+    this.#theirs?.abandon();
   }
 
   /** The call is over: the far end's transfer is told as done. */
