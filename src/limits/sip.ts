@@ -95,9 +95,20 @@ export const SIP_OUTBOUND_CONNECTIONS_PER_HOST = 64;
 export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages and keepalives of one connection of a stranger in so long; one more closes the connection. */
 export const SIP_STRANGER_MESSAGES_MAX = 100;
-/** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
+/**
+ * Messages of one stream connection, until the others have had their turn, and of all together that are worked on in
+ * one turn of the event loop; as many datagrams of one socket.
+ */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
+/**
+ * Datagrams of one source that wait for their turn, and of all together; past it a further one is lost, as the network
+ * would lose it. An INVITE is lost where SIP_INVITES_WAITING_PER_SOURCE of its source wait already: the rest is for
+ * what belongs to calls that have begun.
+ */
+export const SIP_INVITES_WAITING_PER_SOURCE = 256;
+export const SIP_DATAGRAMS_WAITING_PER_SOURCE = 1_024;
+export const SIP_DATAGRAMS_WAITING_MAX = 4_096;
 /**
  * A connection on which each read has brought so many bytes for so long has more to say than is worked on. New calls
  * from it are refused at once (503) then: each would else wait behind all others, with the ACKs and BYEs of calls that

@@ -1,6 +1,7 @@
 /** One UDP socket for SIP. */
 import { codeOf } from '../../error-facts.ts';
 import { SIP_DATAGRAM_QUEUE_MAX } from '../../limits.ts';
+import { type Datagram, DatagramQueue } from './datagram-queue.ts';
 
 export interface DatagramSocket {
   readonly host: string;
@@ -10,28 +11,26 @@ export interface DatagramSocket {
   close(): void;
 }
 
-interface Datagram {
-  readonly bytes: Uint8Array;
-  readonly host: string;
-  readonly port: number;
-}
-
 /**
- * Binds a socket. Rejects when the address is taken. A datagram waits while the send buffer is full; when
+ * Binds a socket. `onDatagram` is called for each datagram that `admits` lets in by its source, and that finds a place
+ * in the queue. Rejects when the address is taken. A datagram waits while the send buffer is full; when
  * SIP_DATAGRAM_QUEUE_MAX wait, the oldest is lost.
  */
 export async function openDatagramSocket(
   host: string,
   port: number,
-  onDatagram: (bytes: Uint8Array, host: string, port: number) => void,
+  admits: (host: string) => boolean,
+  onDatagram: (datagram: Datagram) => void,
 ): Promise<DatagramSocket> {
+  const queue = new DatagramQueue(onDatagram);
   const waiting: Datagram[] = [];
   const socket = await Bun.udpSocket({
     hostname: host,
     port,
     socket: {
-      data(_socket, data, fromPort, fromHost) {
-        onDatagram(data, fromHost.startsWith('::ffff:') ? fromHost.slice(7) : fromHost, fromPort);
+      data(_socket, bytes, fromPort, fromHost) {
+        const from = fromHost.startsWith('::ffff:') ? fromHost.slice(7) : fromHost;
+        if (admits(from)) queue.add({ bytes, host: from, port: fromPort });
       },
       drain(open) {
         for (let next = waiting[0]; next !== undefined; next = waiting[0]) {

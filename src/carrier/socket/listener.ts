@@ -96,10 +96,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       };
       if (transport === 'udp') {
         const flow = datagrams.length + 1;
-        const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) => {
-          if (!options.isBanned(from) && strangers.admits(from))
-            options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow }, false);
-        }).catch(failed);
+        const admits = (from: string) => !options.isBanned(from) && strangers.admits(from);
+        const socket = await openDatagramSocket(host, port, admits, ({ bytes, ...from }) =>
+          options.onMessage(bytes, { transport: 'udp', ...from, flow }, false),
+        ).catch(failed);
         datagrams.push(socket);
         ports.push({ transport, host, port: socket.port });
       } else ports.push({ transport, host, port: await streams.listen(transport, host, port).catch(failed) });
