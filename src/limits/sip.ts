@@ -19,9 +19,10 @@ export const SIP_BODY_MAX_BYTES = 64 * 1024;
 export const SIP_HEADER_MAX_FIELDS = 256;
 /**
  * Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own
- * fails.
+ * fails. This share of them is for requests within calls.
  */
 export const SIP_TRANSACTIONS_MAX = 60_000;
+export const SIP_TRANSACTIONS_OF_CALLS = 0.1;
 /** Calls of one user agent; an INVITE past it is answered 503. */
 export const SIP_CALLS_MAX = 50_000;
 /**
@@ -68,7 +69,7 @@ export const SIP_REGISTER_SILENT_MS = 4_000;
 /** A stop waits so long for registrars to take the bindings of trunks back. */
 export const SIP_UNREGISTER_MAX_MS = 1_000;
 export const SIP_PROBE_INTERVAL_SEC = 30;
-/** `Retry-After` of a 503: draining, without the database, or with too many transactions. */
+/** `Retry-After` of a 503: draining, or without the database. */
 export const SIP_RETRY_AFTER_SEC = 5;
 /** Stream connections that others have opened to us; a further one is closed at once. */
 export const SIP_INBOUND_CONNECTIONS_MAX = 10_000;

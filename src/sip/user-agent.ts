@@ -100,7 +100,7 @@ export class UserAgent {
 
   constructor(options: UserAgentOptions) {
     this.#options = options;
-    const limits = { transactions: options.maxTransactions ?? SIP_TRANSACTIONS_MAX, retryAfterSec: SIP_RETRY_AFTER_SEC };
+    const most = options.maxTransactions ?? SIP_TRANSACTIONS_MAX;
     const user = {
       onRequest: (transaction: ServerTransaction) => {
         this.#onRequest(transaction);
@@ -111,7 +111,7 @@ export class UserAgent {
       onAck: (ack: SipRequest) => this.#onAck(ack),
       isOfCall: (request: SipRequest) => this.#callOf(request) !== undefined,
     };
-    this.#layer = new TransactionLayer(options.entropy, limits, user, (bytes, peer, ticket) =>
+    this.#layer = new TransactionLayer(options.entropy, most, user, (bytes, peer, ticket) =>
       this.#outputs.push({ type: 'send', bytes, peer, ticket }),
     );
     this.#context = {

@@ -4,6 +4,7 @@
  * `transmit` appends to the outputs.
  */
 import { hexHash } from '../../hash.ts';
+import { SIP_TRANSACTIONS_OF_CALLS } from '../../limits.ts';
 import { Deadlines } from '../deadlines.ts';
 import { defaultPort, type Entropy, type Peer, type SendFailure } from '../flow.ts';
 import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message/message.ts';
@@ -23,11 +24,6 @@ interface TransactionUser {
   onAck(request: SipRequest): void;
 }
 
-interface TransactionLimits {
-  readonly transactions: number;
-  readonly retryAfterSec: number;
-}
-
 /** The length of a tag that is computed: 96 bits, as in one that is drawn. */
 const TAG_HEX_DIGITS = 24;
 
@@ -36,7 +32,7 @@ export class TransactionLayer {
   /** The time of the input being worked on, ms. */
   now = 0;
   readonly #entropy: Entropy;
-  readonly #limits: TransactionLimits;
+  readonly #most: number;
   readonly #user: TransactionUser;
   readonly #transmit: (bytes: Uint8Array, peer: Peer, ticket: string) => void;
   readonly #clients = new Map<string, ClientTransaction>();
@@ -45,14 +41,15 @@ export class TransactionLayer {
   /** What the tags of stateless responses are computed with, so that nobody else can. */
   #tagSecret: string | undefined;
 
+  /** `most`: client and server transactions, each. */
   constructor(
     entropy: Entropy,
-    limits: TransactionLimits,
+    most: number,
     user: TransactionUser,
     transmit: (bytes: Uint8Array, peer: Peer, ticket: string) => void,
   ) {
     this.#entropy = entropy;
-    this.#limits = limits;
+    this.#most = most;
     this.#user = user;
     this.#transmit = transmit;
   }
@@ -72,7 +69,8 @@ export class TransactionLayer {
 
   /** Starts a client transaction for a request whose top Via is ours. Undefined when there are too many. */
   request(request: SipRequest, branch: string, peer: Peer, owner: ClientOwner): ClientTransaction | undefined {
-    if (this.#clients.size >= this.#limits.transactions) return undefined;
+    const isOfCall = request.method === 'CANCEL' || tagOf(request.headers.get('to')) !== undefined;
+    if (this.#clients.size >= this.#placesFor(isOfCall)) return undefined;
     const key = `${branch} ${request.method}`;
     const transaction = new ClientTransaction(this, key, request, peer, owner);
     this.#clients.set(key, transaction);
@@ -132,6 +130,11 @@ export class TransactionLayer {
     }
   }
 
+  /** The transactions beyond which a request is refused. The last tenth is for calls, which else could not be ended. */
+  #placesFor(isOfCall: boolean): number {
+    return isOfCall ? this.#most : Math.ceil(this.#most * (1 - SIP_TRANSACTIONS_OF_CALLS));
+  }
+
   /** The To tag of a response for which no state is kept: the same one where the request comes again (§8.2.7). */
   #statelessTag(request: SipRequest, via: Via): string {
     this.#tagSecret ??= this.#entropy.token();
@@ -181,10 +184,9 @@ export class TransactionLayer {
     }
     headers.values[headers.names.indexOf('via')] = stampVia(value, via, source);
     const peer = responsePeer(via, source);
-    if (this.#servers.size >= this.#limits.transactions) {
-      const busy = makeResponse(request, 503, this.#statelessTag(request, via));
-      busy.headers.add('retry-after', String(this.#limits.retryAfterSec));
-      this.transmit(serialize(busy), peer, '');
+    const isOfCall = request.method === 'CANCEL' ? this.inviteOf(request) !== undefined : this.#user.isOfCall(request);
+    if (this.#servers.size >= this.#placesFor(isOfCall)) {
+      this.transmit(serialize(makeResponse(request, 503, this.#statelessTag(request, via))), peer, '');
       return;
     }
     const mergeKey = request.method === 'INVITE' ? mergeKeyOf(request) : '';
