@@ -344,6 +344,12 @@ describe('the operator API', () => {
       expect([query, (await operator('GET', `${path}?${query}`)).status]).toEqual([query, 400]);
   });
 
+  test('takes a trunk at a name with underscores, as containers have', async () => {
+    const names = { uri: 'sip:stack_kamailio_1:5060', outbound_proxy: 'sip:_edge.my_net', inbound_cidrs: [] };
+    expect((await operator('PUT', '/operator/v1/trunks/container', names)).status).toBe(204);
+    expect((await operator('DELETE', '/operator/v1/trunks/container')).status).toBe(204);
+  });
+
   test('sets trunks up and takes them down, and tells the carrier', async () => {
     const trunk = { uri: 'sip:carrier.example.com:5061;transport=tls', inbound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] };
     const before = platform.hooks.filter((each) => each === 'trunks').length;

@@ -27,7 +27,8 @@ import { type } from '../shape/type.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { tlsRefusal } from './trunk-tls.ts';
 
-const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+/** No domain of a carrier has an underscore, but names of containers do. */
+const LABEL = '[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `${OCTET}(\\.${OCTET}){3}`;
 /** The end of a name in a number: no domain has one (RFC 3696 §2), so that it is meant for an IPv4 address. */
