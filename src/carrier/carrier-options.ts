@@ -70,8 +70,17 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   registrations(): Readonly<Record<string, TrunkBinding>>;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
-  /** `trunksDown`: trunks that do not answer, or that this node should have registered and has not. */
-  load(): { readonly dialogs: number; readonly transactions: number; readonly trunksDown: number };
+  /**
+   * `trunksDown`: trunks that do not answer, or that this node should have registered and has not. `datagramsLost` and
+   * `callsLate` (refused) since the start: because too many came at once.
+   */
+  load(): {
+    readonly dialogs: number;
+    readonly transactions: number;
+    readonly trunksDown: number;
+    readonly datagramsLost: number;
+    readonly callsLate: number;
+  };
   /** Addresses that are banned now, and bans since the start. */
   bans(): { readonly now: number; readonly total: number };
   /** `set`: the trunk that the operator set up, also as it was. It is registered at once where that has failed. */

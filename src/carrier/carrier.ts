@@ -86,6 +86,7 @@ class SipCarrier implements Carrier {
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
+  #callsLate = 0;
   #draining = false;
   #closed = false;
   #lastSession: number;
@@ -165,8 +166,10 @@ class SipCarrier implements Carrier {
     const { clock, log, otherDialogs } = this.#options;
     return new AgentDriver(agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
-      onRefused: ({ request, source, status, isLate }) =>
-        this.#screen.refusals.record(request, source, status, isLate ? TOO_BUSY : refusedBy(status), clock.now()),
+      onRefused: ({ request, source, status, isLate }) => {
+        if (isLate) this.#callsLate += 1;
+        this.#screen.refusals.record(request, source, status, isLate ? TOO_BUSY : refusedBy(status), clock.now());
+      },
       onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
       onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
       onProbed: ({ whom, name, status, tookMs }) =>
@@ -318,7 +321,8 @@ class SipCarrier implements Carrier {
   }
 
   load(): ReturnType<Carrier['load']> {
-    return { ...this.#agent.load(), trunksDown: this.#monitor.down };
+    const datagramsLost = this.#sockets?.lost() ?? 0;
+    return { ...this.#agent.load(), trunksDown: this.#monitor.down, datagramsLost, callsLate: this.#callsLate };
   }
 
   bans(): { readonly now: number; readonly total: number } {

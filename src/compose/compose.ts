@@ -384,6 +384,8 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     ...webrtcReadings(media),
     gauge('sip_dialogs', 'SIP dialogs', () => carrier.load().dialogs),
     gauge('sip_transactions', 'SIP transactions', () => carrier.load().transactions),
+    counter('sip_datagrams_lost_total', 'SIP datagrams lost as too many waited', () => carrier.load().datagramsLost),
+    counter('sip_calls_late_total', 'SIP calls refused as a connection brought too many', () => carrier.load().callsLate),
     gauge('trunks_down', 'Trunks that do not answer or are not registered', () => carrier.load().trunksDown),
     gauge('sip_banned', 'Addresses that are banned', () => carrier.bans().now),
     counter('sip_bans_total', 'Bans of addresses', () => carrier.bans().total),

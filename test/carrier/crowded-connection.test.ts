@@ -6,6 +6,8 @@ import { type Listener, openListener } from '../../src/carrier/socket/listener.t
 import type { Clock } from '../../src/clock.ts';
 import { SIP_CONNECTION_TURN_MESSAGES, SIP_LATE_MS, SIP_TURN_MESSAGES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import { TestCarrier, trunkTo } from './harness.ts';
+import { RawPeer, sdp } from './raw-peer.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -81,6 +83,31 @@ test('New calls are late once a connection has had more to say than is worked on
   socket.write(many('burst', 100));
   const burst = (await until(2_100)).slice(2_000);
   expect(burst.map(({ isLate }) => isLate)).not.toContain(true);
+});
+
+/** A clock on which some time passes each time that it is asked. */
+class AskedClock extends WorkClock {
+  override now = () => (this.ms += 0.5);
+}
+
+test('New calls that are late are answered 503, counted, and told to the operator with what to do', async () => {
+  const trunk = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.1/32'] });
+  const carrier = await TestCarrier.open([trunk], { clock: new AskedClock() });
+  closers.push(() => carrier.close());
+  const peer = await RawPeer.tcp(carrier.port('tcp'), '127.0.0.1');
+  closers.push(() => peer.close());
+  // None of them is for a number of ours, so that each is answered at once.
+  const invites = Array.from({ length: 1_500 }, (_, at) =>
+    peer.request('INVITE', { id: `call${at}`, number: '+15550999', body: sdp() }),
+  );
+  peer.send(invites.join(''));
+  await peer.until(/^SIP\/2.0 503/);
+  const { callsLate, datagramsLost } = carrier.carrier.load();
+  expect(callsLate).toBeGreaterThan(0);
+  expect(datagramsLost).toBe(0);
+  expect(carrier.carrier.refusals()).toContainEqual(
+    expect.objectContaining({ status: 503, transport: 'tcp', reason: expect.stringContaining('faster over the connection') }),
+  );
 });
 
 test('A connection that brings little at a time is never late, however long it goes on', async () => {

@@ -38,7 +38,7 @@ function queue() {
     }
     return all;
   };
-  return { worked, add, turns };
+  return { worked, add, turns, lost: () => made.lost };
 }
 
 test('A turn has its share at once, and the rest in turns after it, round robin by source', () => {
@@ -53,7 +53,7 @@ test('A turn has its share at once, and the rest in turns after it, round robin 
 });
 
 test('An INVITE is lost where too many of its source wait, and what belongs to a call later than that', () => {
-  const { worked, add, turns } = queue();
+  const { worked, add, turns, lost } = queue();
   add(datagram('a'), SIP_TURN_MESSAGES);
   add(datagram('a', 'INVITE sip:x SIP/2.0'), SIP_INVITES_WAITING_PER_SOURCE + 10);
   add(datagram('a'), SIP_DATAGRAMS_WAITING_PER_SOURCE);
@@ -67,6 +67,7 @@ test('An INVITE is lost where too many of its source wait, and what belongs to a
     SIP_DATAGRAMS_WAITING_PER_SOURCE - SIP_INVITES_WAITING_PER_SOURCE,
     1,
   ]);
+  expect(lost()).toBe(10 + SIP_INVITES_WAITING_PER_SOURCE);
 });
 
 test('All sources together have SIP_DATAGRAMS_WAITING_MAX places', () => {

@@ -63,7 +63,7 @@ describe('a source that is in no trunk', () => {
     expect(stranger.heard.every((each) => each.startsWith('SIP/2.0 403'))).toBe(true);
     expect(stranger.heard.length).toBeGreaterThanOrEqual(5);
     expect(stranger.heard.length).toBeLessThanOrEqual(6);
-    expect(carrier.carrier.load()).toEqual({ dialogs: 0, transactions: 0, trunksDown: 0 });
+    expect(carrier.carrier.load()).toEqual({ dialogs: 0, transactions: 0, trunksDown: 0, datagramsLost: 0, callsLate: 0 });
     expect(carrier.carrier.refusals()).toMatchObject([
       { source: '127.0.0.66', transport: 'udp', method: 'INVITE', status: 403, count: 12, from: 'sip:+15550199@x' },
     ]);

@@ -23,6 +23,7 @@ export class DatagramQueue {
   readonly #afterTurn: (then: () => void) => void;
   readonly #waiting = new RoundRobin<Datagram>();
   #begun = 0;
+  #lost = 0;
 
   /** `afterTurn` calls back once the present turn of the event loop is over. */
   constructor(work: (datagram: Datagram) => void, afterTurn: (then: () => void) => void = (then) => void setImmediate(then)) {
@@ -38,6 +39,12 @@ export class DatagramQueue {
       this.#work(datagram);
     } else if (this.#waiting.size < SIP_DATAGRAMS_WAITING_MAX && this.#waiting.of(datagram.host) < placesFor(datagram))
       this.#waiting.add(datagram.host, datagram);
+    else this.#lost += 1;
+  }
+
+  /** The datagrams for which there was no place. */
+  get lost(): number {
+    return this.#lost;
   }
 
   #next(): void {

@@ -8,6 +8,8 @@ export interface DatagramSocket {
   readonly port: number;
   /** Sends a datagram. Returns false when the system refused it at once (no route, bad address). */
   send(bytes: Uint8Array, host: string, port: number): boolean;
+  /** The datagrams that were lost because too many waited to be worked on. */
+  lost(): number;
   close(): void;
 }
 
@@ -57,6 +59,7 @@ export async function openDatagramSocket(
       waiting.push({ bytes, host: toHost, port: toPort });
       return true;
     },
+    lost: () => queue.lost,
     close() {
       waiting.length = 0;
       socket.close();

@@ -57,6 +57,8 @@ export interface Listener {
    * that of a proxy before the device.
    */
   keep(place: Place, until: number, isProxy: boolean): void;
+  /** The datagrams that were lost because too many waited to be worked on. */
+  lost(): number;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;
   close(): Promise<void>;
@@ -119,6 +121,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     isConnected: ({ transport, host, port }) => transport !== 'udp' && streams.has(transport, host, port),
     keep: ({ transport, host, port }, until, isProxy) =>
       transport !== 'udp' && streams.keep(transport, host, port, until, isProxy),
+    lost: () => datagrams.reduce((sum, socket) => sum + socket.lost(), 0),
     reloadCertificate: certificate.reload,
     close,
   };
