@@ -97,11 +97,12 @@ export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages and keepalives of one connection of a stranger in so long; one more closes the connection. */
 export const SIP_STRANGER_MESSAGES_MAX = 100;
 /**
- * Messages of one stream connection, until the others have had their turn, and of all together that are worked on in
- * one turn of the event loop; as many datagrams of one socket.
+ * Messages of one stream connection, and of all together, that are worked on in one turn of the event loop; as many
+ * datagrams of one socket. Connections have their shares again while less than SIP_TURN_MS has passed.
  */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
+export const SIP_TURN_MS = 4;
 /**
  * Datagrams of one source that wait for their turn, and of all together; past it a further one is lost, as the network
  * would lose it. An INVITE is lost where SIP_INVITES_WAITING_PER_SOURCE of its source wait already: the rest is for

@@ -24,6 +24,7 @@ import {
   SIP_TLS_HANDSHAKES_OF_STRANGERS,
   SIP_TLS_HANDSHAKES_PER_STRANGER,
   SIP_TURN_MESSAGES,
+  SIP_TURN_MS,
 } from '../../limits.ts';
 import type { SendFailure } from '../../sip/flow.ts';
 import { RefusalLimit } from '../../sip/refusal-limit.ts';
@@ -269,22 +270,31 @@ export class Streams {
   }
 
   /**
-   * One turn: the connections that wait have their shares round by round, until the turn's budget is used up. The
-   * others come first in the next turn.
+   * One turn: each connection that waits has its share, until the turn's budget is used up, and again while little time
+   * has passed. The others come first in the next turn.
    */
   #turn(): void {
+    const { clock } = this.#options;
+    const until = clock.now() + SIP_TURN_MS;
     let left = SIP_TURN_MESSAGES;
-    while (left > 0 && this.#backlog.size > 0)
-      for (const connection of [...this.#backlog]) {
-        const most = Math.min(left, SIP_CONNECTION_TURN_MESSAGES);
-        if (most === 0) break;
-        const done = connection.work(most);
-        left -= done;
-        this.#backlog.delete(connection);
-        if (done < most) connection.resume();
-        else this.#backlog.add(connection);
-      }
+    do left -= this.#round(left);
+    while (left > 0 && this.#backlog.size > 0 && clock.now() < until);
     if (this.#backlog.size > 0) setImmediate(() => this.#turn());
+  }
+
+  /** Each connection that waits has its share, of `most` messages in all. Returns how many were worked on. */
+  #round(most: number): number {
+    let left = most;
+    for (const connection of [...this.#backlog]) {
+      const share = Math.min(left, SIP_CONNECTION_TURN_MESSAGES);
+      if (share === 0) break;
+      const done = connection.work(share);
+      left -= done;
+      this.#backlog.delete(connection);
+      if (done < share) connection.resume();
+      else this.#backlog.add(connection);
+    }
+    return most - left;
   }
 }
 
