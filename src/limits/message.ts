@@ -64,7 +64,7 @@ export const PAYMENT_COLLECT_MAX_MS = 600_000;
  * its own.
  */
 export const PAYMENT_QUIET_MS = 500;
-/** The same after a collection that was cancelled: keys go on for as long as the caller has not noticed. */
+/** The same after one that failed without a terminator: keys go on for as long as the caller has not noticed. */
 export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
 export const PAYMENT_PROMPTS_MAX = 10;
 export const CHARGE_INSTALLMENTS_MAX = 36;

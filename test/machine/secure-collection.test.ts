@@ -185,23 +185,37 @@ describe('a Session that collects securely', () => {
       type: 'leg.media',
       notice: { type: 'digit', digit: '1', durationMs, method: 'rfc4733' },
     });
-    expect(names([step(late.state, held(1_000), due + 900)])).toEqual([]);
-    expect(names([step(late.state, held(100), due + 900)])).toEqual(['dtmf.received']);
+    expect(names([step(late.state, held(4_000), due + 3_500)])).toEqual([]);
+    expect(names([step(late.state, held(100), due + 3_500)])).toEqual(['dtmf.received']);
   });
 
+  const after = (state: SessionState, ...times: number[]) => {
+    let last = state;
+    return times.map((at) => {
+      const next = step(last, digit('7', 'rfc4733'), NOW + at);
+      last = next.state;
+      return names([next]).length;
+    });
+  };
+
   test('keeps keys quiet for as long as they go on, and longer where it was cancelled', () => {
-    const after = (state: SessionState, ...times: number[]) => {
-      let last = state;
-      return times.map((at) => {
-        const next = step(last, digit('7', 'rfc4733'), NOW + at);
-        last = next.state;
-        return names([next]).length;
-      });
-    };
     const collected = press(begun(), `${GOOD}#`).at(-1)?.state ?? answered;
     expect(after(collected, 400, 800, 1_200, 1_850)).toEqual([0, 0, 0, 1]);
     const cancelled = order(begun(), { type: 'cancel_payment', kind: 'card' }).state;
     expect(after(cancelled, 2_500, 5_400, 8_500)).toEqual([0, 0, 1]);
+  });
+
+  test('tells nobody of the rest of a number that was not keyed in whole when its time was over, or that is too long', () => {
+    const timedOut = (keys: string, ms: number) =>
+      step(press(begun({ maxAttempts: 1 }), keys, NOW - ms).at(-1)?.state ?? answered, { type: 'deadline' }, NOW);
+    const unfinished = [timedOut('4111', 5_000), timedOut(GOOD.slice(0, -1), 5_000)];
+    const tooLong = press(begun({ maxAttempts: 1 }), '4'.repeat(19));
+    const reasons = [...unfinished, ...tooLong].flatMap(({ events }) => events);
+    expect(reasons).toMatchObject(['incomplete_input', 'invalid_length', 'luhn_check_failed'].map((reason) => ({ reason })));
+    for (const { state } of [...unfinished, ...tooLong.slice(-1)])
+      expect(after(state, 1_500, 3_000, 5_500, 8_700)).toEqual([0, 0, 0, 1]);
+    const wrong = press(begun({ maxAttempts: 1 }), '4111#').at(-1)?.state ?? answered;
+    expect(after(wrong, 400, 1_200)).toEqual([0, 1]);
   });
 
   test('ends it before itself, as failed, with what it held', () => {

@@ -87,10 +87,13 @@ export const isSecuredKey = ({ collection, quietUntil }: SessionState, durationM
 
 /** A key during a collection, and just after one: nobody is told of it. Undefined: it is an ordinary key. */
 export function securedKey(state: SessionState, key: string, durationMs: number, now: number): Step | undefined {
-  const { collection, quietMs } = state;
-  if (collection !== undefined) return collecting(state, collection, collectKey(collection, key, now), now);
+  const { collection } = state;
+  if (collection !== undefined) {
+    const failedQuietMs = collection.terms.terminators.includes(key) ? PAYMENT_QUIET_MS : PAYMENT_CUT_OFF_QUIET_MS;
+    return collecting(state, collection, collectKey(collection, key, now), now, failedQuietMs);
+  }
   if (!isSecuredKey(state, durationMs, now)) return undefined;
-  return { state: { ...state, quietUntil: now + quietMs }, events: [], effects: [] };
+  return { state: { ...state, quietUntil: now + state.quietMs }, events: [], effects: [] };
 }
 
 /**
@@ -112,8 +115,17 @@ export function hearPaymentPrompt(state: SessionState, notice: MediaNotice, now:
   return { state: { ...state, collection: promptHeard(collection, now) }, events: [], effects: [] };
 }
 
-/** Puts a step of the collection into the Session's state. */
-export function collecting(state: SessionState, before: Collection, step: CollectionStep, now: number): Step {
+/**
+ * Puts a step of the collection into the Session's state. Where it fails, keys stay quiet for `failedQuietMs`: longer
+ * where the caller did not end the entry, and may type on.
+ */
+export function collecting(
+  state: SessionState,
+  before: Collection,
+  step: CollectionStep,
+  now: number,
+  failedQuietMs = PAYMENT_CUT_OFF_QUIET_MS,
+): Step {
   const { sessionUuid } = state;
   const { operationUuid, terms } = before;
   const stop: Effect[] = step.stopPrompt === undefined ? [] : [{ do: 'stop_playback', operationUuid: step.stopPrompt }];
@@ -122,8 +134,7 @@ export function collecting(state: SessionState, before: Collection, step: Collec
     return { state: { ...state, collection: step.collection }, events: [], effects: [...stop, ...prompt] };
   }
   const staged = 'staged' in step ? step.staged : undefined;
-  const isCutOff = 'failed' in step && step.failed === 'cancelled';
-  const quietMs = isCutOff ? PAYMENT_CUT_OFF_QUIET_MS : PAYMENT_QUIET_MS;
+  const quietMs = 'failed' in step ? failedQuietMs : PAYMENT_QUIET_MS;
   return {
     state: { ...state, collection: undefined, quietUntil: now + quietMs, quietMs },
     events: [
