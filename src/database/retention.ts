@@ -3,7 +3,7 @@
  * `CALL_HISTORY_DAYS`, events, messages, charges and processes that ended after 30 days, removed recordings after a
  * year. Rows go in small batches, so that no call waits.
  */
-import { and, asc, between, eq, inArray, isNotNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, between, eq, inArray, isNotNull, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import {
   CHARGE_RETENTION_DAYS,
@@ -52,6 +52,8 @@ export interface Forgotten {
   readonly tokens: number;
   readonly nodes: number;
 }
+
+const DAY_MS = 24 * 3600 * 1000;
 
 /** What statements are made with: the database, or a transaction. */
 type Statements = Pick<Database['drizzle'], 'select' | 'delete'>;
@@ -113,14 +115,16 @@ const keys: Batch = (on, before, rows) =>
     .returning({ key: idempotency.key });
 
 /**
- * Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be
- * delivered stays, also what is replayed while this statement waits for its row.
+ * Numbers rise with time, so the oldest events are the lowest: no index on time is needed. Those that a clock which was
+ * ahead has dated into the future are passed over, because older ones lie behind them. What is still to be delivered
+ * stays, also what is replayed while this statement waits for its row.
  */
 const loggedEvents: Batch = (on, before, rows) => {
+  const now = before + EVENT_RETENTION_DAYS * DAY_MS;
   const oldest = on
     .select({ eventId: events.eventId, at: events.at })
     .from(events)
-    .where(ne(events.status, 'pending'))
+    .where(and(ne(events.status, 'pending'), lte(events.at, now)))
     .orderBy(asc(events.eventId))
     .limit(rows)
     .as('oldest');
@@ -157,8 +161,6 @@ const expiredTokens: Batch = (on, before, rows) => {
   const past = on.select({ tokenId: ofApp.tokenId }).from(apps).crossJoinLateral(ofApp).limit(rows);
   return on.delete(webrtcTokens).where(inArray(tokenId, past)).returning({ tokenId });
 };
-
-const DAY_MS = 24 * 3600 * 1000;
 
 /**
  * Deletes batch after batch of what is older than `before`. One that the database does not finish in its time is tried

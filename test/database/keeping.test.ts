@@ -421,6 +421,28 @@ test('a table that cannot be swept keeps no other one from being swept', async (
   expect((await first.store.forget()).sessions).toBeGreaterThan(0);
 });
 
+test('old events go although many lie before them that a clock which was ahead has dated', async () => {
+  const { journal, events } = first.store;
+  const session = sessionRow();
+  const settled = (count: number) =>
+    Array.from({ length: count }, (_, step) => eventOf(session.appUuid, session.sessionUuid, step));
+  const [ahead, old] = [settled(RETENTION_BATCH_MAX_ROWS), settled(3)];
+  const dated = ahead.map((event) => ({ ...event, at: Date.now() + 365 * 24 * HOUR_MS }));
+  await journal.commit({ session, events: [...dated, ...old] });
+  await sql`DELETE FROM outbox WHERE event_id IN (SELECT event_id FROM events WHERE session_uuid = ${session.sessionUuid})`;
+  await sql`UPDATE events SET status = 'delivered' WHERE session_uuid = ${session.sessionUuid}`;
+  await later(31 * 24 * HOUR_MS, async () => {
+    await first.store.forget();
+    const owners = await Promise.all(old.map(({ webhookId }) => events.owner(webhookId)));
+    expect(owners).toEqual([undefined, undefined, undefined]);
+    expect(await events.owner(ahead[0]?.webhookId ?? '')).toBeDefined();
+  });
+  await later(400 * 24 * HOUR_MS, async () => {
+    await first.store.forget();
+    expect(await events.owner(ahead[0]?.webhookId ?? '')).toBeUndefined();
+  });
+});
+
 test('a deleted Room is forgotten after a day', async () => {
   const { journal } = first.store;
   const room = roomRow({ holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret' });
