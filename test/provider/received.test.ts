@@ -22,6 +22,8 @@ let store: TestStore;
 let appUuid: string;
 let smsc: Smsc;
 let dispatcher: MessageDispatcher;
+/** A further one on the same database, with messages off. */
+let withoutMessages: MessageDispatcher;
 let incoming: IncomingMessages;
 /** What the clock is ahead by, in milliseconds. */
 let ahead = 0;
@@ -50,15 +52,13 @@ beforeEach(async () => {
     log: silentLog,
     owner: store.store.numbers.owner,
   });
-  dispatcher = new MessageDispatcher({
-    store: store.store.messages,
-    gateway: new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh' }, clock, silentLog),
-    clock,
-    log: silentLog,
-    incoming,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
-  });
+  const options = {
+    ...{ store: store.store.messages, clock, log: silentLog, incoming },
+    ...{ reachOf: async () => mayReach(), mayCallFrom: async () => true },
+  };
+  const gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh' }, clock, silentLog);
+  dispatcher = new MessageDispatcher({ ...options, gateway });
+  withoutMessages = new MessageDispatcher({ ...options, gateway: undefined });
   await dispatcher.start();
   await smsc.until(() => smsc.bound === 1, 'the bind');
 });
@@ -173,6 +173,16 @@ describe('A text from a telephone', () => {
     await incoming.giveUp();
     expect(await told()).toEqual([expect.objectContaining({ segments: parts.length, missing_segments: 1 })]);
     expect(LONG.endsWith((await texts())[0] ?? 'nothing')).toBe(true);
+  });
+
+  test('of which a segment never comes is told so, too, where messages are off by then', async () => {
+    const parts = segmentsOf(LONG);
+    for (const part of parts.slice(1)) await smsc.deliver(part);
+    await dispatcher.close();
+    ahead += TEN_MINUTES_MS + 1_000;
+    await withoutMessages.start();
+    await withoutMessages.close();
+    expect(await told()).toEqual([expect.objectContaining({ segments: parts.length, missing_segments: 1 })]);
   });
 
   test('is asked for again where the database does not take it', async () => {

@@ -222,7 +222,7 @@ export class MessageDispatcher implements Messages {
       while (this.#again && !this.#isClosed) {
         this.#again = false;
         if (this.#options.submits?.() === false) break;
-        // With messages off, those that are left still end after their day.
+        // With messages off, those that are left still end after their day, and texts without a segment are told.
         if (gateway === undefined) break;
         const free = gateway.window - this.#atGateway.size;
         if (free <= 0 || !gateway.ready()) break;
@@ -237,7 +237,7 @@ export class MessageDispatcher implements Messages {
         await this.#giveUpHeld(clock.now());
         await this.#giveUpLate(clock.now());
         await this.#resumeReceipts();
-        if (gateway !== undefined) await this.#options.incoming.giveUp();
+        await this.#options.incoming.giveUp();
         await this.#receipts.lookForEarly();
       }
       const due = await store.nextDue();
