@@ -90,6 +90,7 @@ export function makeHeart(engines: HeartEngines): Heart {
     files: engines.recordingFiles,
     rows: store.recordings,
     volumeId: engines.volumeId,
+    isAlone: engines.cluster === undefined,
     sign: urls.sign,
     journal: store.journal,
     clock,

@@ -81,7 +81,7 @@ describe('the desk of recordings', () => {
   const deskOf = (
     place: RecordingStorage | undefined,
     volumeId = 'volume',
-    disk: Pick<RecordingRegistryOptions, 'files' | 'rings' | 'keptMaxBytes' | 'perAppMax'> = {},
+    disk: Pick<RecordingRegistryOptions, 'files' | 'rings' | 'keptMaxBytes' | 'perAppMax' | 'isAlone'> = {},
   ) =>
     new RecordingRegistry({
       ...disk,
@@ -471,6 +471,8 @@ describe('the desk of recordings', () => {
       volumeId: 'volume',
     });
     await expect(desk.media('rec_cut')).rejects.toThrow('away');
+    // As after a restore into another DATA_DIR: it would be told as unknown.
+    await expect(deskOf(storage, 'another', { isAlone: true }).media('rec_cut')).rejects.toThrow('away');
   });
 
   test('of a Room, or without a known length, is found by its name, and stays where the object store cannot be reached', async () => {

@@ -55,6 +55,8 @@ export interface RecordingRegistryOptions {
   readonly journal: Journal;
   /** The DATA_DIR of this process. */
   readonly volumeId: string;
+  /** No other process has the database: a recording of another DATA_DIR is here, in the object store, or nowhere. */
+  readonly isAlone?: boolean | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly livenessMs: number;
@@ -331,7 +333,7 @@ export class RecordingRegistry implements Recordings {
   }
 
   async media(recordingUuid: string): Promise<RecordingMedia | undefined> {
-    const { storage, rows } = this.#options;
+    const { storage, rows, isAlone = false } = this.#options;
     if (storage === undefined) return undefined;
     const growing = this.#growing.get(recordingUuid);
     if (growing !== undefined) {
@@ -342,7 +344,7 @@ export class RecordingRegistry implements Recordings {
     if (row === undefined) return undefined;
     if (row.removedAt !== undefined) return { state: 'removed' };
     const { appUuid, volumeId } = row;
-    const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
+    const isOthers = !isAlone && volumeId !== '' && volumeId !== this.#options.volumeId;
     // The node that recorded it may still have the file while the object store is away.
     const found = isOthers && row.endedAt === undefined ? undefined : storage.open(recordingUuid, appUuid);
     const file = await (isOthers ? found?.catch(() => undefined) : found);
