@@ -216,6 +216,9 @@ describe('a Session that collects securely', () => {
       expect(after(state, 1_500, 3_000, 5_500, 8_700)).toEqual([0, 0, 0, 1]);
     const wrong = press(begun({ maxAttempts: 1 }), '4111#').at(-1)?.state ?? answered;
     expect(after(wrong, 400, 1_200)).toEqual([0, 1]);
+    const silent = step(begun({ maxAttempts: 1 }), { type: 'deadline' }, NOW + 60_000);
+    expect(silent.events).toMatchObject([{ reason: 'no_input' }]);
+    expect(after(silent.state, 60_400, 61_200)).toEqual([0, 1]);
   });
 
   test('ends it before itself, as failed, with what it held', () => {

@@ -134,7 +134,8 @@ export function collecting(
     return { state: { ...state, collection: step.collection }, events: [], effects: [...stop, ...prompt] };
   }
   const staged = 'staged' in step ? step.staged : undefined;
-  const quietMs = 'failed' in step ? failedQuietMs : PAYMENT_QUIET_MS;
+  // A caller who keyed nothing in is not in the middle of a number: the next key may answer a menu.
+  const quietMs = 'failed' in step && step.failed !== 'no_input' ? failedQuietMs : PAYMENT_QUIET_MS;
   return {
     state: { ...state, collection: undefined, quietUntil: now + quietMs, quietMs },
     events: [
