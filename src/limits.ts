@@ -141,6 +141,11 @@ export const HTTP_IDLE_TIMEOUT_SEC = 60;
  */
 export const HTTP_PIPELINED_MAX = 16;
 /**
+ * Requests that are begun in one turn of the event loop: 10 ms. It is far below 1,024, the sockets that the runtime
+ * reads at once: while as many are ready, it reads on and has no turn.
+ */
+export const HTTP_TURN_REQUESTS = 128;
+/**
  * Wrong operator tokens from one address within the window; further ones are 429. Addresses that are remembered; past
  * it the oldest is forgotten.
  */

@@ -16,14 +16,16 @@ export class TurnBudget {
     this.#afterTurn = afterTurn;
   }
 
-  /** Resolves when the application may begin: at once, where there is room in this turn and nobody waits. */
-  async take(appUuid: string): Promise<void> {
+  /**
+   * Resolves when the application may begin. Undefined: it may at once, as there is room in this turn and nobody waits.
+   */
+  take(appUuid: string): Promise<void> | undefined {
     if (this.#begun === 0 && this.#waiting.size === 0) this.#afterTurn(() => this.#next());
     if (this.#begun < this.#ofTurn && this.#waiting.size === 0) {
       this.#begun++;
-      return;
+      return undefined;
     }
-    await new Promise<void>((resolve) => this.#waiting.add(appUuid, resolve));
+    return new Promise<void>((resolve) => this.#waiting.add(appUuid, resolve));
   }
 
   #next(): void {

@@ -2,6 +2,7 @@
 
 import { Hono } from 'hono';
 import { remembered } from '../bounds/remembered.ts';
+import { TurnBudget } from '../bounds/turn-budget.ts';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
 import { PEER_STREAM_PATH, type PeerStreams } from '../call/ports/peer-streams.ts';
@@ -13,7 +14,7 @@ import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../database/store.ts';
-import { URLS_REMEMBERED_MAX } from '../limits.ts';
+import { HTTP_TURN_REQUESTS, URLS_REMEMBERED_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
@@ -185,8 +186,13 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 
   const pipeline = new PipelineLimit((done) => void turn().then(done));
   const hostFault = hostCheck();
+  const turns = new TurnBudget(HTTP_TURN_REQUESTS, (then) => void turn().then(then));
   const fetch = async (request: Request): Promise<Response> => {
-    const wrong = hostFault(request);
+    // The applications have their turns by the keys that they claim to have.
+    const begins = turns.take(request.headers.get('authorization') ?? '');
+    if (begins !== undefined) await begins;
+    const isGone = begins !== undefined && request.signal.aborted;
+    const wrong = isGone ? problems.invalid('connection: was closed before the request had its turn') : hostFault(request);
     const response = wrong === undefined ? await app.fetch(request) : problemResponse(wrong, newTraceparent());
     withoutLength(request, response);
     links.link(request, response);
