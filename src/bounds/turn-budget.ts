@@ -4,10 +4,16 @@
  */
 import { RoundRobin } from './round-robin.ts';
 
+interface Waiting {
+  readonly go: () => void;
+  /** Nobody waits for it any more: it has no turn, and takes none from others. */
+  readonly isGone: () => boolean;
+}
+
 export class TurnBudget {
   readonly #ofTurn: number;
   readonly #afterTurn: (then: () => void) => void;
-  readonly #waiting = new RoundRobin<() => void>();
+  readonly #waiting = new RoundRobin<Waiting>();
   #begun = 0;
 
   /** `afterTurn` calls back once the present turn of the event loop is over. */
@@ -17,26 +23,26 @@ export class TurnBudget {
   }
 
   /**
-   * Resolves when the application may begin. Undefined: it may at once, as there is room in this turn and nobody waits.
+   * Resolves when the application may begin, or is found to have gone meanwhile. Undefined: it may at once, as there is
+   * room in this turn and nobody waits.
    */
-  take(appUuid: string): Promise<void> | undefined {
+  take(appUuid: string, isGone = () => false): Promise<void> | undefined {
     if (this.#begun === 0 && this.#waiting.size === 0) this.#afterTurn(() => this.#next());
     if (this.#begun < this.#ofTurn && this.#waiting.size === 0) {
       this.#begun++;
       return undefined;
     }
-    return new Promise<void>((resolve) => this.#waiting.add(appUuid, resolve));
+    return new Promise<void>((go) => this.#waiting.add(appUuid, { go, isGone }));
   }
 
   #next(): void {
     this.#begun = 0;
-    for (let go = this.#take(); go !== undefined; go = this.#take()) go();
+    while (this.#begun < this.#ofTurn) {
+      const next = this.#waiting.take();
+      if (next === undefined) break;
+      if (!next.isGone()) this.#begun++;
+      next.go();
+    }
     if (this.#begun > 0) this.#afterTurn(() => this.#next());
-  }
-
-  #take(): (() => void) | undefined {
-    const go = this.#begun < this.#ofTurn ? this.#waiting.take() : undefined;
-    if (go !== undefined) this.#begun++;
-    return go;
   }
 }

@@ -189,7 +189,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const turns = new TurnBudget(HTTP_TURN_REQUESTS, (then) => void turn().then(then));
   const fetch = async (request: Request): Promise<Response> => {
     // The applications have their turns by the keys that they claim to have.
-    const begins = turns.take(request.headers.get('authorization') ?? '');
+    const begins = turns.take(request.headers.get('authorization') ?? '', () => request.signal.aborted);
     if (begins !== undefined) await begins;
     const isGone = begins !== undefined && request.signal.aborted;
     const wrong = isGone ? problems.invalid('connection: was closed before the request had its turn') : hostFault(request);

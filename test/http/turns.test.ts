@@ -52,13 +52,17 @@ test('An application that asks for little waits for a turn, and not for what ano
   expect(answered.length).toBe(HTTP_TURN_REQUESTS * 5 + 1);
 });
 
-test('What waits for its turn is not worked on where the client has gone meanwhile', async () => {
+test('What waits for its turn is not worked on where the client has gone meanwhile, and takes no turn from others', async () => {
   const answered: string[] = [];
   const client = new AbortController();
   ask(HTTP_TURN_REQUESTS, 'busy', answered);
-  ask(1, 'gone', answered, client.signal);
+  ask(HTTP_TURN_REQUESTS * 3, 'gone', answered, client.signal);
+  ask(HTTP_TURN_REQUESTS, 'quiet', answered);
   client.abort();
   await endTurn();
-  expect(answered.filter((each) => each !== 'busy')).toEqual(['gone 400']);
+  expect(answered.filter((each) => each === 'quiet').length).toBe(HTTP_TURN_REQUESTS);
+  await endTurn();
+  expect(answered.filter((each) => each === 'gone 400').length).toBe(HTTP_TURN_REQUESTS * 3);
+  expect(answered).not.toContain('gone');
   await endTurn();
 });
