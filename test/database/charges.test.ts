@@ -5,15 +5,23 @@ import type { ChargeRow } from '../../src/database/call/payments.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { newAppUuid, newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
+import { eventOf } from '../webhook/emit.ts';
+import { untilWaiting } from './locks.ts';
 import { masterKey, openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { ended, sessionRow } from './rows.ts';
 
 const wall = systemClock();
 let skew = 0;
 let first: TestStore;
+let sql: postgres.Sql;
 beforeAll(async () => {
   first = await openTestStore({ ...wall, now: () => wall.now() + skew });
+  sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 2 });
 });
-afterAll(() => first.close());
+afterAll(async () => {
+  await sql?.end();
+  await first?.close();
+});
 
 /** A charge with references of its own, which are stored. */
 async function staged({ journal, payments }: Store) {
@@ -82,14 +90,70 @@ test('References that a charge took are known as used for a day after they would
 
 test('References that a node of an older release took are used, not expired.', async () => {
   const { store } = first;
-  const { references, again } = await staged(store);
-  const sql = postgres({
-    path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`,
-    user: 'sidetone',
-    database: 'postgres',
-    max: 1,
-  });
+  const { charge, references, again } = await staged(store);
   await sql.unsafe('UPDATE payment_references SET sealed = NULL WHERE reference = $1', [references.card]);
   expect(await store.payments.admit(again(), references, undefined)).toBe('used');
-  await sql.end();
+  const { appUuid, sessionUuid, createdAt } = charge;
+  expect(await store.payments.cardBrand(appUuid, sessionUuid, references.card, createdAt)).toBeUndefined();
+});
+
+test('What a charge has taken is destroyed, and of two charges at once that take it one is made', async () => {
+  const { store } = first;
+  const { charge, references, again } = await staged(store);
+  const both = Object.values(references);
+  const [isLocked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const over = sql.begin(async (tx) => {
+    await tx`SELECT FROM payment_references WHERE reference IN ${tx(both)} FOR UPDATE`;
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  const admissions = [charge, again()].map((each) => store.payments.admit(each, references, undefined));
+  await untilWaiting(sql, 2);
+  release.resolve();
+  await over;
+  const outcomes = await Promise.all(admissions);
+  expect(outcomes.filter((outcome) => outcome === 'used')).toHaveLength(1);
+  expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(1);
+  const rows = await sql`SELECT sealed FROM payment_references WHERE reference IN ${sql(both)}`;
+  expect([...rows]).toEqual([{ sealed: null }, { sealed: null }]);
+});
+
+test('The brand of a card is told to its own Session, while it can be charged; a CVV has none', async () => {
+  const { store } = first;
+  const { charge, references } = await staged(store);
+  const brand = (reference: string, now = Date.now(), of: Pick<ChargeRow, 'appUuid' | 'sessionUuid'> = charge) =>
+    store.payments.cardBrand(of.appUuid, of.sessionUuid, reference, now);
+  expect(await brand(references.card)).toBe('');
+  expect(await brand(references.cvv)).toBeUndefined();
+  expect(await brand(references.card, Date.now() + 60_001)).toBeUndefined();
+  for (const other of [{ appUuid: newAppUuid() }, { sessionUuid: newUuid() }]) {
+    expect(await brand(references.card, Date.now(), { ...charge, ...other })).toBeUndefined();
+    expect(await store.payments.admit({ ...charge, ...other }, references, undefined)).toBe('unknown');
+  }
+  await store.payments.admit(charge, references, undefined);
+  expect(await brand(references.card)).toBeUndefined();
+  const rows = await first.store.payments.attempting(charge.createdAt);
+  expect(rows.map(({ chargeUuid }) => chargeUuid)).toContain(charge.chargeUuid);
+  expect((await first.store.payments.attempting(charge.createdAt - 1)).map(({ chargeUuid }) => chargeUuid)).not.toContain(
+    charge.chargeUuid,
+  );
+});
+
+test('A call is not erased before the outcome of its charge, whose event would be left', async () => {
+  const { store } = first;
+  const { charge, references } = await staged(store);
+  const { chargeUuid, appUuid, sessionUuid } = charge;
+  await store.journal.commit({ session: ended(sessionRow({ appUuid, sessionUuid })), events: [] });
+  await store.payments.admit(charge, references, undefined);
+  expect(await store.calls.erase(sessionUuid)).toBe('pending');
+  const told = eventOf(appUuid, sessionUuid, 1, 'payment.charge.completed');
+  expect(await store.payments.complete(chargeUuid, 'succeeded', told, 1)).toBe(true);
+  expect(await store.payments.complete(chargeUuid, 'failed', eventOf(appUuid, sessionUuid, 2), 2)).toBe(false);
+  // Its event is to be delivered by now.
+  expect(await store.calls.erase(sessionUuid)).toBe('pending');
+  const logged = await store.events.list({ appUuid, sessionUuid, status: undefined, after: 0, limit: 10 });
+  expect(logged.map(({ name }) => name)).toEqual(['payment.charge.completed']);
+  await sql`UPDATE events SET status = 'delivered' WHERE session_uuid = ${sessionUuid}`;
+  expect(await store.calls.erase(sessionUuid)).toBe('erased');
 });

@@ -1,7 +1,9 @@
 /** What is left of a call that was erased. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import postgres from 'postgres';
 import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { newUuid } from '../../src/id.ts';
+import { untilWaiting } from './locks.ts';
 import { openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
 
@@ -54,6 +56,32 @@ test('A part that is written while its call is being erased is not kept either',
     ]),
   );
   for (const { sessionUuid } of sessions) expect(await store.calls.timeline(sessionUuid)).toEqual([]);
+});
+
+test('A part that is written when its call is erased but for the timeline waits for the end of that, and is not kept', async () => {
+  const { store, dataDir } = opened;
+  const session = ended(sessionRow());
+  const { sessionUuid } = session;
+  await store.journal.commit({ session, events: [] });
+  const entries = [{ at: 1, kind: 'media', what: 'started' } as const];
+  await store.calls.write([{ sessionUuid, since: 1, entries }]);
+  const sql = postgres({ path: `${dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 2 });
+  const [isLocked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const over = sql.begin(async (tx) => {
+    await tx`SELECT FROM timelines WHERE session_uuid = ${sessionUuid} FOR UPDATE`;
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  const erased = store.calls.erase(sessionUuid);
+  await untilWaiting(sql, 1);
+  const written = store.calls.write([{ sessionUuid, since: 2, entries }]);
+  await Promise.race([written, untilWaiting(sql, 2)]);
+  release.resolve();
+  await Promise.all([over, written]);
+  expect(await erased).toBe('erased');
+  expect(await store.calls.timeline(sessionUuid)).toEqual([]);
+  await sql.end();
 });
 
 test('Parts of a timeline that two nodes write of one millisecond are kept both, and each once', async () => {

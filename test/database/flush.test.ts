@@ -403,6 +403,41 @@ test('An answer is kept with its effect although the mark of its key is given ba
   expect(await idempotency.begin(keyed)).toEqual({ state: 'replay', status: 202, body: '{}' });
 });
 
+test('An answer is kept neither over one that came meanwhile, nor under the key of another request that it has become', async () => {
+  const { journal, idempotency } = sharing;
+  for (const change of [{ status: 200, body: '"first"' }, { fingerprint: 'of another' }]) {
+    const row = sessionRow({ nodeId: 'node-sharing' });
+    const { appUuid } = row;
+    const keyed = { appUuid, key: 'meanwhile', fingerprint: 'f' };
+    await idempotency.begin(keyed);
+    const [isChanged, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const over = sql.begin(async (tx) => {
+      await tx`UPDATE idempotency SET ${tx(change)} WHERE app_uuid = ${appUuid}`;
+      isChanged.resolve();
+      await release.promise;
+    });
+    await isChanged.promise;
+    const stored = journal.commit({ session: row, events: [], answer: { appUuid, key: keyed.key, status: 202, body: {} } });
+    await untilWaiting(sql, 1);
+    release.resolve();
+    await Promise.all([over, stored]);
+    const [kept] = await sql`SELECT status, body FROM idempotency WHERE app_uuid = ${appUuid}`;
+    expect(kept).toMatchObject({ status: change.status ?? null, body: change.body ?? null });
+  }
+});
+
+test('Answers of two applications under the same key are both kept where one flush has them', async () => {
+  const rows = [sessionRow({ nodeId: 'node-sharing' }), sessionRow({ nodeId: 'node-sharing' })];
+  const keyed = rows.map(({ appUuid }) => ({ appUuid, key: 'same', fingerprint: 'f' }));
+  for (const each of keyed) await sharing.idempotency.begin(each);
+  const answerOf = ({ appUuid }: { readonly appUuid: string }) => ({ appUuid, key: 'same', status: 202, body: { appUuid } });
+  await Promise.all(rows.map((session) => sharing.journal.commit({ session, events: [], answer: answerOf(session) })));
+  for (const each of keyed) {
+    const body = JSON.stringify({ appUuid: each.appUuid });
+    expect(await sharing.idempotency.begin(each)).toEqual({ state: 'replay', status: 202, body });
+  }
+});
+
 test('Rows are locked in one order, so that two flushes never wait for each other', async () => {
   const { journal, nodes } = first.store;
   const [low = '', high = ''] = [newUuid(), newUuid()].sort();
