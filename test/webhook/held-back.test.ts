@@ -1,7 +1,8 @@
 /** The relay while something else than time holds its jobs back. */
 import { expect, test } from 'bun:test';
 import type { Attempt } from '../../src/database/event/attempt.ts';
-import { RELAY_LEASE_MS, RELAY_LEASE_RETRY_MS } from '../../src/limits.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { RELAY_LEASE_MS, RELAY_LEASE_RETRY_MS, SETTLE_GATHER_MS } from '../../src/limits.ts';
 import { settle } from '../support/virtual-clock.ts';
 import { outboxEvent, steeredRelay } from './steered-relay.ts';
 
@@ -47,6 +48,48 @@ test('An event whose endpoint was looked up until another relay took the lease i
   found.resolve();
   await clock.advance(RELAY_LEASE_MS);
   expect({ posts: posts.length, leading: relay.load().leading }).toEqual({ posts: 0, leading: false });
+});
+
+test('A lease counts from when it was asked for: one whose answer took longer than it lasts sends nothing', async () => {
+  const { relay, clock, state, posts } = steeredRelay();
+  const answered = Promise.withResolvers<void>();
+  state.leasing = answered.promise;
+  relay.start();
+  await settle();
+  await clock.advance(RELAY_LEASE_MS);
+  answered.resolve();
+  await settle();
+  expect([posts, relay.load().leading]).toEqual([[], true]);
+  await clock.advance(RELAY_LEASE_MS / 4);
+  expect(posts).toEqual(['evt_1']);
+});
+
+test('A relay that waits for the lease asks twice as often as one that holds it, as it has to see it run out twice', async () => {
+  for (const isLeased of [false, true]) {
+    const { relay, clock, state, calls } = steeredRelay([]);
+    state.isLeased = isLeased;
+    relay.start();
+    await settle();
+    await clock.advance(RELAY_LEASE_MS);
+    expect(calls.filter((call) => call.startsWith('lease')).length).toBe(isLeased ? 5 : 9);
+  }
+});
+
+test('A relay that has lost its lease does not begin anew while nobody says whose it is, although events can be read', async () => {
+  const { relay, clock, state, posts } = steeredRelay();
+  state.settle = async () => false;
+  state.receive = () => 200;
+  relay.start();
+  await settle();
+  await clock.advance(SETTLE_GATHER_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1'], false]);
+  state.leasing = Promise.reject(new StoreUnavailable('away'));
+  state.toRead.push(outboxEvent(2));
+  await clock.advance(RELAY_LEASE_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1'], false]);
+  [state.leasing, state.settle] = [undefined, async () => true];
+  await clock.advance(RELAY_LEASE_RETRY_MS);
+  expect([posts, relay.load().leading]).toEqual([['evt_1', 'evt_2'], true]);
 });
 
 test('A relay that goes on for another keeps to the schedule of the failed attempts that it finds', async () => {

@@ -4,6 +4,7 @@ import type { Cursor, OutboxEvent, OutboxStore } from '../../src/database/event/
 import {
   RELAY_APP_LEAST_EVENTS,
   RELAY_APP_MAX_EVENTS,
+  RELAY_HELD_BACK_MS,
   RELAY_MEMORY_MAX_EVENTS,
   RELAY_OUTAGE_PAUSE_MS,
   RELAY_POLL_MS,
@@ -263,6 +264,15 @@ test('A database that is away is asked again after a pause', async () => {
   await clock.advance(RELAY_OUTAGE_PAUSE_MS - 1);
   expect(readings.length).toBe(1);
   await clock.advance(1);
+  expect(readings.length).toBe(2);
+});
+
+test('Where a transaction that runs holds events back, they are asked for again in a moment', async () => {
+  const { clock, readings } = begun();
+  await settle();
+  readings[0]?.answer({ ...page(), heldBack: true });
+  await settle();
+  await clock.advance(RELAY_HELD_BACK_MS);
   expect(readings.length).toBe(2);
 });
 

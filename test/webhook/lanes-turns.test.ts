@@ -134,6 +134,20 @@ describe('an application with many jobs', () => {
     expect(takers).toEqual(['many', 'few', 'many', 'few']);
   });
 
+  test('has no more turns in the round of all when its jobs were done from the reserve many times before', () => {
+    const lanes = filled(0);
+    for (let id = 0; id < 3; id += 1) {
+      lanes.add(alone('many', id), 0);
+      const job = lanes.take(0, 'reserve');
+      if (job !== undefined) lanes.done(job, true);
+    }
+    expect(lanes.size).toBe(0);
+    for (let id = 0; id < 20; id += 1) lanes.add(alone('many', id), 0);
+    for (let id = 0; id < 2; id += 1) lanes.add(alone('few', id), 0);
+    const takers = Array.from({ length: 4 }, () => lanes.take(1)?.appUuid);
+    expect(takers).toEqual(['many', 'few', 'many', 'few']);
+  });
+
   test('has none in flight from the reserve beyond what it allows after its turn in the other round', () => {
     const lanes = filled(20);
     for (let id = 1; id < APP_RESERVED_JOBS; id += 1) lanes.take(0);

@@ -64,12 +64,14 @@ test('A statement whose answer did not come is written again with what was added
   outcomes.add(outcome(2));
   await clock.advance(SETTLE_RETRY_MS - 1);
   expect(calls.length).toBe(1);
-  state.answer = async () => true;
   await clock.advance(1);
+  state.answer = async () => true;
+  await clock.advance(SETTLE_RETRY_MS);
   outcomes.add(outcome(3));
   await clock.advance(SETTLE_GATHER_MS);
   expect(calls).toEqual([
     { ids: [1], isAgain: false },
+    { ids: [1, 2], isAgain: true },
     { ids: [1, 2], isAgain: true },
     { ids: [3], isAgain: false },
   ]);
@@ -148,6 +150,9 @@ test('An outcome that the database refuses keeps no other from being written, an
   await clock.advance(SETTLE_RETRY_MS);
   expect(outcomes.waiting).toBe(0);
   expect(calls.at(-1)?.ids).toEqual([5]);
+  for (const id of [10, 11, 12]) outcomes.add(outcome(id));
+  await clock.advance(SETTLE_GATHER_MS);
+  expect(calls.at(-1)?.ids).toEqual([10, 11, 12]);
   refused = 9;
   outcomes.add(outcome(9));
   const drained = outcomes.drain();

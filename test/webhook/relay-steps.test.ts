@@ -156,15 +156,20 @@ test('A patch that comes while the endpoint is looked up, or its 410 is stored, 
   expect(posts).toEqual(['evt_1', 'evt_1']);
 });
 
-test('A failure waits for its time, also when the application is patched', async () => {
-  const { relay, clock, posts, patch } = steeredRelay([outboxEvent(1)]);
-  relay.start();
-  await settle();
-  patch({});
-  await pass(clock, 999);
-  expect(posts).toEqual(['evt_1']);
-  await pass(clock, 1);
-  expect(posts).toEqual(['evt_1', 'evt_1']);
+test('A failure waits for its time, also when the application is patched, while it rests or is under way', async () => {
+  for (const isUnderWay of [false, true]) {
+    const { relay, clock, state, posts, patch } = steeredRelay([outboxEvent(1)]);
+    const answer = Promise.withResolvers<number>();
+    if (isUnderWay) state.receive = () => answer.promise;
+    relay.start();
+    await settle();
+    patch({});
+    answer.resolve(503);
+    await pass(clock, 999);
+    expect(posts).toEqual(['evt_1']);
+    await pass(clock, 1);
+    expect(posts).toEqual(['evt_1', 'evt_1']);
+  }
 });
 
 test('What failed at one URL is tried at once at another, where its schedule goes on', async () => {
@@ -300,16 +305,18 @@ test('An endpoint that was switched off elsewhere is found on again at the next 
 
 test('What waits for a disabled endpoint is set aside a span of retries after it could first have been sent', async () => {
   const scale = 0.01;
-  for (const [at, sinceBefore] of [
-    [0, 0],
-    [-60_000, 60_000],
+  // It was emitted before the endpoint was switched off, a minute before that, or a minute after it.
+  for (const [at, sinceBefore, triedBefore] of [
+    [-1, 0, 0],
+    [-60_001, 60_000, 60_000],
+    [-1, 60_000, 1],
   ] as const) {
     const { relay, clock, state, settled, posts } = steeredRelay([], { retryScale: scale });
     const now = clock.now();
     state.app = { ...state.app, webhookDisabled: true, webhookSince: now - sinceBefore };
-    state.toRead.push(outboxEvent(1, { at: now + at - 1 }));
+    state.toRead.push(outboxEvent(1, { at: now + at }));
     relay.start();
-    const left = RETRY_SPAN_MS * scale - sinceBefore;
+    const left = RETRY_SPAN_MS * scale - triedBefore;
     await pass(clock, left - 1);
     expect([settled, posts]).toEqual([[], []]);
     await pass(clock, 1 + SETTLE_GATHER_MS);
@@ -446,6 +453,7 @@ test('The end sends nothing new, waits for what is under way, writes it, and giv
 test('What waits for its next attempt keeps neither the end up, nor a timer after it or after the lease is lost', async () => {
   for (const isLost of [false, true]) {
     const { relay, clock, state, settled } = steeredRelay([outboxEvent(1)]);
+    state.retryAfter = '60';
     relay.start();
     await pass(clock, SETTLE_GATHER_MS);
     expect(settled.map(({ status }) => status)).toEqual(['pending']);

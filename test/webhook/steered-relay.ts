@@ -34,6 +34,8 @@ const app: App = {
 /** What a receiver answers to an event: a status, in the end. */
 type Receive = (webhookId: string, signal: AbortSignal) => number | Promise<number>;
 
+const atOnce = (): Promise<void> | undefined => undefined;
+
 /** Makes the relay. `events` are what it reads first. */
 export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], more: Partial<RelayOptions> = {}) {
   const clock = new CountingClock();
@@ -45,6 +47,8 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     /** The database does not answer. */
     isAway: false,
     isLeased: true,
+    /** The answer to who asks for the lease waits for it. */
+    leasing: atOnce(),
     isEmpty: false,
     /** The database is an earlier one. */
     wentBack: false,
@@ -72,7 +76,8 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
   const outbox: OutboxStore = {
     lease(_holder, ttlMs) {
       calls.push(`lease ${ttlMs}`);
-      return answered(state.isLeased);
+      const answer = () => answered(state.isLeased);
+      return state.leasing?.then(answer) ?? answer();
     },
     async release() {
       calls.push('release');
