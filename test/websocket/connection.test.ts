@@ -104,6 +104,40 @@ describe('a connection to a WebSocket server', () => {
     connection.close();
   });
 
+  test('has its socket paused while there is no room, when it misses no ping, and hears the answer to its close', async () => {
+    const clock = new VirtualClock();
+    const near = Promise.withResolvers<net.Socket>();
+    const offered = Promise.withResolvers<void>();
+    const connect: ConnectionOptions['connect'] = async (request) => {
+      const socket = await connector(['127.0.0.0/8'])(request);
+      near.resolve(socket);
+      return socket;
+    };
+    const onBinary = () => {
+      offered.resolve();
+      return false;
+    };
+    // It answers our close frame, and none of the pings before it, each of two bytes and a mask of four.
+    const url = await byHand((server) => {
+      server.write(Buffer.of(0x82, 1, 7));
+      server.on('data', (data) => {
+        const bytes = Buffer.from(data);
+        let at = 0;
+        while (bytes[at] === 0x89) at += 6;
+        if (bytes[at] === 0x88) server.end(Buffer.of(0x88, 2, 1000 >> 8, 1000 & 0xff));
+      });
+    });
+    const { connection, said, until } = open(url, { clock, connect, onBinary });
+    await offered.promise;
+    const socket = await near.promise;
+    expect(socket.isPaused()).toBe(true);
+    for (let pings = 0; pings < 5; pings++) await clock.advance(WEBSOCKET_PING_MS);
+    connection.close();
+    expect(socket.isPaused()).toBe(false);
+    await until('closed');
+    expect(said).toEqual(['open ', 'closed local_closed 1000']);
+  });
+
   test('is given up when two pings are not answered, and kept while they are', async () => {
     const clock = new VirtualClock();
     // Bun answers pings by itself; this one does not.
@@ -291,6 +325,9 @@ describe('a connection to a WebSocket server', () => {
     await until('open');
     await held;
     expect(socket?.writableLength).toBeLessThanOrEqual(256);
+    const read = socket?.bytesRead;
+    for (let turn = 0; turn < 2_000; turn++) await new Promise(setImmediate);
+    expect(socket?.bytesRead).toBe(read);
     expect(wrote).toBeLessThan(64 * 1024 * 1024);
     connection.close();
     await until('closed local_closed');
@@ -316,11 +353,29 @@ describe('a connection to a WebSocket server', () => {
       connection.send(new Uint8Array(4_000));
       await new Promise(setImmediate);
     }
-    server.write(Buffer.of(0x89, 1, 7, 0x82, 1, 1));
+    const pongs: number[] = [];
+    const newest = Promise.withResolvers<void>();
+    let rest = Buffer.alloc(0);
+    server.on('data', (data) => {
+      rest = Buffer.concat([rest, Buffer.from(data)]);
+      while (rest.length >= 7) {
+        const short = rest.readUInt8(1) & 0x7f;
+        const length = short < 126 ? 6 + short : 8 + rest.readUInt16BE(2);
+        if (rest.length < length) break;
+        if (rest[0] === 0x8a) pongs.push(rest.readUInt8(6) ^ rest.readUInt8(2));
+        rest = rest.subarray(length);
+      }
+      if (pongs.at(-1) === 9) newest.resolve();
+    });
+    server.pause();
+    // Of the pings that come while an answer is on its way the newest is answered (RFC 6455 §5.5.3).
+    server.write(Buffer.of(0x89, 1, 7, 0x89, 1, 8, 0x89, 1, 9, 0x82, 1, 1));
     await until('binary 1');
     server.resume();
     server.write(Buffer.of(0x82, 2, 1, 1));
     await until('binary 2');
+    await newest.promise;
+    expect(pongs).toEqual([7, 9]);
     connection.close();
     await until('closed local_closed');
   });

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { LegSignal } from '../../src/call/ports/leg.ts';
 import { WEBSOCKET_PING_MS } from '../../src/limits.ts';
+import type { MediaNotice } from '../../src/media/engine.ts';
 import type { StreamFormat } from '../../src/media/leg/stream.ts';
 import { connector } from '../../src/outbound/connect.ts';
 import { WebSocketLeg, type WebSocketLegOptions } from '../../src/websocket/websocket-leg.ts';
@@ -149,4 +150,25 @@ test('A leg without a media worker has failed, and one that is hung up before it
   await closed.promise;
   await settle();
   expect(early.said).toMatchObject([{ type: 'leg.ended', end: { cause: 'cancelled' } }]);
+});
+
+test('A leg that is over tells of the recordings that end after it, and of nothing else.', async () => {
+  const { engine } = engines[0] ?? (await Harness.open({ workers: 1 }));
+  let notify: (notice: MediaNotice) => void = () => {};
+  const media: WebSocketLegOptions['media'] = {
+    openStreamLeg: (options, told) => {
+      notify = told;
+      return engine.openStreamLeg(options, told);
+    },
+  };
+  const { leg: hung, said, until } = await leg(serve({ message() {} }), { media });
+  await until('leg.connected');
+  hung.hangup();
+  await until('leg.disconnected');
+  const before = said.length;
+  notify({ type: 'voice', talking: true });
+  expect(said.length).toBe(before);
+  const notice = { type: 'recording.ended', recordingUuid: 'rec', durationMs: 20, bytes: 364 } as const;
+  notify(notice);
+  expect(said.slice(before)).toEqual([{ type: 'leg.media', notice }]);
 });
