@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
-import type { Queryable } from '../../src/database/driver/database.ts';
+import type { Parameter, Queryable } from '../../src/database/driver/database.ts';
 import type { OutboxEvent } from '../../src/database/event/outbox.ts';
 import { groupCommit } from '../../src/database/journal/group-commit.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -92,6 +92,34 @@ test('One flush is under way at a time, what comes meanwhile is the next one, an
   answers[1]?.();
   await closed;
   expect(await Promise.all(stored)).toEqual([true, true, true]);
+});
+
+test('The changes of a batch that is refused are tried by themselves, one after the other in their order', async () => {
+  const asked: { readonly written: number; readonly answer: (error?: Error) => void }[] = [];
+  const options = { log: silentLog, nodeId: 'node', keptAnswers: keptAnswers(undefined), readTo: () => undefined };
+  const database: Queryable = {
+    async query<R>(_text: string, parameters: readonly Parameter[] = []): Promise<readonly R[]> {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const answer = (error?: Error) => (error === undefined ? resolve() : reject(error));
+      asked.push({ written: JSON.parse(String(parameters[1])).length, answer });
+      await promise;
+      return [{ written: 'alive' }].map((row) => row as R);
+    },
+  };
+  const journal = groupCommit({ ...options, database, onEvents() {}, onDead() {} });
+  const stored = [1, 2].map((step) => journal.commit({ events: [eventOf('app', newUuid(), step)] }));
+  await settle();
+  asked[0]?.answer(new Error('refused'));
+  await settle();
+  const later = journal.commit({ events: [eventOf('app', newUuid(), 3)] });
+  await settle();
+  expect(asked.map(({ written }) => written)).toEqual([2, 1]);
+  for (const at of [1, 2, 3]) {
+    asked[at]?.answer();
+    await settle();
+  }
+  expect(asked.map(({ written }) => written)).toEqual([2, 1, 1, 1]);
+  expect(await Promise.all([...stored, later])).toEqual([true, true, true]);
 });
 
 test('Events of a change that is found stored after a lost answer wake the relay; those of one that is not wake nobody', async () => {

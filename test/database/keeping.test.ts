@@ -210,6 +210,8 @@ describe('an idempotency key', () => {
     await later(61_000, async () => {
       expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
       expect((await idempotency.begin(key)).state).toBe('fresh');
+      await idempotency.finish(key, 202, '{}');
+      expect(await idempotency.begin(key)).toEqual({ state: 'replay', status: 202, body: '{}' });
     });
     await left.close();
   });

@@ -305,6 +305,23 @@ describe('a push', () => {
     expect(call.peer.heard.filter((packet) => !quiet(packet)).length).toBeGreaterThanOrEqual(198);
   });
 
+  test('that is held back is not taken for one that says nothing more', async () => {
+    const format = { encoding: 'mulaw', sample_rate: 8000 } as const;
+    const [held, idle] = [new OpenPush(format, { idleMs: 20 }), new OpenPush(format, { idleMs: 20 })];
+    let isOver = false;
+    void held.over.then(() => {
+      isOver = true;
+    });
+    for (const each of [held, idle]) each.accept();
+    const written = held.write(new Uint8Array(100_000));
+    // The other one, which was accepted later, runs out of time.
+    await idle.over;
+    await new Promise(setImmediate);
+    expect(isOver).toBe(false);
+    held.release();
+    expect(await written).toBe(false);
+  });
+
   test('fails as ingest_timeout when no body comes, and when the body says nothing more', async () => {
     const never = new OpenPush({ encoding: 'mulaw', sample_rate: 8000 }, { startMs: 30 });
     await using first = await pushing(never);
