@@ -59,23 +59,24 @@ export class OutcomeWriter {
   async #write(): Promise<void> {
     const { outbox, holder, clock, log } = this.#options;
     await sleep(clock, SETTLE_GATHER_MS);
-    let isAgain = false;
+    // So many of those that wait first may be written already: the answer to that did not come.
+    let unsure = 0;
     while (this.waiting > 0 && !this.#over) {
       // What was refused by itself is tried again when there is nothing else.
       if (this.#waiting.length === 0) this.#waiting = this.#refused.splice(0);
       const batch = this.#waiting.slice(0, this.#most);
       try {
-        if (!(await outbox.settle(holder, batch, isAgain))) {
+        if (!(await outbox.settle(holder, batch, unsure > 0))) {
           this.#over = true;
           this.#options.onLeaseLost();
           break;
         }
-        isAgain = false;
+        unsure = Math.max(0, unsure - batch.length);
         this.#waiting = this.#waiting.slice(batch.length);
         this.#options.onWritten();
       } catch (error) {
         warnUnlessAway(log, error, { waiting: this.waiting }, 'webhook outcomes wait for the database');
-        if (error instanceof StoreUnavailable) isAgain = true;
+        if (error instanceof StoreUnavailable) unsure = Math.max(unsure, batch.length);
         else if (this.#setsAside(batch)) continue;
         this.#triesLeft -= 1;
         if (this.#triesLeft <= 0) break;

@@ -77,6 +77,27 @@ test('A statement whose answer did not come is written again with what was added
   ]);
 });
 
+test('A statement whose answer did not come is known as such in each of the parts in which it is written again', async () => {
+  const { outcomes, clock, calls, state } = writer();
+  state.answer = away;
+  for (const id of [1, 2, 3]) outcomes.add(outcome(id));
+  await clock.advance(SETTLE_GATHER_MS);
+  state.answer = async () => {
+    if (calls.at(-1)?.ids.includes(4) === true) throw new Error('a row is damaged');
+    return true;
+  };
+  outcomes.add(outcome(4));
+  await clock.advance(SETTLE_RETRY_MS);
+  expect(calls.slice(0, 6)).toEqual([
+    { ids: [1, 2, 3], isAgain: false },
+    { ids: [1, 2, 3, 4], isAgain: true },
+    { ids: [1, 2], isAgain: true },
+    { ids: [3, 4], isAgain: true },
+    { ids: [3], isAgain: true },
+    { ids: [4], isAgain: false },
+  ]);
+});
+
 test('What follows a statement that was written again is new to the database', async () => {
   const { outcomes, clock, calls, state } = writer();
   state.answer = away;
