@@ -102,7 +102,7 @@ export const SIP_STRANGER_MESSAGES_MAX = 100;
  */
 export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
-export const SIP_TURN_MS = 4;
+export const SIP_TURN_MS = 2;
 /**
  * Datagrams of one source that wait for their turn, and of all together; past it a further one is lost, as the network
  * would lose it. An INVITE is lost where SIP_INVITES_WAITING_PER_SOURCE of its source wait already: the rest is for
@@ -114,10 +114,11 @@ export const SIP_DATAGRAMS_WAITING_MAX = 4_096;
 /**
  * A connection on which each read has brought so many bytes for so long has more to say than is worked on. New calls
  * from it are refused at once (503) then: each would else wait behind all others, with the ACKs and BYEs of calls that
- * are up, until none of them is in time. At 400 calls a second a tick of 40 ms brings as much.
+ * are up, until none of them is in time. Far ends try elsewhere after some 4 s without an answer, as we do
+ * (SIP_TRUNK_SILENT_MS); what has waited is younger. At 400 calls a second a turn of 40 ms brings as much.
  */
 export const SIP_FULL_READ_BYTES = 32 * 1024;
-export const SIP_LATE_MS = 1_000;
+export const SIP_LATE_MS = 4_000;
 /** Messages of one connection that are watched until something comes back; the oldest one is watched no longer. */
 export const SIP_CONNECTION_UNANSWERED_MAX = 256;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
