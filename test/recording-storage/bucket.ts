@@ -1,8 +1,8 @@
 /**
  * An object store to keep recordings in: `s3rver` in a process of its own, and in front of it a proxy that counts, and
- * fails as it is told. The proxy also does what s3rver leaves out: it checks signatures and hashes, knows which
- * multipart uploads there are, and gives them up. And it serves the first byte alone: s3rver takes a last byte of 0 for
- * none, and sends the whole object.
+ * fails as it is told. The proxy also does what s3rver leaves out: it checks signatures, hashes and the order of parts,
+ * knows which multipart uploads there are, and gives them up. And it serves the first byte alone: s3rver takes a last
+ * byte of 0 for none, and sends the whole object.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -218,7 +218,7 @@ export class Bucket {
 
 export const CREDENTIALS = { region: 'us-east-1', accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } as const;
 
-/** What a store says to a request that is not signed right, or whose body is not what was signed. */
+/** What a store says to a request that is not signed right, has another body than was signed, or parts in disorder. */
 function refusal({ method = '', url = '', headers }: IncomingMessage, body: Buffer): Mischief {
   const request = { method, url, headers };
   const said = headers['x-amz-content-sha256'];
@@ -226,6 +226,9 @@ function refusal({ method = '', url = '', headers }: IncomingMessage, body: Buff
     return { status: 403, body: '<Error><Code>SignatureDoesNotMatch</Code></Error>' };
   if (said !== 'UNSIGNED-PAYLOAD' && said !== createHash('sha256').update(body).digest('hex'))
     return { status: 400, body: '<Error><Code>XAmzContentSHA256Mismatch</Code></Error>' };
+  const parts = [...body.toString('latin1').matchAll(/<PartNumber>([0-9]+)<\/PartNumber>/g)].map(([, number]) => Number(number));
+  if (kindOf(method, url) === 'complete' && parts.some((number, at) => number <= (parts[at - 1] ?? 0)))
+    return { status: 400, body: '<Error><Code>InvalidPartOrder</Code></Error>' };
   return undefined;
 }
 

@@ -65,6 +65,25 @@ describe('a store in trouble', () => {
     }
   });
 
+  test('whose failures come to an end in between sets no recording back', async () => {
+    // A recording that is set back waits for the sweep, which does not come.
+    const limits = { sweepMs: 3_600_000, retryMaxMs: 10 };
+    const storage = await place.storage(bucket.settings('between'), await place.folder(), limits);
+    const uuid = nextUuid();
+    const whole = await writeWav(storage.path(uuid), 2 * PART);
+    const left = new Map<string, number>();
+    bucket.misbehave = ({ what }) => {
+      // Nothing else is taken while the first request fails five times; every other one fails twice.
+      const failures = left.get(what) ?? (what === 'create' ? 5 : 2);
+      left.set(what, failures - 1);
+      return failures > 0 ? { status: 503 } : undefined;
+    };
+    storage.finished(uuid, 'app');
+    await uploaded(storage);
+    expect((await bucket.object(`between/${uuid}.wav`))?.equals(whole)).toBe(true);
+    expect(bucket.asked(/part/)).toEqual([2, 3, 1].flatMap((part) => new Array(3).fill(`part ${part}`)));
+  });
+
   test('that is slow to answer a part is asked again, with more patience each time', async () => {
     const storage = await place.storage(bucket.settings('slow'), await place.folder(), { partMinMs: 30 });
     const uuid = nextUuid();

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { stat, truncate } from 'node:fs/promises';
+import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { systemClock } from '../../src/clock.ts';
 import { RECORDING_READ_SLICE_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import { DiskSpace } from '../../src/recording-storage/file/disk-space.ts';
+import { isWholeWav } from '../../src/recording-storage/upload/spool-file.ts';
 import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { bytesOf, exists, nextUuid, Place, until } from './harness.ts';
+import { bytesOf, exists, nextUuid, Place, spooled, until } from './harness.ts';
 import { writeWav } from './wav.ts';
 
 const FILE = { kind: 'file' } as const;
@@ -27,6 +28,40 @@ describe('recordings in files', () => {
     const uuid = nextUuid();
     expect(storage.path(uuid)).toBe(`${dataDir}/recordings/${uuid}.wav`);
     expect((await stat(`${dataDir}/recordings`)).mode & 0o777).toBe(0o700);
+  });
+
+  test('nor into one that was there before', async () => {
+    const dataDir = await place.folder();
+    await mkdir(`${dataDir}/recordings`, { mode: 0o755 });
+    await place.storage(FILE, dataDir);
+    expect((await stat(`${dataDir}/recordings`)).mode & 0o777).toBe(0o700);
+  });
+
+  test('a recording is removed with what was known of its upload to an object store', async () => {
+    const dataDir = await place.folder();
+    const storage = await place.storage(FILE, dataDir);
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 100);
+    await writeFile(`${dataDir}/recordings/${uuid}.upload`, '{}');
+    await storage.remove(uuid);
+    expect(await spooled(dataDir)).toEqual([]);
+  });
+
+  test('a file is whole where its header says so, and is right', async () => {
+    const path = `${await place.folder()}/a.wav`;
+    const whole = await writeWav(path, 100);
+    expect(await isWholeWav(path)).toBe(true);
+    // The first letters of RIFF and of data, and the last bytes of either size.
+    for (const at of [0, 7, 36, 43]) {
+      const other = Buffer.from(whole);
+      other[at] = 0xff;
+      await writeFile(path, other);
+      expect([at, await isWholeWav(path)]).toEqual([at, false]);
+    }
+    for (const bytes of [whole.subarray(0, 43), whole.subarray(0, 143), Buffer.concat([whole, whole])]) {
+      await writeFile(path, bytes);
+      expect(await isWholeWav(path)).toBe(false);
+    }
   });
 
   test('a recording is opened with its size, a stable tag, and any range of its bytes', async () => {

@@ -232,4 +232,21 @@ describe('an object in slices', () => {
     for (let again = 0; again < 2; again++) await expect(slices.next()).rejects.toThrow('missing');
     expect(signals).toHaveLength(2);
   });
+
+  test('that is closed while it is asked for is not asked for again', async () => {
+    const clock = new VirtualClock();
+    const asked = Promise.withResolvers<Uint8Array>();
+    let tries = 0;
+    const get = () => {
+      tries++;
+      return asked.promise;
+    };
+    const slices = objectSlices({ get }, clock, 'a', 0, 1);
+    const next = slices.next();
+    await slices.close();
+    asked.reject(new ObjectError('away', 'stopped'));
+    await settle();
+    expect([tries, clock.armed]).toEqual([1, 0]);
+    await expect(next).rejects.toMatchObject({ code: 'stopped' });
+  });
 });
