@@ -239,6 +239,18 @@ describe('a pump that is moved', () => {
     }
   });
 
+  test('forgets what it held of the place before, which was too little to be handed over', async () => {
+    const pumped = new Pumped({ pieceMs: 1_000 });
+    await pumped.give(new Int16Array(400).fill(1));
+    pumped.pump.seek({ positionMs: 1_000 });
+    pumped.pump.moved(0);
+    await pumped.give(new Int16Array(400).fill(2), new Int16Array(400).fill(3));
+    expect([pumped.fed, pumped.firsts]).toEqual([
+      [400, 400],
+      [2, 3],
+    ]);
+  });
+
   test('begins each time with as little, also where it was moved while it waited with sound for the player', async () => {
     const pumped = new Pumped({ aheadMs: 1_000, pieceMs: 400 });
     for (let moves = 0; moves < 3; moves++) {

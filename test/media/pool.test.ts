@@ -71,6 +71,24 @@ describe('the ports of a node', () => {
     );
   });
 
+  test('are all within the range, each with the one above it', () => {
+    const portsOf = (firstPort: number, lastPort: number) => {
+      const pool = new PortPool({ firstPort, lastPort, restMs: 1, leastRestMs: 1, random: () => 0 });
+      return Array.from({ length: pool.size }, () => pool.take(0)).toSorted();
+    };
+    expect([portsOf(20_000, 20_003), portsOf(20_001, 20_004), portsOf(20_000, 20_000)]).toEqual([[20_000, 20_002], [20_002], []]);
+  });
+
+  test('are given back and taken again without end', () => {
+    const pool = new PortPool({ firstPort: 20_000, lastPort: 20_005, restMs: 2, leastRestMs: 1, random: () => 0 });
+    for (let now = 0; now < 10_000; now++) {
+      const port = pool.take(now);
+      expect(port).toBeDefined();
+      if (port !== undefined) pool.release(port, now);
+      expect(pool.free(now + 2)).toBe(3);
+    }
+  });
+
   test('are drawn at random: the ports of the calls so far do not tell the next one', () => {
     const pairs = 5_000;
     const pool = new PortPool({ firstPort: 20_000, lastPort: 29_999, restMs: 60_000, leastRestMs: 2_000, random: randomInt });

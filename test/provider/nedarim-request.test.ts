@@ -31,6 +31,12 @@ const fails = (failure: OutboundError['failure'], message = '') =>
     throw new OutboundError(failure, message);
   }).provider.charge(order());
 
+const CERTIFICATE_FAULTS = [
+  ...['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'CERT_SIGNATURE_FAILURE', 'CERT_REVOKED', 'CERT_UNTRUSTED'],
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT'],
+  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+];
+
 test('Only a request that certainly did not leave has failed, and may be tried again', async () => {
   const failed = { status: 'failed', reason: 'provider_unreachable', retryable: true } as const;
   for (const [failure, message] of [
@@ -41,9 +47,7 @@ test('Only a request that certainly did not leave has failed, and may be tried a
     ...(['ConnectionRefused', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'] as const).map(
       (code) => ['unreachable', code] as const,
     ),
-    ...(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'] as const).map(
-      (code) => ['tls', code] as const,
-    ),
+    ...CERTIFICATE_FAULTS.map((code) => ['tls', code] as const),
   ] as const)
     expect([failure, message, await fails(failure, message)]).toEqual([failure, message, failed]);
   for (const [failure, message, reason] of [

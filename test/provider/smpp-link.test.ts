@@ -8,7 +8,7 @@ import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import type { Receipt } from '../../src/machine/message/receipt.ts';
 import { SmppConnection, SmppLost } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
-import { type Pdu, refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
+import { isAnswered, type Pdu, readPdu, refusalOfFrame } from '../../src/provider/smpp-pdu.ts';
 import { refusalOf } from '../../src/provider/smpp-status.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
@@ -107,6 +107,30 @@ test('What is asked of a connection that is not up, or no longer, was certainly 
   expect(await asked()).toBe(false);
 });
 
+test('A connection that ends leaves no timer behind, whatever was under way on it', async () => {
+  const own = new VirtualClock();
+  const { promise: opened, resolve: onOpen } = Promise.withResolvers<void>();
+  const { promise: asked, resolve: onLeaving } = Promise.withResolvers<void>();
+  const server = createServer((socket) => {
+    // It asks us to go once it has a request of ours, which it never answers.
+    socket.on('error', () => {}).once('data', () => socket.write(new smpp.PDU('unbind', { sequence_number: 1 }).toBuffer()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const options = { host: '127.0.0.1', port, clock: own, onRequest: () => {}, onLeaving, onClose: () => {} };
+  const connection = new SmppConnection(options, onOpen);
+  await opened;
+  const lost = connection.request('enquire_link', {}).catch((error: unknown) => error);
+  await asked;
+  // The next sign of life, the response, and the end of the wait for it.
+  expect(own.armed).toBe(3);
+  connection.close('done');
+  expect(own.armed).toBe(0);
+  expect(await lost).toMatchObject({ sent: true });
+  await new Promise((resolve) => server.close(resolve));
+});
+
 test('A connection that is not up after ten seconds is given up', async () => {
   const closed: string[] = [];
   const onClose = (reason: string) => void closed.push(reason);
@@ -197,6 +221,22 @@ test('A request that cannot be read is refused by its own command and number, a 
   for (const response of [0x8000_0000, 0x8000_0004]) expect(refusalOfFrame(header(response), 0x65)).toBeUndefined();
 });
 
+test('A request that has no response is given none', () => {
+  const answered = ['outbind', 'alert_notification', 'deliver_sm', 'data_sm'].map((command) =>
+    isAnswered(new smpp.PDU(command, {})),
+  );
+  expect(answered).toEqual([false, false, true, true]);
+});
+
+test('An optional field without a value is passed over, also one that is looked at, where another makes no sense', () => {
+  const frame = Buffer.concat([
+    new smpp.PDU('deliver_sm', { source_addr: '15550002', sequence_number: 1 }).toBuffer(),
+    Buffer.from('03810000' + '04270000', 'hex'), // callback_num and message_state
+  ]);
+  frame.writeUInt32BE(frame.length, 0);
+  expect(readPdu(frame)).toMatchObject({ command: 'deliver_sm', source_addr: '15550002' });
+});
+
 test('No more is under way at a time than leaves in a second', () => {
   const settings = { host: '127.0.0.1', port: smsc.port, systemId: 'user', password: 'secret', systemType: '', window: 5 };
   const windowAt = (ratePerSec: number | undefined) =>
@@ -217,6 +257,22 @@ test('A receipt may come as data_sm, a text of a phone is taken and is none, and
   const query = new smpp.PDU('query_sm', { message_id: '77', source_addr: '15550001' }).toBuffer();
   expect(await smsc.request(query.readUInt32BE(4), query.subarray(16))).toBe(0x03);
   expect(receipts).toHaveLength(1);
+});
+
+test('A receipt is acknowledged once it is stored, and asked for again where it could not be', async () => {
+  const { promise: stored, resolve: store } = Promise.withResolvers<void>();
+  listener.onReceipt = () => stored;
+  await ready();
+  const statuses: number[] = [];
+  const first = smsc.receipt('15550002', '1').then((status) => statuses.push(status));
+  // The answer to what comes later overtakes that of a receipt which is being stored.
+  await smsc.deliver({ source_addr: '15550002', short_message: Buffer.from('Hi') });
+  expect(statuses).toEqual([]);
+  store();
+  await first;
+  listener.onReceipt = () => Promise.reject(new Error('no database'));
+  statuses.push(await smsc.receipt('15550002', '1'));
+  expect(statuses).toEqual([0, 0x64]);
 });
 
 describe('the link to an SMSC', () => {
@@ -317,6 +373,19 @@ describe('the link to an SMSC', () => {
 });
 
 describe('an SMSC that throttles', () => {
+  test('is given no further part of the message that it did not take', async () => {
+    await ready();
+    smsc.misbehave = (attempt) => (attempt === 2 ? { status: 0x58 } : undefined);
+    const addressed = { messageUuid: 'aa', from: '+15550001', to: '+15550002' };
+    const long = gateway.submit({ ...addressed, text: 'x'.repeat(400), parts: [0, 1, 2], total: 3 });
+    expect((await long).map(({ part, outcome }) => [part, outcome.outcome])).toEqual([
+      [0, 'accepted'],
+      [1, 'later'],
+    ]);
+    await clock.advance(500);
+    expect(smsc.attempts).toBe(2);
+  });
+
   test('is sent no further part of a long message either for half a second', async () => {
     await ready();
     const { promise, resolve: answer } = Promise.withResolvers<void>();
@@ -413,6 +482,24 @@ describe('a link that is let go', () => {
     await clock.advance(await lost);
     await ready();
     expect([smsc.binds, smsc.attempts]).toEqual([2, 1]);
+  });
+
+  test('that ends the link which was let go leaves the next one bound', async () => {
+    await ready();
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    smsc.answersAfter = promise;
+    const last = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    const letGo = gateway.rest();
+    gateway.start(listener);
+    await ready();
+    smsc.unbindFirst();
+    answer();
+    expect(await last).toMatchObject({ outcome: 'accepted' });
+    await smsc.until(() => smsc.unbindAnswers === 1, 'the answer to the unbind');
+    await letGo;
+    expect([gateway.ready(), smsc.binds]).toEqual([true, 2]);
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
   });
 
   test('that unbinds us while nothing is under way is answered at once', async () => {

@@ -138,8 +138,13 @@ export class Smsc {
 
   /** Asks the client to go, as an SMSC does before it is restarted. */
   unbind(): void {
-    this.#sequence++;
-    this.write(new smpp.PDU('unbind', { sequence_number: this.#sequence }).toBuffer());
+    this.write(this.frame(UNBIND, Buffer.alloc(0)));
+  }
+
+  /** Asks the one of its clients to go that came first, though it may be bound no more. */
+  unbindFirst(): void {
+    const [first] = this.#sockets;
+    first?.write(this.frame(UNBIND, Buffer.alloc(0)));
   }
 
   write(bytes: Uint8Array): void {

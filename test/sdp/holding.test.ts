@@ -138,3 +138,17 @@ test('The far end may change to another codec of the same clock alone, and back'
   expect(changed && followed(changed, 0)).toMatchObject({ codec: 'PCMU', others: [{ payloadType: 8, codec: 'PCMA' }] });
   expect(followed(two, 9)).toBeUndefined();
 });
+
+test('A number of our offer that the answer calls otherwise names no other codec, once the far end changes to that', () => {
+  const negotiation = ours();
+  negotiation.offer();
+  const first = agreed(negotiation.acceptAnswer(description('m=audio 4000 RTP/AVP 97 8\r\na=rtpmap:97 PCMU/8000')));
+  expect(first).toMatchObject({ codec: 'PCMU', payloadType: 97, ownPayloadType: 0 });
+  expect(followed(first, 8)?.ownPayloadType).toBeUndefined();
+});
+
+test('A stream that is refused is repeated with no more of its formats than 64 characters', () => {
+  const formats = Array.from({ length: 40 }, (_, at) => at).join(' ');
+  const { body } = answered(ours(), description(`m=audio 4000 RTP/AVP 0\r\nm=video 5000 RTP/AVP ${formats}`));
+  expect(/^m=video.*$/m.exec(text(body))?.[0].trim()).toBe(`m=video 0 RTP/AVP ${formats.slice(0, 64)}`);
+});
