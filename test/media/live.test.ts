@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, spyOn } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
+import { LIVE_SILENT_MAX_BYTES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
 import { IcyStripper, icyInterval } from '../../src/media/format/icy.ts';
@@ -29,8 +30,8 @@ const pcmOf = (packets: readonly { payload: Buffer }[]): number[] =>
   packets.flatMap((packet) => [...packet.payload].map(mulawSample));
 
 /** An endless WAV's head, as a live encoder writes it. */
-function endless(): Uint8Array<ArrayBuffer> {
-  const head = wav(new Float64Array(0), HZ);
+function endless(rateHz = HZ): Uint8Array<ArrayBuffer> {
+  const head = wav(new Float64Array(0), rateHz);
   new DataView(head.buffer).setUint32(4, 0xffff_ffff, true);
   new DataView(head.buffer).setUint32(40, 0xffff_ffff, true);
   return head;
@@ -131,6 +132,23 @@ describe('a live stream', () => {
     decoders.close();
     expect(added).toHaveBeenCalledTimes(3);
     expect(removed).toHaveBeenCalledTimes(3);
+  });
+
+  test('may be of any length: only what brings no sound for 16 MiB has failed', async () => {
+    const rateHz = 48_000;
+    const bytes = LIVE_SILENT_MAX_BYTES + 1024 * 1024;
+    const url = await station((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${44 + bytes}\r\n\r\n`);
+      socket.write(endless(rateHz));
+      socket.end(Buffer.alloc(bytes));
+    });
+    const stream = new OpenStream({ outbound, held: new HeldBytes(), url, reconnectMs: [] });
+    expect(await stream.admit()).toBeUndefined();
+    const decoders = new DecoderThread(silentLog);
+    let heard = 0;
+    for await (const pcm of stream.source({ loop: 1, rateHz: HZ, decoders }).pcm(0)) heard += pcm.length;
+    await decoders.close();
+    expect(heard).toBeCloseTo((bytes / 2) * (HZ / rateHz), -2);
   });
 
   test('that becomes a playlist of playlists without an end, or drips, has failed after some time and requests', async () => {
