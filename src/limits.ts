@@ -261,6 +261,8 @@ export const RELAY_IN_FLIGHT_MAX = 1_000;
  */
 export const RELAY_IN_FLIGHT_RESERVE_MAX = 1_000;
 export const APP_RESERVED_JOBS = 4;
+/** Deliveries that are begun in one turn of the event loop: 3 ms, with what comes of them. */
+export const RELAY_TURN_DELIVERIES = 32;
 /** How often an endpoint that answered 410 is looked at again, in case another node was told of the PATCH. */
 export const RELAY_DISABLED_LOOK_MS = 30_000;
 /** A drain waits so long for its last webhooks (SIGTERM). */

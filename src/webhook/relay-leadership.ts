@@ -20,6 +20,7 @@ import {
   RELAY_IN_FLIGHT_RESERVE_MAX,
   RELAY_OUTAGE_PAUSE_MS,
   RELAY_SETTLING_MAX_EVENTS,
+  RELAY_TURN_DELIVERIES,
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
@@ -49,6 +50,8 @@ export interface LeadershipOptions {
   readonly leasedUntil: number;
   /** The intake rests so long, at most, without being woken; milliseconds. */
   readonly pollMs: number;
+  /** Resolves one turn of the event loop later. */
+  readonly turn: () => Promise<void>;
 }
 
 export interface LeadershipLoad {
@@ -80,6 +83,8 @@ export class RelayLeadership {
   #over = false;
   #ending = false;
   #dispatching = false;
+  /** Deliveries begun in this turn of the event loop. */
+  #begun = 0;
   readonly #inFlight = new Set<Job>();
   #delivered = 0;
   #failed = 0;
@@ -229,17 +234,33 @@ export class RelayLeadership {
       const isFull = this.#inFlight.size >= RELAY_IN_FLIGHT_MAX;
       if (this.#inFlight.size >= RELAY_IN_FLIGHT_MAX + RELAY_IN_FLIGHT_RESERVE_MAX) break;
       if (this.#outcomes.waiting >= RELAY_SETTLING_MAX_EVENTS) break;
+      if (this.#begun >= RELAY_TURN_DELIVERIES) break;
       const job = this.#lanes.take(clock.now(), isFull ? 'reserve' : 'any');
       isDry = job === undefined;
       if (job === undefined) break;
       this.#inFlight.add(job);
       job.isPatched = false;
+      this.#countBegun();
       void this.#send(job);
     }
     this.#dispatching = false;
     // Whatever else holds jobs back, such as a lease that has run out, dispatches again when it is over. A timer for a
     // job that is due and held back would fire at once, over and over.
     if (isDry) this.#setTimer();
+  }
+
+  /**
+   * Counts a delivery of this turn. The runtime takes answers until there is none left: where each lets another
+   * delivery begin, and receivers are quick, it would have no turn until the backlog is gone.
+   */
+  #countBegun(): void {
+    this.#begun += 1;
+    if (this.#begun > 1) return;
+    void this.#options.turn().then(() => {
+      const isSpent = this.#begun >= RELAY_TURN_DELIVERIES;
+      this.#begun = 0;
+      if (isSpent) this.#dispatch();
+    });
   }
 
   #setTimer(): void {

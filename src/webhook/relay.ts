@@ -43,6 +43,8 @@ export interface RelayOptions {
   readonly isAlone?: boolean;
   /** The time that the lease lasts without renewal, in milliseconds. */
   readonly leaseMs?: number;
+  /** Resolves one turn of the event loop later: by setImmediate, unless told. */
+  readonly turn?: () => Promise<void>;
 }
 
 interface RelayLoad extends LeadershipLoad {
@@ -61,6 +63,8 @@ export interface Relay {
   /** The relay's load, for `/metrics`. */
   load(): RelayLoad;
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Makes a relay that is not started yet. */
 export const createRelay = (options: RelayOptions): Relay => new LeasedRelay(options);
@@ -132,7 +136,7 @@ class LeasedRelay implements Relay {
   }
 
   async #run(): Promise<void> {
-    const { outbox, log, random = Math.random, isAlone } = this.#options;
+    const { outbox, log, random = Math.random, turn = nextTurn, isAlone } = this.#options;
     while (!this.#stopped) {
       const until = await this.#lease();
       if (this.#stopped) break;
@@ -143,7 +147,7 @@ class LeasedRelay implements Relay {
       } else if (this.#held === undefined || this.#held.over) {
         const pollMs = isAlone === true ? RELAY_LONE_POLL_MS : RELAY_POLL_MS;
         const granted = { holder: this.#holder, endpoints: this.#endpoints, leasedUntil: until, pollMs };
-        this.#held = new RelayLeadership({ ...this.#options, random, ...granted });
+        this.#held = new RelayLeadership({ ...this.#options, random, turn, ...granted });
         this.#held.start();
       } else this.#held.renew(until);
       await this.#pause(this.#askAgainMs());

@@ -155,6 +155,7 @@ export class Process {
       timeoutSec: SETTINGS.webhookTimeoutSec,
       retryScale: SETTINGS.webhookRetryScale,
       random: () => this.#world.random.fraction(),
+      turn: () => this.#turn(),
     });
     relay.start();
     let app: HttpApp | undefined;
@@ -164,6 +165,17 @@ export class Process {
       return app;
     };
     this.#running = { ...heart, store, relay, app: open };
+  }
+
+  /** Resolves one turn of the event loop later. */
+  #turn(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#world.scheduler.after(0, () =>
+      this.pass(() => {
+        if (this.#isAlive) resolve();
+      }),
+    );
+    return promise;
   }
 
   /** Enters the database, alone or as a node. */
@@ -306,7 +318,6 @@ export class Process {
   }
 
   #http(store: Store, heart: Heart, peers: Peers | undefined): HttpApp {
-    const { scheduler } = this.#world;
     return createHttpApp({
       ...heart,
       peers,
@@ -321,15 +332,7 @@ export class Process {
       carrier: noCarrier,
       onTrunksChanged: () => {},
       onDeviceChanged: () => {},
-      turn: () => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        scheduler.after(0, () =>
-          this.pass(() => {
-            if (this.#isAlive) resolve();
-          }),
-        );
-        return promise;
-      },
+      turn: () => this.#turn(),
     });
   }
 

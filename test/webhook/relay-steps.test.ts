@@ -13,6 +13,7 @@ import {
   RELAY_OUTAGE_PAUSE_MS,
   RELAY_POLL_MS,
   RELAY_SETTLING_MAX_EVENTS,
+  RELAY_TURN_DELIVERIES,
   SETTLE_GATHER_MS,
 } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
@@ -26,10 +27,10 @@ async function pass(clock: VirtualClock, ms: number): Promise<void> {
   await clock.advance(ms);
 }
 
-/** Lets run what is ready until nothing more is posted. */
-async function untilQuiet(posts: readonly string[]): Promise<void> {
-  for (let before = -1; before !== posts.length; ) {
-    before = posts.length;
+/** Lets run what is ready until it changes the count no more. */
+async function untilQuiet(count: () => number): Promise<void> {
+  for (let before = Number.NaN; before !== count(); ) {
+    before = count();
     await settle();
   }
 }
@@ -378,11 +379,30 @@ test('So many deliveries are under way at most, of which the last are from the r
   const answer = Promise.withResolvers<number>();
   state.receive = (id) => (id === 'evt_7' ? answer.promise : never());
   relay.start();
-  await untilQuiet(posts);
+  await untilQuiet(() => posts.length);
   expect([posts.length, relay.load().inFlight]).toEqual([most, most]);
   answer.resolve(200);
   await settle();
   expect([posts.length, relay.load().inFlight]).toEqual([most + 1, most]);
+});
+
+test('In one turn so many deliveries are begun at most, however quickly each is answered', async () => {
+  const events = Array.from({ length: 3 * RELAY_TURN_DELIVERIES + 5 }, (_, n) =>
+    outboxEvent(n, { appUuid: `app_${n % 10}`, lanes: [`session:${n}`] }),
+  );
+  const turns: (() => void)[] = [];
+  const turn = () => new Promise<void>((resolve) => void turns.push(resolve));
+  const { relay, state, posts } = steeredRelay(events, { turn });
+  state.receive = () => 200;
+  relay.start();
+  await untilQuiet(() => posts.length);
+  const begun = [posts.length];
+  while (turns.length > 0) {
+    for (const end of turns.splice(0)) end();
+    await untilQuiet(() => posts.length);
+    begun.push(posts.length);
+  }
+  expect(begun).toEqual([1, 2, 3].map((nth) => nth * RELAY_TURN_DELIVERIES).concat(events.length, events.length));
 });
 
 test('Beyond the reserve nothing is sent of an application that has its part under way', async () => {
@@ -392,7 +412,7 @@ test('Beyond the reserve nothing is sent of an application that has its part und
   const { relay, state, posts } = steeredRelay(events);
   state.receive = never;
   relay.start();
-  await untilQuiet(posts);
+  await untilQuiet(() => posts.length);
   expect(posts.length).toBeLessThanOrEqual(RELAY_IN_FLIGHT_MAX);
   expect(posts.length).toBeGreaterThan(RELAY_IN_FLIGHT_MAX / 4);
 });
@@ -405,13 +425,13 @@ test('Nothing is sent while too many outcomes wait for the database, and all goe
   const answer = Promise.withResolvers<boolean>();
   state.settle = () => answer.promise;
   relay.start();
-  await untilQuiet(posts);
+  await untilQuiet(() => posts.length);
   await pass(clock, 1_000);
   expect(posts.length).toBeGreaterThanOrEqual(RELAY_SETTLING_MAX_EVENTS);
   expect(posts.length).toBeLessThan(count);
   state.settle = async () => true;
   answer.resolve(true);
-  await untilQuiet(posts);
+  await untilQuiet(() => posts.length);
   await pass(clock, 1_000);
   expect([posts.length, settled.length]).toEqual([count, count]);
 });
@@ -487,6 +507,7 @@ test('Thousands of events that are settled without being sent are settled one af
   await pass(clock, SETTLE_GATHER_MS);
   // The endpoint is known by now: no event waits for a look-up.
   expect(take(events.map((event) => ({ ...event, xid: '2' })))).toBe(true);
+  await untilQuiet(() => relay.load().queued);
   await pass(clock, 1_000);
   expect([settled.length, relay.load().queued]).toEqual([RELAY_APP_MAX_EVENTS + 1, 0]);
 });

@@ -140,6 +140,7 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
     timeoutSec: 5,
     retryScale: 1,
     random: () => 0.5,
+    turn: () => Promise.resolve(),
     ...more,
   });
   return {
