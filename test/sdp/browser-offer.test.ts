@@ -259,8 +259,8 @@ describe('the offer of a browser', () => {
       });
       return Math.min(...took); // The others may have waited for the machine.
     };
-    // Each name was looked for among all sections, for each of them: 100 ms.
-    expect(tookMs(6_000)).toBeLessThan(10 * tookMs(0) + 5);
+    // Each name was looked for among all sections, for each of them: 100 ms on a quiet machine.
+    expect(tookMs(6_000)).toBeLessThan(10 * tookMs(0) + 25);
   });
 
   test('audio with port 0 is refused without a=bundle-only, and without a section that carries it', () => {

@@ -70,7 +70,8 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         if (at % 6 === 0) keypad.press(`${CVV}#`);
         if (at % 6 === 0) await receiver.event('payment.cvv.collected', sessionUuid);
         if (at % 3 === 1) {
-          await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+          const { status, body } = await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+          expect([status, body]).toMatchObject([202, {}]);
           await receiver.event('session.ended', sessionUuid);
         }
       }
