@@ -471,7 +471,7 @@ describe('the desk of recordings', () => {
       volumeId: 'volume',
     });
     await expect(desk.media('rec_cut')).rejects.toThrow('away');
-    // As after a restore into another DATA_DIR: it would be told as unknown.
+    // A restore into another DATA_DIR leaves it so: it would be told as unknown.
     await expect(deskOf(storage, 'another', { isAlone: true }).media('rec_cut')).rejects.toThrow('away');
   });
 

@@ -96,7 +96,7 @@ test('Timers go on while a socket is sent more than is worked on, and each datag
     ({ bytes }) => {
       heard.push(new TextDecoder().decode(bytes));
       most = Math.max(most, ++since);
-      // As many again as one is worked on: the socket is never empty, until it has been so for two thousand.
+      // Each one that is worked on brings two more, so that the socket is not empty before two thousand.
       if (heard.length < 2_000) for (let i = 0; i < 2; i++) sender.send(`message ${heard.length} ${i}`, socket.port, '127.0.0.1');
       else resolve();
     },

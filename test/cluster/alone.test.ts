@@ -156,7 +156,7 @@ test('A trunk and a device whose secrets the key does not open are up without th
     const trunk = { uri: 'sip:127.0.0.1:1', inbound_cidrs: ['127.0.0.1/32'], username: 'u', password: 'p' };
     for (const name of ['acme', 'other']) await platform.operator('PUT', `${trunks}/${name}`, trunk);
     for (const name of ['alice', 'bob']) await platform.operator('PUT', `${devices}/${name}`, { password: `p of ${name}` });
-    // As where an older row came back from a backup, or was sealed on a machine with another key.
+    // A row looks so that came back from a backup, or was sealed on a machine with another key.
     const strange = Buffer.from(createSeal(new Uint8Array(32).fill(3)).close('p', 'trunk acme'));
     await sql`UPDATE trunks SET password = ${strange} WHERE name = 'acme'`;
     await sql`UPDATE devices SET secrets = ${strange} WHERE username = 'alice'`;

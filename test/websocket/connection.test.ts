@@ -370,7 +370,7 @@ describe('a connection to a WebSocket server', () => {
       if (pongs.at(-1) === 9) newest.resolve();
     });
     server.pause();
-    // Of the pings that come while an answer is on its way the newest is answered (RFC 6455 §5.5.3).
+    // The newest of the pings that come while an answer is on its way is answered (RFC 6455 §5.5.3).
     server.write(Buffer.of(0x89, 1, 7, 0x89, 1, 8, 0x89, 1, 9, 0x82, 1, 1));
     await until('binary 1');
     server.resume();

@@ -49,13 +49,14 @@ export class DatagramQueue {
 
   #next(): void {
     this.#begun = 0;
+    if (this.#waiting.size === 0) return;
+    this.#afterTurn(() => this.#next());
     while (this.#begun < SIP_TURN_MESSAGES) {
       const next = this.#waiting.take();
       if (next === undefined) break;
       this.#begun += 1;
       this.#work(next);
     }
-    if (this.#begun > 0) this.#afterTurn(() => this.#next());
   }
 }
 
