@@ -246,13 +246,14 @@ export const RELAY_HELD_BACK_MS = 2;
 export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
 /**
- * Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading
- * stops. In these limits an event with a large body, such as one with a hundred URLs, counts as several: once for each
- * begun `RELAY_COUNTED_BYTES`.
+ * Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many
+ * `RELAY_APP_FULL_EVENTS`. In these limits an event with a large body, such as one with a hundred URLs, counts as
+ * several: once for each begun `RELAY_COUNTED_BYTES`.
  */
 export const RELAY_MEMORY_MAX_EVENTS = 50_000;
 export const RELAY_APP_MAX_EVENTS = 8_000;
 export const RELAY_APP_LEAST_EVENTS = 100;
+export const RELAY_APP_FULL_EVENTS = 20;
 export const RELAY_COUNTED_BYTES = 4 * 1024;
 export const RELAY_IN_FLIGHT_MAX = 1_000;
 /**

@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts';
 import type { Cursor, OutboxEvent, OutboxStore } from '../database/event/outbox.ts';
 import { warnUnlessAway } from '../database/journal/journal.ts';
 import {
+  RELAY_APP_FULL_EVENTS,
   RELAY_APP_LEAST_EVENTS,
   RELAY_APP_MAX_EVENTS,
   RELAY_HELD_BACK_MS,
@@ -39,7 +40,6 @@ export interface IntakeOptions {
   readonly pollMs: number;
 }
 
-const NOTHING = { events: [], more: false, heldBack: false, wentBack: false };
 const START: Cursor = { xid: '0', eventId: 0 };
 
 /** Tells whether one position lies behind another: transactions first, as numbers. */
@@ -87,8 +87,8 @@ export class Intake {
    * they were written. False: nothing is taken, and they are to be read.
    */
   take(events: readonly OutboxEvent[]): boolean {
-    const { stock, onRead } = this.#options;
-    if (this.#stopped || this.#cursor === undefined || stock.weight >= RELAY_MEMORY_MAX_EVENTS * 2) return false;
+    const { onRead } = this.#options;
+    if (this.#stopped || this.#cursor === undefined) return false;
     // The cursor stays while applications catch up with it.
     if (this.#behind.size > 0) return false;
     // A reading that began before may have come to its end meanwhile, with these events or beyond them.
@@ -103,24 +103,17 @@ export class Intake {
     this.#endRest();
   }
 
-  /**
-   * An event of the application, of that weight, is done: wakes the reader when that made room for what is still in the
-   * database.
-   */
-  made(appUuid: string, weight: number): void {
-    const { stock } = this.#options;
-    const most = RELAY_MEMORY_MAX_EVENTS * 2;
-    const readOn = this.#behind.has(appUuid) && stock.weightOf(appUuid) <= this.#mostOfOne / 2;
-    if (readOn || (stock.weight < most && stock.weight + weight >= most)) this.wake();
+  /** An event of the application is done: wakes the reader when that made room for what is still in the database. */
+  made(appUuid: string): void {
+    if (this.#behind.has(appUuid) && this.#options.stock.weightOf(appUuid) <= this.#mostOfOne / 2) this.wake();
   }
 
   async #pump(): Promise<void> {
-    const { outbox, stock, onRead, pollMs } = this.#options;
+    const { outbox, onRead, pollMs } = this.#options;
     while (!this.#stopped) {
       this.#woken = false;
       const cursor = this.#cursor ?? (await this.#begin());
-      const isFull = stock.weight >= RELAY_MEMORY_MAX_EVENTS * 2;
-      const page = isFull ? NOTHING : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
+      const page = await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
       if (this.#stopped) return;
       if (page.wentBack) {
         this.#stopped = true;
@@ -153,9 +146,14 @@ export class Intake {
     this.#cursor = event;
   }
 
-  /** The weight of events that an application may have in memory now. */
+  /**
+   * The weight of events that an application may have in memory now. It has some however many others have, whose
+   * receivers may be away for a day.
+   */
   get #mostOfOne(): number {
-    return this.#options.stock.weight < RELAY_MEMORY_MAX_EVENTS ? RELAY_APP_MAX_EVENTS : RELAY_APP_LEAST_EVENTS;
+    const { weight } = this.#options.stock;
+    if (weight < RELAY_MEMORY_MAX_EVENTS) return RELAY_APP_MAX_EVENTS;
+    return weight < RELAY_MEMORY_MAX_EVENTS * 2 ? RELAY_APP_LEAST_EVENTS : RELAY_APP_FULL_EVENTS;
   }
 
   /** Reads on for applications that are behind and have room again. Returns whether something was read. */

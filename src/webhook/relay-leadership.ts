@@ -381,7 +381,7 @@ export class RelayLeadership {
   #finish(job: Job, status: Settlement['status'], attempt: Attempt | undefined): void {
     this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status, attempt });
     this.#land(job, () => this.#lanes.done(job, status === 'delivered'));
-    this.#intake.made(job.appUuid, job.weight);
+    this.#intake.made(job.appUuid);
   }
 
   #land(job: Job, settle: () => void): void {

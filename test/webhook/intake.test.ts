@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 import type { Cursor, OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
 import {
+  RELAY_APP_FULL_EVENTS,
   RELAY_APP_LEAST_EVENTS,
   RELAY_APP_MAX_EVENTS,
   RELAY_HELD_BACK_MS,
@@ -97,16 +98,12 @@ test('Transactions are compared as numbers', async () => {
   expect(added).toEqual([3, 4]);
 });
 
-test('Nothing is taken before the first position is known, without room, and after the end', async () => {
-  const stock = { weight: 0, weightOf: () => 0 };
-  const { intake, running, added, readings } = begun(stock);
+test('Nothing is taken before the first position is known, and after the end', async () => {
+  const { intake, running, added, readings } = begun();
   expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
   await settle();
   readings[0]?.answer(page());
   await settle();
-  stock.weight = RELAY_MEMORY_MAX_EVENTS * 2;
-  expect(intake.take([event(12, 3)])).toBe(false);
-  stock.weight = 0;
   intake.stop();
   await running;
   expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
@@ -137,7 +134,7 @@ test('An application that has more than memory keeps falls behind by what is han
   expect(intake.take([event(12, 3, 'app_1'), event(12, 4, 'app_2')])).toBe(true);
   expect(added).toEqual([4]);
   held.app_1 = 0;
-  intake.made('app_1', 1);
+  intake.made('app_1');
   await settle();
   readings[1]?.answer(page());
   await settle();
@@ -160,15 +157,28 @@ test('Where memory is full of the events of others, an application with one that
   expect({ added, reads: ofApps.length }).toEqual({ added: [1, 2], reads: 2 });
 });
 
-test('Memory that was full is read into again when an event of any weight makes room', async () => {
-  const stock = { weight: RELAY_MEMORY_MAX_EVENTS * 2 + 20, weightOf: () => 0 };
-  const { intake, readings } = begun(stock);
+test('However much others have in memory, an application whose receiver answers is read and handed over', async () => {
+  const held = new Map<string, number>();
+  const stock = { weight: RELAY_MEMORY_MAX_EVENTS * 2, weightOf: (appUuid: string) => held.get(appUuid) ?? 0 };
+  const { intake, added, readings, ofApps } = begun(stock);
   await settle();
-  expect(readings.length).toBe(0);
-  stock.weight -= 50;
-  intake.made('app_1', 50);
+  held.set('away', RELAY_APP_FULL_EVENTS);
+  readings[0]?.answer(page(event(11, 1, 'away'), event(11, 2, 'quiet')));
   await settle();
-  expect(readings.length).toBe(1);
+  // What is behind has no room, and is not asked for.
+  expect([added, ofApps.length]).toEqual([[2], 0]);
+  held.set('away', RELAY_APP_FULL_EVENTS / 2);
+  intake.made('away');
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  expect(ofApps.map(({ limit }) => limit)).toEqual([RELAY_APP_FULL_EVENTS / 2]);
+  ofApps[0]?.answer({ events: [event(11, 1, 'away')], more: false });
+  await settle();
+  readings[2]?.answer(page());
+  await settle();
+  expect(intake.take([event(12, 3, 'quiet')])).toBe(true);
+  expect(added).toEqual([2, 1, 3]);
 });
 
 test('Whoever sends is told at once of what was read and of what was handed over', async () => {
@@ -189,7 +199,7 @@ test('An application falls behind just before its first event that finds no room
   await settle();
   expect(ofApps.length).toBe(0);
   held.app = 0;
-  intake.made('app_1', 1);
+  intake.made('app_1');
   await settle();
   readings[1]?.answer(page());
   await settle();
@@ -291,12 +301,12 @@ test('What an application has in the database is read on when half of what it ma
   readings[0]?.answer(page());
   await settle();
   held.app_1 = RELAY_APP_MAX_EVENTS / 2 + 1;
-  intake.made('app_1', 1);
-  intake.made('app_2', 1);
+  intake.made('app_1');
+  intake.made('app_2');
   await settle();
   expect(readings.length).toBe(1);
   held.app_1 = RELAY_APP_MAX_EVENTS / 2;
-  intake.made('app_1', 1);
+  intake.made('app_1');
   await settle();
   readings[1]?.answer(page());
   await settle();
