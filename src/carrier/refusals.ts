@@ -8,6 +8,7 @@ import { SIP_REFUSAL_ROWS_MAX, SIP_REFUSAL_URI_MAX_CHARS } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { parseNameAddress } from '../sip/message/uri.ts';
+import { withoutPasswords } from '../sip/redaction.ts';
 
 export type Why = Pick<Refusal, 'reason' | 'remedy'>;
 
@@ -67,7 +68,7 @@ export class Refusals {
 
 function uriOf(request: SipRequest, name: 'from' | 'to'): string {
   const value = request.headers.get(name) ?? '';
-  const uri = (parseNameAddress(value)?.uri ?? value).slice(0, SIP_REFUSAL_URI_MAX_CHARS);
+  const uri = withoutPasswords(parseNameAddress(value)?.uri ?? value).slice(0, SIP_REFUSAL_URI_MAX_CHARS);
   return detached(uri.replace(/[\x00-\x1f\x7f]/g, ' '));
 }
 

@@ -13,6 +13,8 @@ const SECRET_FIELDS = [
 ];
 /** Lines of a session description that hold keys and passwords (RFC 4568, RFC 8839). */
 const SECRET_LINES = /^(a=(?:crypto|ice-pwd|key-mgmt)|k=).*$/gm;
+/** A URI, or several where only commas are between them. */
+const URIS = /\bsips?:[^\s<>"]+/gi;
 /** The requests whose bodies are not kept, by their start line or, as of the answers to them, by their CSeq. */
 const SECRET_BODIES = { line: /^(?:INFO|MESSAGE) /, cseq: /\s(?:INFO|MESSAGE)$/ };
 
@@ -38,13 +40,27 @@ export function plainText(text: string): string {
   return /\r\n[ \t]/.test(head) ? head.replace(/\r\n[ \t]+/g, ' ') + message.slice(head.length) : message;
 }
 
-/** Reads the facts of a message, or undefined when it has no Call-ID. `text` has one character for each byte. */
+/**
+ * The text without the passwords of its URIs (RFC 3261 §19.1.1). One is between the second colon and the last `@`, as
+ * the parser reads it.
+ */
+export const withoutPasswords = (head: string): string =>
+  head.replace(URIS, (uri) => {
+    const colon = uri.indexOf(':', uri.indexOf(':') + 1);
+    const at = uri.lastIndexOf('@');
+    return colon < 0 || at < colon ? uri : `${uri.slice(0, colon)}:(not kept)${uri.slice(at)}`;
+  });
+
+/**
+ * Reads the facts of a message, or undefined when it has no Call-ID. `text` has one character for each byte. The facts
+ * are such as may be kept.
+ */
 export function messageFacts(text: string): MessageFacts | undefined {
   const end = text.indexOf('\r\n');
   const callId = field(text, CALL_ID);
   if (end < 0 || callId === '') return undefined;
   return {
-    firstLine: text.slice(0, end),
+    firstLine: withoutPasswords(text.slice(0, end)),
     isRequest: !/^SIP\//i.test(text),
     callId: decoded(callId),
     fromTag: /;\s*tag\s*=\s*([^;,\s]+)/i.exec(field(text, FROM))?.[1] ?? '',
@@ -74,7 +90,7 @@ export function redactor(level: TraceLevel, hidden: readonly string[], maxChars:
     const split = text.indexOf('\r\n\r\n');
     const head = split < 0 ? text : text.slice(0, split + 2);
     const body = split < 0 ? '' : text.slice(split + 4);
-    const kept = head.replace(secret, '$1: (not kept)');
+    const kept = withoutPasswords(head.replace(secret, '$1: (not kept)'));
     if (level === 'headers' || body === '') return kept.slice(0, maxChars);
     const isSecret = SECRET_BODIES.line.test(text) || SECRET_BODIES.cseq.test(cseq);
     const shown = isSecret ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');

@@ -34,6 +34,24 @@ test('A call that comes in carries its Call-ID, trunk, codec, X- headers as they
   expect(await incoming?.signals.until('leg.answered')).toEqual({ type: 'leg.answered', sip: facts });
 });
 
+test('No password of an address that a caller sends is told: not to the application, and not of a refused call', async () => {
+  carrier = await TestCarrier.open();
+  peer = await RawPeer.udp(carrier.port('udp'));
+  carrier.onIncoming = ({ call: { leg } }) => leg.answer();
+  const fields =
+    'P-Asserted-Identity: <sip:a:hidden@x>\r\nDiversion: <sip:b:hidden@x>;reason=no-answer\r\nHistory-Info: <sip:c:hidden@x:5070>;index=1\r\n';
+  peer.send(peer.request('INVITE', { id: 'told', body: sdp(), fields }));
+  await peer.until(/^SIP\/2.0 200/);
+  expect(carrier.incoming[0]?.call.sip).toMatchObject({
+    p_asserted_identity: '<sip:a:(not kept)@x>',
+    diversion: '<sip:b:(not kept)@x>;reason=no-answer',
+    history_info: '<sip:c:(not kept)@x:5070>;index=1',
+  });
+  peer.send(peer.request('INVITE', { id: 'refused', number: 'nobody', from: '<sip:d:hidden@x>;tag=d', body: sdp() }));
+  await peer.until(/^SIP\/2.0 4\d\d /);
+  expect(carrier.carrier.refusals()[0]).toMatchObject({ from: 'sip:d:(not kept)@x' });
+});
+
 test('A call whose caller withholds its number does not tell it in the asserted identity either', async () => {
   carrier = await TestCarrier.open();
   peer = await RawPeer.udp(carrier.port('udp'));

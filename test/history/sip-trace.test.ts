@@ -136,6 +136,21 @@ describe('redaction', () => {
     expect(text).toContain('m=audio 9 RTP/SAVP 0');
   });
 
+  test('the passwords of URIs are never kept, in no field and no start line; all else of a URI is', () => {
+    const { trace, tell, kept } = world();
+    const more =
+      'Contact: "c" <sip:a:SECRET@192.0.2.7:5061;ob>, SIPS:b;x=1:SEC:RET@c\r\nRoute: <sip:192.0.2.7:5062;lr>\r\nRefer-To: sip:d@[2001:db8::1]:5063,sip:e:SEC@RET@f\r\n';
+    trace.bind('x', 'one', 'caller');
+    tell('out', message('INVITE sip:b:SECRET@c;user=phone SIP/2.0', 'x', 'ours', '1 INVITE', more));
+    const [entry] = kept.get('one') ?? [];
+    expect(entry?.first_line).toBe('INVITE sip:b:(not kept)@c;user=phone SIP/2.0');
+    expect(entry?.text).toContain('INVITE sip:b:(not kept)@c;user=phone SIP/2.0\r\n');
+    expect(entry?.text).toContain(
+      'Contact: "c" <sip:a:(not kept)@192.0.2.7:5061;ob>, SIPS:b;x=1:(not kept)@c\r\nRoute: <sip:192.0.2.7:5062;lr>\r\n',
+    );
+    expect(JSON.stringify(entry)).not.toMatch(/SEC|RET/);
+  });
+
   test('the body of an INFO or MESSAGE is never kept, nor that of anything unless it is asked for', () => {
     const info = message('INFO sip:b@c SIP/2.0', 'x', 'a', '2 INFO', '', 'Signal=4\r\nDuration=100\r\n');
     expect(redactor('full', [], 4_096)(info, '2 INFO')).not.toContain('Signal');

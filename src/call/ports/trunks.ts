@@ -13,7 +13,7 @@ export interface Refusal {
   readonly source: string;
   readonly transport: string;
   readonly method: string;
-  /** The URIs of From and To, cut to SIP_REFUSAL_URI_MAX_CHARS. */
+  /** The URIs of From and To, without passwords, cut to SIP_REFUSAL_URI_MAX_CHARS. */
   readonly from: string;
   readonly to: string;
   /**

@@ -3,6 +3,7 @@ import { detached } from '../../bounds/detached.ts';
 import { factText, type SipFacts } from '../../event/call-report.ts';
 import { SIP_FACT_HEADERS_MAX } from '../../limits.ts';
 import type { Headers } from '../../sip/message/message.ts';
+import { withoutPasswords } from '../../sip/redaction.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 import { isWithheld } from './identity.ts';
 
@@ -11,8 +12,7 @@ const OURS: ReadonlySet<string> = new Set([LOOPBACK_FIELD]);
 
 /**
  * The facts of a call from the far end's message, without an identity that it withholds. Values are cut to
- * SIP_FACT_MAX_CHARS. The name of the trunk is `""`
- * in calls of devices.
+ * SIP_FACT_MAX_CHARS, and addresses are told without passwords. The name of the trunk is `""` in calls of devices.
  */
 export function sipFacts(
   headers: Headers,
@@ -20,7 +20,7 @@ export function sipFacts(
   codec: string | undefined,
   device?: { readonly device: string; readonly dialled: string },
 ): SipFacts {
-  const asserted = listed(headers, 'p-asserted-identity');
+  const asserted = addresses(headers, 'p-asserted-identity');
   const verstat = /;\s*verstat\s*=\s*"?([A-Za-z0-9-]{1,64})/i.exec(`${asserted ?? ''} ${headers.get('from') ?? ''}`)?.[1];
   const fields = {
     trunk: trunk === '' ? undefined : trunk,
@@ -29,8 +29,8 @@ export function sipFacts(
     codec,
     headers: extensions(headers),
     p_asserted_identity: isWithheld(headers) ? undefined : asserted,
-    diversion: listed(headers, 'diversion'),
-    history_info: listed(headers, 'history-info'),
+    diversion: addresses(headers, 'diversion'),
+    history_info: addresses(headers, 'history-info'),
     verstat,
   };
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
@@ -42,7 +42,12 @@ export const told = (text: string): string => detached(factText(text));
 
 function listed(headers: Headers, name: string): string | undefined {
   const values = headers.fields(name);
-  return values.length === 0 ? undefined : told(values.join(', '));
+  return values.length === 0 ? undefined : values.join(', ');
+}
+
+function addresses(headers: Headers, name: string): string | undefined {
+  const values = listed(headers, name);
+  return values === undefined ? undefined : told(withoutPasswords(values));
 }
 
 /**
@@ -54,7 +59,7 @@ function extensions(headers: Headers): Readonly<Record<string, string>> | undefi
   for (const name of headers.names) {
     if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
     const spelled = headers.spelling(name);
-    if (!found.has(spelled)) found.set(spelled, listed(headers, name) ?? '');
+    if (!found.has(spelled)) found.set(spelled, told(listed(headers, name) ?? ''));
   }
   return found.size === 0 ? undefined : Object.fromEntries(found);
 }
