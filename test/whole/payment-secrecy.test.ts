@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'bun:test';
 import { filesBelow } from '../support/files-below.ts';
 import { Keypad } from '../support/keypad.ts';
+import { patiently } from '../support/patiently.ts';
 import { Platform } from '../support/platform.ts';
 import { randomCard } from '../support/random-card.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -25,6 +26,8 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
     try {
       const app = await platform.application(receiver.url, NUMBER);
       await platform.trunk('127.0.0.1:9');
+      const ask = (method: string, sessionUuid: string, path = '', body?: unknown) =>
+        patiently(() => platform.api(app, method, `/v1/sessions/${sessionUuid}${path}`, body));
       const cards: string[] = [];
       const callers: { ear: RtpPeer; sipp: Sipp; sessionUuid: string; keypad: Keypad }[] = [];
       // Each call by a number of its own, so that several begin together.
@@ -44,7 +47,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
           peer = await dial();
         }
         const sessionUuid = String(find()?.body.session_uuid);
-        const answered = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+        const answered = await ask('POST', sessionUuid, '/answer');
         expect([answered.status, answered.body]).toMatchObject([202, {}]);
         await receiver.event('session.answered', sessionUuid);
         await ear.until(() => ear.source !== undefined, 'audio');
@@ -54,7 +57,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         await Promise.all(Array.from({ length: TOGETHER }, (_, at) => begin(first + at)));
       const collect = async (at: number, kind: 'card' | 'cvv') => {
         const { sessionUuid } = callers[at] ?? { sessionUuid: '' };
-        const answer = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/payment/${kind}/collect`, {});
+        const answer = await ask('POST', sessionUuid, `/payment/${kind}/collect`, {});
         said += JSON.stringify(answer.body);
         expect(answer.status).toBe(202);
       };
@@ -70,7 +73,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         if (at % 6 === 0) keypad.press(`${CVV}#`);
         if (at % 6 === 0) await receiver.event('payment.cvv.collected', sessionUuid);
         if (at % 3 === 1) {
-          const { status, body } = await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+          const { status, body } = await ask('DELETE', sessionUuid);
           expect([status, body]).toMatchObject([202, {}]);
           await receiver.event('session.ended', sessionUuid);
         }
@@ -83,7 +86,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
       }
       await platform.start();
       const unfinished = callers.filter((_, at) => at % 3 !== 1);
-      for (const { sessionUuid } of unfinished) await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+      for (const { sessionUuid } of unfinished) await ask('DELETE', sessionUuid);
       await receiver.until(() => receiver.count('session.ended') === CALLS, 'every end', 30_000);
       // One result for each collection, whatever became of it.
       const results = receiver.events.filter(({ event }) => event === 'payment.card.collected');
