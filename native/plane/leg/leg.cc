@@ -231,7 +231,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   const bool audio = type == agreed_.payload_type || type == agreed_.own_payload_type;
   const bool comfort_noise = type == 13;  // RFC 3389: a sign of life, played as silence
   if (!event && !audio && !comfort_noise) {
-    if (!pipe_ && (link_ || latch_.may_come_from(datagram.source)) && other_.take(packet.payload_type))
+    if (!pipe_ && (link_ || latch_.may_come_from(datagram.source)) && other_.take(packet.payload_type, now.us))
       notices.push_back({NoticeKind::payload_type, id(), packet.payload_type});
     return;
   }

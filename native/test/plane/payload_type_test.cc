@@ -115,6 +115,36 @@ TEST("a stranger's audio does not keep a far end from another payload type") {
   CHECK(line.told(NoticeKind::payload_type).size() == 1);
 }
 
+TEST("a far end that changes its payload type every few seconds is followed for as long as the call lasts") {
+  Line line;
+  CHECK(line.begin());
+  line.agreed.own_payload_type = -1;
+  for (int change = 0; change < 100; change++) {
+    const uint8_t type = change % 2 == 0 ? 8 : 0;
+    line.say(type, loud, 5);
+    const auto told = line.told(NoticeKind::payload_type);
+    CHECK(told.size() == 1 && told[0].a == type);
+    line.agreed.codec = type == 8 ? Codec::pcma : Codec::pcmu;
+    line.agreed.payload_type = type;
+    (void)line.plane->negotiate(1, line.agreed, line.now);
+    line.say(type, loud, 100);
+  }
+}
+
+TEST("of a far end that changes its payload type with every few packets no more is told than one change a second") {
+  Line line;
+  CHECK(line.begin());
+  size_t told = 0;
+  for (int second = 0; second < 60; second++) {
+    for (uint8_t type = 8; type < 18; type++) line.say(type, loud, 5);
+    told += line.told(NoticeKind::payload_type).size();
+  }
+  CHECK(told >= 60 && told <= 92);
+  line.say(18, loud, 100);  // the one that it stays with is told, once
+  const auto last = line.told(NoticeKind::payload_type);
+  CHECK(last.size() == 1 && last[0].a == 18);
+}
+
 TEST("a far end that says it only listens, or that we hold, is neither heard nor counted as silent") {
   for (const bool holding : {false, true}) {
     Line line;
