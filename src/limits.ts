@@ -70,8 +70,9 @@ export const SIP_TRACE_MAX_CHARS = 4_096;
 export const SIP_TRACE_EARLY_MAX_MESSAGES = 6;
 export const SIP_TRACE_UNBOUND_MAX_CALLS = 1_000;
 export const SIP_TRACE_UNBOUND_MS = 10_000;
-/** The pause between two readings of how a call sounds. */
+/** The pause between two readings of how a call sounds, and the age of the call from which on it grows. */
 export const HISTORY_QUALITY_MS = 10_000;
+export const HISTORY_QUALITY_FULL_MS = 1_800_000;
 /** Items in a page of a list that is read page by page, where none is asked for, and calls in one at most. */
 export const PAGE_DEFAULT_ITEMS = 100;
 export const CALL_LIST_MAX_ITEMS = 1_000;

@@ -1,6 +1,9 @@
-/** Reads every ten seconds how each call sounds, for its timeline: each second a tenth of the calls. */
+/**
+ * Reads how each call sounds, for its timeline: every ten seconds in its first half hour, and half as often each time
+ * that its age has doubled. A timeline has so many entries: those of a call of a day are left to what happens in it.
+ */
 import type { Clock } from '../../clock.ts';
-import { HISTORY_QUALITY_MS } from '../../limits.ts';
+import { HISTORY_QUALITY_FULL_MS, HISTORY_QUALITY_MS } from '../../limits.ts';
 import type { SessionActor } from './session-actor.ts';
 
 const TURN_MS = 1_000;
@@ -20,7 +23,7 @@ export function sampleQuality(clock: Clock, actors: () => Iterable<Pick<SessionA
       calls++;
       const age = second - Math.floor(actor.state.createdAt / TURN_MS) * TURN_MS;
       // A leg whose worker is lost has nothing to say.
-      if (age > 0 && age % HISTORY_QUALITY_MS === 0) actor.sampleQuality().catch(() => {});
+      if (age > 0 && age % pauseAt(age) === 0) actor.sampleQuality().catch(() => {});
     }
     // In the middle of a second, so that none is left out, however late the timers come by and by.
     arm(second + TURN_MS / 2 + (calls === 0 ? HISTORY_QUALITY_MS : TURN_MS));
@@ -33,4 +36,11 @@ export function sampleQuality(clock: Clock, actors: () => Iterable<Pick<SessionA
     stopped = true;
     disarm();
   };
+}
+
+/** The pause between two readings of a call of that age, in milliseconds. */
+function pauseAt(age: number): number {
+  let pause = HISTORY_QUALITY_MS;
+  for (let until = HISTORY_QUALITY_FULL_MS; until < age; until *= 2) pause *= 2;
+  return pause;
 }
