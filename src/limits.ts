@@ -63,8 +63,9 @@ export const HISTORY_WAITING_MAX_PARTS = 5_000;
 export const HISTORY_SAID_EVERY_MS = 60_000;
 /** Timelines stored by one statement. */
 export const HISTORY_BATCH_MAX_PARTS = 500;
-/** SIP messages of one call that are kept, and the characters of one. */
+/** SIP messages of one call that are kept, those of its BYE beyond them, and the characters of one. */
 export const SIP_TRACE_MAX_MESSAGES = 100;
+export const SIP_TRACE_END_MAX_MESSAGES = 8;
 export const SIP_TRACE_MAX_CHARS = 4_096;
 /** Calls whose first messages wait to be told which Session they belong to, how many of each, and for how long. */
 export const SIP_TRACE_EARLY_MAX_MESSAGES = 6;

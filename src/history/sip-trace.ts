@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import { factText } from '../event/call-report.ts';
 import {
   SIP_TRACE_EARLY_MAX_MESSAGES,
+  SIP_TRACE_END_MAX_MESSAGES,
   SIP_TRACE_MAX_CHARS,
   SIP_TRACE_MAX_MESSAGES,
   SIP_TRACE_UNBOUND_MAX_CALLS,
@@ -73,7 +74,7 @@ export class SipTrace {
     if (call.callerTag === '' && facts.isRequest) call.callerTag = detached(facts.fromTag);
     const side = sideOf(call, direction, facts);
     const session = call.sessions[side];
-    if (session === undefined ? call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES : this.#isFull(session)) return;
+    if (session === undefined ? call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES : this.#isFull(session, facts)) return;
     const entry: SipEntry = {
       kind: 'sip',
       direction,
@@ -88,12 +89,17 @@ export class SipTrace {
     else this.#keep(session, entry);
   }
 
-  #isFull(sessionUuid: string): boolean {
-    return (this.#counts.get(sessionUuid) ?? 0) >= SIP_TRACE_MAX_MESSAGES;
+  /**
+   * Whether a message of the Session has no place. That of a BYE has one beyond the others: the session of a call of
+   * hours is refreshed so often that its end would not be in its trace.
+   */
+  #isFull(sessionUuid: string, { cseq }: Pick<SipEntry, 'cseq'>): boolean {
+    const most = SIP_TRACE_MAX_MESSAGES + (/\bBYE$/i.test(cseq) ? SIP_TRACE_END_MAX_MESSAGES : 0);
+    return (this.#counts.get(sessionUuid) ?? 0) >= most;
   }
 
   #keep(sessionUuid: string, entry: SipEntry): void {
-    if (this.#isFull(sessionUuid)) return;
+    if (this.#isFull(sessionUuid, entry)) return;
     this.#counts.set(sessionUuid, (this.#counts.get(sessionUuid) ?? 0) + 1);
     this.#options.history.add(sessionUuid, entry);
   }

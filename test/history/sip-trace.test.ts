@@ -4,7 +4,7 @@ import { detached } from '../../src/bounds/detached.ts';
 import { factText } from '../../src/event/call-report.ts';
 import type { Entry, SipEntry } from '../../src/history/entry.ts';
 import { SipTrace, type SipTraceOptions } from '../../src/history/sip-trace.ts';
-import { SIP_TRACE_MAX_MESSAGES, SIP_TRACE_UNBOUND_MAX_CALLS } from '../../src/limits.ts';
+import { SIP_TRACE_END_MAX_MESSAGES, SIP_TRACE_MAX_MESSAGES, SIP_TRACE_UNBOUND_MAX_CALLS } from '../../src/limits.ts';
 import { redactor } from '../../src/sip/redaction.ts';
 import fc from '../support/fast-check.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -80,6 +80,18 @@ describe('the SIP of a call', () => {
     for (let n = 0; n < SIP_TRACE_MAX_MESSAGES + 5; n++)
       tell('out', message('OPTIONS sip:b@c SIP/2.0', 'x', 'a', `${n} OPTIONS`));
     expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES);
+  });
+
+  test('of a long call, whose session was refreshed again and again, has its end', () => {
+    const { trace, tell, lines } = world();
+    trace.bind('x', 'one', 'callee');
+    for (let n = 0; n < SIP_TRACE_MAX_MESSAGES; n++) tell('in', message('UPDATE sip:b@c SIP/2.0', 'x', 'far', `${n} UPDATE`));
+    tell('in', message('UPDATE sip:b@c SIP/2.0', 'x', 'far', '200 UPDATE'));
+    tell('in', message('BYE sip:b@c SIP/2.0', 'x', 'far', '201 BYE'));
+    tell('out', message('SIP/2.0 200 OK', 'x', 'far', '201 BYE'));
+    expect(lines('one').slice(SIP_TRACE_MAX_MESSAGES)).toEqual(['in BYE sip:b@c SIP/2.0', 'out SIP/2.0 200 OK']);
+    for (let n = 0; n < 100; n++) tell('in', message('BYE sip:b@c SIP/2.0', 'x', 'far', '201 BYE'));
+    expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES + SIP_TRACE_END_MAX_MESSAGES);
   });
 
   test('is kept up to 4 kB of each message', () => {
