@@ -276,8 +276,8 @@ export const DEVICE_REGISTERS_MAX = 2_000;
 export const DEVICE_REGISTERS_RESERVE = 500;
 export const DEVICE_REGISTERS_RESERVED_OF_APP = 50;
 /**
- * Challenges for devices, a second: for each device at a source and for all devices; as many for unknown names at a
- * source and at all of them. Beyond it a request is ignored.
+ * Challenges for devices over UDP, a second: for each device at a source and for all devices; as many for unknown names
+ * at a source and at all of them. Beyond it a request is ignored, and its sender repeats it.
  */
 export const DEVICE_CHALLENGES_PER_SOURCE = 20;
 export const DEVICE_CHALLENGES_MAX = 1_000;

@@ -6,7 +6,13 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
 import { createServer, type Socket } from 'node:net';
 import { contactPeerOf } from '../../src/carrier/device/device-trunk.ts';
-import { DEVICE_CONTACTS_MAX, DEVICE_PING_MS, DEVICE_SILENT_MS, SIP_FLOW_REPLY_MS } from '../../src/limits.ts';
+import {
+  DEVICE_CHALLENGES_MAX,
+  DEVICE_CONTACTS_MAX,
+  DEVICE_PING_MS,
+  DEVICE_SILENT_MS,
+  SIP_FLOW_REPLY_MS,
+} from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { SeveralUsers } from './device-directory.ts';
 import { answerTo, asUser } from './device-peer.ts';
@@ -411,6 +417,17 @@ describe('a proxy over TCP', () => {
     expect(await until(/^BYE/)).toStartWith(`BYE ${TARGET} `);
     await carrier.dial({ to: 'sip:alice' });
     expect(routesIn(await until(/^INVITE/))).toBe(path);
+  });
+
+  test('has every phone challenged where more come back at once than are challenged in a second over UDP', async () => {
+    const names = Array.from({ length: DEVICE_CHALLENGES_MAX + 100 }, (_, number) => `phone${number}`);
+    const { proxy } = await open({ clock: new VirtualClock(), deviceProxies: [`${EDGE}/32`] }, new SeveralUsers(...names));
+    const edge = await proxy(EDGE, 'tcp');
+    for (const name of names)
+      edge.send(edge.request('REGISTER', { id: name, from: `<sip:${name}@x>;tag=p`, to: `<sip:${name}@x>` }));
+    edge.send(edge.request('OPTIONS', { id: 'after all of them' }));
+    await edge.until(/^SIP[\s\S]*OPTIONS/);
+    expect(edge.heard.filter((heard) => heard.startsWith('SIP/2.0 401'))).toHaveLength(names.length);
   });
 
   test('whose connection is gone loses none of ten phones to another one', async () => {

@@ -23,7 +23,7 @@ import {
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
 } from '../../limits.ts';
-import type { Peer, Place } from '../../sip/flow.ts';
+import { isReliable, type Peer, type Place } from '../../sip/flow.ts';
 import { unsupportedTags } from '../../sip/message/capability.ts';
 import { type DigestSecrets, DigestServer } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
@@ -306,8 +306,10 @@ export class Devices {
       this.#guessesOf.count(pairOf(source.host, device), now);
       refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now, device?.username);
     }
+    // Who asks over a connection has the address that it asks from, and does not ask again: it would wait for half a
+    // minute. Its connection bounds how much it asks.
     const challenges = device === undefined ? this.#challengesOfNobody : this.#challenges;
-    if (!challenges.allow(source.host, now, device?.username)) return 'ignore';
+    if (!isReliable(source.transport) && !challenges.allow(source.host, now, device?.username)) return 'ignore';
     const userAgent = request.headers.get('user-agent');
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
   }
