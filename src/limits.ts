@@ -61,8 +61,9 @@ export const HISTORY_LATE_MS = 1_000;
 export const HISTORY_WAITING_MAX_PARTS = 5_000;
 /** How often it is said that parts wait for the database. */
 export const HISTORY_SAID_EVERY_MS = 60_000;
-/** Timelines stored by one statement. */
+/** Timelines stored by one statement: so many, and so many characters, which take 5 ms of the event loop. */
 export const HISTORY_BATCH_MAX_PARTS = 500;
+export const HISTORY_BATCH_MAX_CHARS = 256 * 1024;
 /** SIP messages of one call that are kept, those of its BYE beyond them, and the characters of one. */
 export const SIP_TRACE_MAX_MESSAGES = 100;
 export const SIP_TRACE_END_MAX_MESSAGES = 8;

@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or } from 'drizzle-orm';
 import type { TimelinePart } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
-import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
+import { HISTORY_BATCH_MAX_CHARS, HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
 import type { Database } from '../driver/database.ts';
 import { notOlderThan, olderThan, type PageEnd } from '../newest-first.ts';
 import { charges } from '../payment-schema.ts';
@@ -130,12 +130,9 @@ export function callStore(database: Database, keepsEnded: boolean): CallStore {
       return rows.flatMap((row): readonly TimedEntry[] => JSON.parse(row.entries));
     },
     async write(parts) {
-      for (let at = 0; at < parts.length; at += HISTORY_BATCH_MAX_PARTS) {
-        const rows = parts.slice(at, at + HISTORY_BATCH_MAX_PARTS).map(({ sessionUuid, since, entries }) => ({
-          session_uuid: sessionUuid,
-          since,
-          entries: JSON.stringify(entries),
-        }));
+      for (let at = 0; at < parts.length; ) {
+        const rows = batchOf(parts, at);
+        at += rows.length;
         await database.query(WRITE, [JSON.stringify(rows)]);
       }
     },
@@ -146,6 +143,19 @@ export function callStore(database: Database, keepsEnded: boolean): CallStore {
       return await eraseEnded(database, sessionUuid);
     },
   };
+}
+
+/** The rows of the parts from `at` on that are stored by one statement, of which there is at least one. */
+function batchOf(parts: readonly TimelinePart[], at: number) {
+  const rows = [];
+  let chars = 0;
+  for (const { sessionUuid, since, entries } of parts.slice(at, at + HISTORY_BATCH_MAX_PARTS)) {
+    const row = { session_uuid: sessionUuid, since, entries: JSON.stringify(entries) };
+    chars += row.entries.length;
+    if (rows.length > 0 && chars > HISTORY_BATCH_MAX_CHARS) break;
+    rows.push(row);
+  }
+  return rows;
 }
 
 /** The condition of a list of calls. */
