@@ -116,13 +116,15 @@ export interface StoreUser {
   readonly clock: Clock;
   readonly nodeId: string;
   readonly lock: DatabaseLock | undefined;
+  /** Resolves one turn of the event loop later: by setImmediate, unless told. */
+  readonly turn?: (() => Promise<void>) | undefined;
 }
 
 /** Makes the store on a database that is open and migrated. */
 export async function storeOn(
   database: Database,
   settings: Pick<StoreSettings, 'masterKey' | 'callHistoryDays'>,
-  { log, clock, nodeId, lock }: StoreUser,
+  { log, clock, nodeId, lock, turn }: StoreUser,
 ): Promise<Store> {
   const nodes = nodeStore(database, nodeId);
   if (lock === undefined) await nodes.join(NOBODY);
@@ -138,7 +140,7 @@ export async function storeOn(
   const marks = isShared ? undefined : new KeyMarks(now);
   const kept = keptAnswers(marks);
   const onDead = () => nodes.tell('');
-  const journal = groupCommit({ database, log, nodeId, keptAnswers: kept, readTo: outbox.readTo, onEvents, onDead });
+  const journal = groupCommit({ database, log, nodeId, keptAnswers: kept, readTo: outbox.readTo, onEvents, onDead, turn });
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);

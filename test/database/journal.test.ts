@@ -7,6 +7,7 @@ import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
+import { JOURNAL_TURN_CHANGES } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle } from '../support/virtual-clock.ts';
 import { eventOf } from '../webhook/emit.ts';
@@ -120,6 +121,28 @@ test('The changes of a batch that is refused are tried by themselves, one after 
   }
   expect(asked.map(({ written }) => written)).toEqual([2, 1, 1, 1]);
   expect(await Promise.all([...stored, later])).toEqual([true, true, true]);
+});
+
+test('The ends of changes that were stored together are told so many in a turn of the event loop, in their order', async () => {
+  const turns: (() => void)[] = [];
+  const options = { log: silentLog, nodeId: 'node', keptAnswers: keptAnswers(undefined), readTo: () => undefined };
+  const database: Queryable = {
+    query: async <R>() => [{ written: 'alive' }].map((row) => row as R),
+  };
+  const turn = () => new Promise<void>((resolve) => turns.push(resolve));
+  const journal = groupCommit({ ...options, database, onEvents() {}, onDead() {}, turn });
+  const told: number[] = [];
+  const count = JOURNAL_TURN_CHANGES * 2 + 1;
+  for (let change = 0; change < count; change++) void journal.commit({ events: [] }).then(() => told.push(change));
+  await settle();
+  const after = [told.length];
+  for (let next = turns.shift(); next !== undefined; next = turns.shift()) {
+    next();
+    await settle();
+    after.push(told.length);
+  }
+  expect(after).toEqual([JOURNAL_TURN_CHANGES, JOURNAL_TURN_CHANGES * 2, count]);
+  expect(told).toEqual(Array.from({ length: count }, (_, change) => change));
 });
 
 test('Events of a change that is found stored after a lost answer wake the relay; those of one that is not wake nobody', async () => {

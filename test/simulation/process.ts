@@ -140,7 +140,7 @@ export class Process {
     const log = this.#log;
     const connection = database.connect(this.#link, isShared || network !== undefined);
     const lock = network === undefined ? 'one' : 'node';
-    const store = await storeOn(connection, SETTINGS, { log, clock, nodeId: this.nodeId, lock });
+    const store = await storeOn(connection, SETTINGS, { log, clock, nodeId: this.nodeId, lock, turn: () => this.#turn() });
     const cluster = await this.#enter(store);
     this.#cluster = cluster;
     const heart = this.#heart(store, cluster);

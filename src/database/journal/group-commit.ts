@@ -6,7 +6,7 @@
  * What was weighed: a transaction a change (6 round trips, one fsync each), and a statement a change in a pipeline (one
  * fsync each). Coalesced, the fsync is shared by all that waited for it, and order is the order of arrival.
  */
-import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
+import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_TURN_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log, LogFields } from '../../log.ts';
 import type { Queryable, Row } from '../driver/database.ts';
 import type { Cursor, OutboxEvent } from '../event/outbox.ts';
@@ -40,6 +40,8 @@ export interface GroupCommitOptions {
   readonly onEvents: (next: readonly OutboxEvent[]) => void;
   /** Called when a flush was refused because this node was declared dead. */
   readonly onDead: () => void;
+  /** Resolves one turn of the event loop later: by setImmediate, unless told. */
+  readonly turn?: (() => Promise<void>) | undefined;
 }
 
 /** Changes waiting and flushes made, for `/metrics`. */
@@ -66,6 +68,8 @@ function nextEvents(plan: FlushPlan, rows: readonly WrittenRow[]): readonly Outb
   const eventIds = new Map(rows.flatMap(({ written, event_id: id }) => (id === null ? [] : [[written, Number(id)] as const])));
   return writtenEvents(plan, xid, eventIds);
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Makes the journal on a database. */
 export const groupCommit = (options: GroupCommitOptions): GroupCommit => new GroupCommit(options);
@@ -131,7 +135,7 @@ export class GroupCommit implements Journal {
   async #flush(batch: readonly Waiting[]): Promise<void> {
     try {
       const outcome = await this.#write(batch.map((each) => each.change));
-      for (const [at, stored] of outcome.entries()) batch[at]?.resolve(stored);
+      await this.#tell(batch, outcome);
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
         for (const each of batch) each.reject(asRefusal(error));
@@ -142,6 +146,17 @@ export class GroupCommit implements Journal {
       }
       // One change the database refuses must not sink those beside it.
       for (const each of batch) await this.#flush([each]);
+    }
+  }
+
+  /**
+   * Tells what became of changes, so many in one turn of the event loop: each has its actor perform what it ordered.
+   */
+  async #tell(batch: readonly Waiting[], outcome: readonly Stored[]): Promise<void> {
+    const { turn = nextTurn } = this.#options;
+    for (const [at, stored] of outcome.entries()) {
+      if (at > 0 && at % JOURNAL_TURN_CHANGES === 0) await turn();
+      batch[at]?.resolve(stored);
     }
   }
 
