@@ -134,7 +134,11 @@ export const STORE_LAST_OUTCOME_MS = 10_000;
  * commands/s.
  */
 export const MAILBOX_MAX_INPUTS = 1_000;
-/** Changes whose ends are told in one turn of the event loop: 10 ms, where each has a call hung up. */
+/**
+ * Inputs of Sessions and Rooms that are taken in one turn of the event loop, and changes whose ends are told in one:
+ * 10 ms, where each has a call hung up.
+ */
+export const ACTOR_TURN_INPUTS = 32;
 export const JOURNAL_TURN_CHANGES = 32;
 /** While so many wait, as with the database away, speech that is over before it was told of takes no place. */
 export const MAILBOX_CROWDED_INPUTS = MAILBOX_MAX_INPUTS / 2;

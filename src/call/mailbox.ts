@@ -57,6 +57,11 @@ export interface MailboxOptions<Input> {
   readonly logged: LogFields;
   /** Takes one input: its step, its commit and its effects. */
   take(envelope: Envelope<Input>): Promise<void>;
+  /**
+   * Asks for a turn of the event loop to take an input in. Undefined: it may be taken at once. Where `isGone`, nothing
+   * waits for the turn any more.
+   */
+  turn?(isGone: () => boolean): Promise<void> | undefined;
   /** An input is not taken any more, because the mailbox is closed or was emptied. */
   dropped(input: Input): void;
   /** The time of the next deadline, in milliseconds since the epoch. */
@@ -199,7 +204,11 @@ export class Mailbox<Input extends { readonly type: string }> {
   async #run(): Promise<void> {
     this.#busy = true;
     this.#cancelTimer();
-    for (let next = this.#waiting.shift(); next !== undefined && !this.#closed; next = this.#waiting.shift()) {
+    while (this.#waiting.length > 0) {
+      const turn = this.#options.turn?.(() => this.#waiting.length === 0);
+      if (turn !== undefined) await turn;
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
       if ((next.context?.until ?? Infinity) <= this.#options.clock.now()) {
         refuse(next, this.#unable());
         this.#options.dropped(next.input);

@@ -1,4 +1,5 @@
 /** The part of the composition root that makes the heart: Sessions, Rooms, recordings, charges and messages. */
+import { TurnBudget } from '../bounds/turn-budget.ts';
 import { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
 import { IncomingMessages } from '../call/message/incoming-messages.ts';
 import { MessageDispatcher } from '../call/message/message-dispatcher.ts';
@@ -14,6 +15,7 @@ import type { Store } from '../database/store.ts';
 import { type MayReach, mayReach } from '../destinations.ts';
 import type { HistorySink } from '../history/call-history.ts';
 import type { SipTrace } from '../history/sip-trace.ts';
+import { ACTOR_TURN_INPUTS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { SmsGateway } from '../machine/message/gateway.ts';
 import type { ChargeGateway } from '../machine/payment/charge.ts';
@@ -63,6 +65,13 @@ export interface HeartEngines {
   /** The timelines of calls. Undefined when none are kept. */
   readonly history: HistorySink | undefined;
   readonly sipTrace: Pick<SipTrace, 'bind'> | undefined;
+  /** Calls back once the present turn of the event loop is over: by setImmediate, unless told. */
+  readonly afterTurn?: (then: () => void) => void;
+}
+
+/** The engines, and the turns in which the inputs of Sessions and Rooms are taken. */
+interface TurningEngines extends HeartEngines {
+  readonly turns: TurnBudget;
 }
 
 /** Everything that decides about calls. */
@@ -102,8 +111,9 @@ export function makeHeart(engines: HeartEngines): Heart {
     session: (sessionUuid) => sessions.find(sessionUuid)?.state,
   });
   const tokens = new TokenBuckets();
-  const sessions = makeSessions(engines, recordings, tokens, chargeGateway !== undefined);
-  const rooms = makeRooms(engines, recordings, sessions);
+  const turning = { ...engines, turns: new TurnBudget(ACTOR_TURN_INPUTS, engines.afterTurn) };
+  const sessions = makeSessions(turning, recordings, tokens, chargeGateway !== undefined);
+  const rooms = makeRooms(turning, recordings, sessions);
   sessions.connectRooms(rooms);
   const charges = new ChargeDispatcher({
     store: store.payments,
@@ -133,18 +143,19 @@ export function makeHeart(engines: HeartEngines): Heart {
 }
 
 function makeSessions(
-  engines: HeartEngines,
+  engines: TurningEngines,
   recordings: RecordingRegistry,
   tokens: TokenBuckets,
   hasPayments: boolean,
 ): SessionRegistry {
-  const { settings, store, clock, log, nodeId, media, publicUrl } = engines;
+  const { settings, store, clock, log, nodeId, turns, media, publicUrl } = engines;
   return new SessionRegistry({
     journal: store.journal,
     records: { find: store.sessions.get, list: store.sessions.list, adopt: store.sessions.adopt, mine: store.sessions.mine },
     clock,
     log,
     nodeId,
+    turns,
     media,
     publicUrl,
     elsewhere: engines.cluster,
@@ -182,14 +193,15 @@ const isLive =
   async (appUuid: string, sessionUuid: string): Promise<boolean> =>
     (await store.sessions.owner(appUuid, sessionUuid)) !== undefined;
 
-function makeRooms(engines: HeartEngines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
-  const { store, clock, log, nodeId, media, cluster } = engines;
+function makeRooms(engines: TurningEngines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
+  const { store, clock, log, nodeId, turns, media, cluster } = engines;
   return new RoomRegistry({
     journal: store.journal,
     records: store.rooms,
     clock,
     log,
     nodeId,
+    turns,
     media,
     recordings,
     homes: cluster === undefined ? undefined : store.rooms,

@@ -291,6 +291,7 @@ export class Process {
       cluster,
       history: undefined,
       sipTrace: undefined,
+      afterTurn: (then) => void this.#turn().then(then),
     });
     heart.sessions.connect(this.#carrier());
     const connect: WebSocketDialer = ({ url, listener }) => new Bot(this.#farEnds(), this.#world.nextBot(url), listener);

@@ -29,7 +29,8 @@ import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
 
-export interface RoomEnvironment extends Pick<ActorEnvironment, 'journal' | 'clock' | 'log' | 'nodeId' | 'media' | 'recordings'> {
+export interface RoomEnvironment
+  extends Pick<ActorEnvironment, 'journal' | 'clock' | 'log' | 'nodeId' | 'turns' | 'media' | 'recordings'> {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;
@@ -81,6 +82,7 @@ export class RoomActor {
       owner: 'Room',
       logged: { room_id: state.roomId },
       take: (envelope) => this.#take(envelope),
+      turn: (isGone) => environment.turns?.take(state.appUuid, isGone),
       dropped: (input) => this.#dropped(input),
       nextDeadline: () => roomDeadline(this.#state),
       deadline: { type: 'deadline' },

@@ -6,6 +6,7 @@
  * and tried again until it is stored, while the call and its audio go on.
  */
 
+import type { TurnBudget } from '../../bounds/turn-budget.ts';
 import type { Clock } from '../../clock.ts';
 import type { Change, Journal, RoomEntry, SessionRow } from '../../database/journal/journal.ts';
 import type { HistorySink } from '../../history/call-history.ts';
@@ -42,6 +43,8 @@ export interface ActorEnvironment extends RoomsOfSeats {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: string;
+  /** The turns of the event loop in which inputs are taken. Undefined: all that come in one turn are taken in it. */
+  readonly turns?: TurnBudget | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** The epoch at which that mix of a Room let the Session in. Undefined where this process has all Rooms. */
@@ -109,6 +112,7 @@ export class SessionActor {
       owner: 'Session',
       logged: { session_uuid: state.sessionUuid },
       take: (envelope) => this.#take(envelope),
+      turn: (isGone) => environment.turns?.take(state.appUuid, isGone),
       dropped: (input) => this.#dropped(input),
       nextDeadline: () => nextDeadline(this.#state),
       deadline: { type: 'deadline' },

@@ -47,7 +47,7 @@ interface SessionRecords {
   mine(): Promise<readonly SessionRow[]>;
 }
 
-export interface RegistryOptions extends TransferOptions, NewSessionsOptions {
+export interface RegistryOptions extends TransferOptions, NewSessionsOptions, Pick<ActorEnvironment, 'turns'> {
   readonly journal: Journal;
   readonly records: SessionRecords;
   readonly clock: Clock;
@@ -121,6 +121,7 @@ export class SessionRegistry implements Sessions {
       clock: options.clock,
       log: options.log,
       nodeId: options.nodeId,
+      turns: options.turns,
       media: options.media,
       payments: options.payments,
       recordings: options.recordings,
