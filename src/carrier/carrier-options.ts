@@ -83,8 +83,8 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   };
   /** Addresses that are banned now, and bans since the start. */
   bans(): { readonly now: number; readonly total: number };
-  /** `set`: the trunk that the operator set up, also as it was. It is registered at once where that has failed. */
-  trunksChanged(set?: string): void;
+  /** `set`: trunks that the operator set up, also as they were. They are registered at once where that has failed. */
+  trunksChanged(...set: readonly string[]): void;
   /** Refuses new calls with 503 from now on, or no longer. Calls that are up go on. */
   drain(on?: boolean): void;
   /** The trunks that this node may register have changed. */

@@ -329,7 +329,7 @@ class SipCarrier implements Carrier {
     return this.#screen.bans;
   }
 
-  trunksChanged(set?: string): void {
+  trunksChanged(...set: readonly string[]): void {
     const trunks = this.#options.trunks();
     this.#addresses.update(trunks);
     const names = new Set(trunks.map(({ name }) => name));

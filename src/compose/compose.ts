@@ -253,7 +253,8 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   relay.start();
   const reloadTrunks = async (set?: string) => {
     carrier.devicesGone(await devices.reload());
-    if ((await trunks.reload()) || set !== undefined) carrier.trunksChanged(set);
+    const told = await trunks.reload(set);
+    if (told !== undefined) carrier.trunksChanged(...told);
   };
   const trunksChanged = async (name: string) => {
     await reloadTrunks(name);

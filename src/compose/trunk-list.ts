@@ -5,14 +5,15 @@ import type { TrunkRow, TrunkStore } from '../database/trunk/trunks.ts';
 
 export class TrunkList {
   #rows: readonly TrunkRow[] = [];
-  readonly #read: (asked: undefined) => Promise<boolean>;
+  readonly #read: (set: string | undefined) => Promise<readonly string[] | undefined>;
 
   constructor(list: TrunkStore['list']) {
-    const load = async (asked: readonly undefined[]): Promise<readonly boolean[]> => {
+    const load = async (asked: readonly (string | undefined)[]) => {
       const known = JSON.stringify(this.#rows);
       this.#rows = await list();
-      const isChanged = JSON.stringify(this.#rows) !== known;
-      return asked.map((_, at) => isChanged && at === 0);
+      const set = asked.filter((name) => name !== undefined);
+      const isToTell = set.length > 0 || JSON.stringify(this.#rows) !== known;
+      return asked.map((_, at) => (isToTell && at === 0 ? set : undefined));
     };
     // Looks follow each other, as one that was overtaken would bring the trunks of before back.
     this.#read = coalesce({ load, flights: 1 });
@@ -22,8 +23,11 @@ export class TrunkList {
     return this.#rows;
   }
 
-  /** Reads them again. Resolves with whether they are others now, which is told once, to whoever asked first. */
-  reload(): Promise<boolean> {
-    return this.#read(undefined);
+  /**
+   * Reads them again. `set`: the one that the operator set up. Where they are others now, or some were set up, it
+   * resolves with the names of those, for all that asked meanwhile, once: to whoever asked first.
+   */
+  reload(set?: string): Promise<readonly string[] | undefined> {
+    return this.#read(set);
   }
 }

@@ -26,6 +26,21 @@ test('A reading of the trunks that comes late does not bring back what a later c
   for (const answer of readings.splice(0).reverse()) answer();
   await settle();
   for (const answer of readings) answer();
-  expect([await first, await second, await third]).toEqual([true, true, false]);
+  expect([await first, await second, await third]).toEqual([[], [], undefined]);
   expect(list.rows.map(({ name }) => name)).toEqual(['a']);
+});
+
+test('Trunks that are set up at once are told of together, once, also where they are as before', async () => {
+  const readings: (() => void)[] = [];
+  const list = new TrunkList(() => new Promise((resolve) => readings.push(() => resolve([trunk('a'), trunk('b')]))));
+  const first = list.reload();
+  const set = ['a', 'b', 'a'].map((name) => list.reload(name));
+  for (const answer of readings.splice(0)) answer();
+  await settle();
+  for (const answer of readings.splice(0)) answer();
+  expect([await first, ...(await Promise.all(set))]).toEqual([['a', 'b', 'a'], undefined, undefined, undefined]);
+  const again = [list.reload(), list.reload('b')];
+  await settle();
+  for (const answer of readings.splice(0)) answer();
+  expect(await Promise.all(again)).toEqual([['b'], undefined]);
 });

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
+import ipaddr from 'ipaddr.js';
 import { isWithin, TrunkRanges, trunkProfile } from '../../src/carrier/trunk/trunk.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { trunkTo } from './harness.ts';
@@ -74,4 +75,17 @@ describe('the profile of a trunk', () => {
     expect(hasTcp('sip:carrier.example', { outbound_proxy: 'sip:proxy.example;transport=UDP' })).toBe(false);
     expect(hasTcp('sip:carrier.example;transport=udp', { outbound_proxy: 'sip:proxy.example' })).toBe(true);
   });
+});
+
+test('What the ranges of trunks say is read once, however often one of the trunks is changed', () => {
+  const trunks = Array.from({ length: 50 }, (_, at) => trunk(`carrier-${at}`, [`198.18.${at}.0/24`, `198.19.${at}.7`]));
+  const before = new TrunkRanges(trunks);
+  const read = spyOn(ipaddr, 'parseCIDR');
+  const after = new TrunkRanges([...trunks.slice(1), trunk('another', ['198.18.99.0/24'])]);
+  expect(read.mock.calls).toEqual([['198.18.99.0/24']]);
+  read.mockRestore();
+  expect([before, after].map((each) => ['198.18.0.1', '198.19.7.7', '198.18.99.1'].map(each.trunkOf))).toEqual([
+    ['carrier-0', 'carrier-7', undefined],
+    [undefined, 'carrier-7', 'another'],
+  ]);
 });

@@ -67,14 +67,14 @@ export class TrunkMonitor {
   }
 
   /**
-   * Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. `set`: the one
-   * that the operator set up, also as it was.
+   * Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. `set`: those
+   * that the operator set up, also as they were.
    */
-  update(trunks: readonly Trunk[], set?: string): void {
+  update(trunks: readonly Trunk[], set: readonly string[] = []): void {
     for (const [name, monitored] of this.#trunks) {
       const now = trunks.find((trunk) => trunk.name === name);
       if (now !== undefined && JSON.stringify(now) === JSON.stringify(monitored.trunk)) {
-        if (name === set) this.#registerAgain(monitored);
+        if (set.includes(name)) this.#registerAgain(monitored);
         continue;
       }
       // A removal would take the binding of the trunk as it is now, or of another name for it, if it came last.

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { remembered } from '../../bounds/remembered.ts';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
 import { hexHash } from '../../hash.ts';
-import { ADDRESSES_REMEMBERED_MAX, SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
+import { ADDRESSES_REMEMBERED_MAX, SIP_TRUNK_CHANNELS_DEFAULT, TRUNK_CIDRS_MAX, TRUNKS_MAX } from '../../limits.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
 import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
@@ -156,7 +156,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 interface Range {
   readonly name: string;
-  readonly network: Address;
+  readonly prefix: string;
   readonly bits: number;
 }
 
@@ -171,10 +171,7 @@ class RangeTable {
 
   /** The first of ranges that are the same counts. */
   constructor(ranges: readonly Range[]) {
-    for (const { name, network, bits } of ranges) {
-      const prefix = prefixOf(network, bits);
-      if (!this.#names.has(prefix)) this.#names.set(prefix, name);
-    }
+    for (const { name, prefix } of ranges) if (!this.#names.has(prefix)) this.#names.set(prefix, name);
     this.#lengths = [...new Set(ranges.map(({ bits }) => bits))].sort((a, b) => b - a);
   }
 
@@ -226,11 +223,17 @@ function withinOf(cidrs: readonly string[]): (address: string) => boolean {
 }
 
 function rangeOf(name: string, cidr: string): Range[] {
+  const found = readCidr(cidr);
+  return found === undefined ? [] : [{ name, ...found }];
+}
+
+/** What a CIDR says. The ranges of all trunks are looked at whenever one of them changes. */
+const readCidr = remembered((cidr): Omit<Range, 'name'> | undefined => {
   try {
     const text = cidr.includes('/') ? cidr : `${cidr}/${isIP(cidr) === 6 ? 128 : 32}`;
     const [network, bits] = ipaddr.parseCIDR(text);
-    return [{ name, network, bits }];
+    return { prefix: prefixOf(network, bits), bits };
   } catch {
-    return [];
+    return undefined;
   }
-}
+}, TRUNKS_MAX * TRUNK_CIDRS_MAX);
