@@ -104,7 +104,8 @@ export class Mailbox<Input extends { readonly type: string }> {
 
   /** Posts a fact that is taken next, before anything that waits. */
   signalNext(input: Input): void {
-    this.#waiting.unshift(fact(input));
+    if (this.#closed) this.#options.dropped(input);
+    else this.#waiting.unshift(fact(input));
   }
 
   /** Takes back the facts that wait and are void by now. */
@@ -237,7 +238,7 @@ export class Mailbox<Input extends { readonly type: string }> {
       return;
     }
     this.#empty(this.#unable());
-    this.#waiting.push(fact(broken));
+    if (!this.#closed) this.#waiting.push(fact(broken));
   }
 
   /** Facts wait for the database, people do not. */
