@@ -23,6 +23,11 @@ export const SIP_HEADER_MAX_FIELDS = 256;
  */
 export const SIP_TRANSACTIONS_MAX = 60_000;
 export const SIP_TRANSACTIONS_OF_CALLS = 0.1;
+/**
+ * Requests within one call whose answers are kept for when they come again: of more than that, the first ones are
+ * forgotten. Keys by INFO come 25 a second at most.
+ */
+export const SIP_TRANSACTIONS_OF_CALL_MAX = 256;
 /** Calls of one user agent; an INVITE past it is answered 503. */
 export const SIP_CALLS_MAX = 50_000;
 /**

@@ -109,7 +109,7 @@ export class UserAgent {
         if (isNew && status >= 400) this.#outputs.push({ type: 'refused', request, source, status, isLate: false });
       },
       onAck: (ack: SipRequest) => this.#onAck(ack),
-      isOfCall: (request: SipRequest) => this.#callOf(request) !== undefined,
+      callOf: (request: SipRequest) => this.#callOf(request),
     };
     this.#layer = new TransactionLayer(options.entropy, most, user, (bytes, peer, ticket) =>
       this.#outputs.push({ type: 'send', bytes, peer, ticket }),

@@ -1,5 +1,6 @@
 /** Requests that belong to no call and are answered at once: they leave nothing behind that calls need a place for. */
 import { expect, test } from 'bun:test';
+import { SIP_TRANSACTIONS_OF_CALL_MAX } from '../../src/limits.ts';
 import { seeded } from '../support/random.ts';
 import { bytes, CALM, dial, Network, Party } from './pair.ts';
 
@@ -43,4 +44,41 @@ test('a flood of requests outside of all calls, whose sources may be forged, kee
   // The BYE of a call is kept: the call is gone when it comes again.
   const bye = network.wire.find((each) => each.line.startsWith('BYE '))?.data ?? '';
   expect(answersTo(bye).map((each) => each.slice(8, 11))).toEqual(['200']);
+});
+
+test('requests of one far end within its call, however many, take no place of other calls', () => {
+  const random = seeded(6);
+  const alice = new Party('192.0.2.1', random);
+  const bob = new Party('192.0.2.2', random, { maxTransactions: 2 * SIP_TRANSACTIONS_OF_CALL_MAX });
+  const network = new Network([alice, bob], CALM, random);
+  bob.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+  };
+  dial(network, alice, bob);
+  network.run(100);
+  const ack = network.wire.find((each) => each.line.startsWith('ACK '))?.data ?? '';
+  const field = (name: string): string => new RegExp(`^${name}: .*$`, 'm').exec(ack)?.[0].trim() ?? '';
+  const answerTo = (number: number): string => {
+    const message =
+      `INFO sip:x@192.0.2.2 SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bK${number}\r\n${field('From')}\r\n` +
+      `${field('To')}\r\n${field('Call-ID')}\r\nCSeq: ${number} INFO\r\nMax-Forwards: 70\r\nContent-Length: 0\r\n\r\n`;
+    bob.agent.receive(bytes(message), TRUNK, network.now);
+    const [sent] = bob.agent.take();
+    return sent?.type === 'send' ? new TextDecoder().decode(sent.bytes) : '';
+  };
+  const first = answerTo(1_000);
+  for (let number = 1_001; number < 1_000 + 3 * SIP_TRANSACTIONS_OF_CALL_MAX; number++)
+    expect(answerTo(number)).toStartWith('SIP/2.0 200 ');
+  expect(bob.agent.load().transactions).toBeLessThanOrEqual(SIP_TRANSACTIONS_OF_CALL_MAX + 1);
+  // The last ones are known when they come again, and the first ones are late ones (RFC 3261 §12.2.2).
+  const last = 999 + 3 * SIP_TRANSACTIONS_OF_CALL_MAX;
+  expect(answerTo(last)).toStartWith('SIP/2.0 200 ');
+  expect(first).toStartWith('SIP/2.0 200 ');
+  expect(answerTo(1_000)).toStartWith('SIP/2.0 500 ');
+
+  const other = dial(network, alice, bob);
+  network.run(200);
+  expect(alice.types(other)).toEqual(['answered']);
+  network.run(64_000);
+  expect(bob.agent.load().transactions).toBe(0);
 });

@@ -10,6 +10,9 @@ import { bytes, text } from './pair.ts';
 
 const FAR: Peer = { transport: 'udp', host: '192.0.2.9', port: 5099, flow: 3 };
 
+/** Whatever call a request is said to be of. */
+const CALL = {};
+
 function layer(transactions = 100, isOfCall = (_: SipRequest) => false) {
   let tokens = 0;
   const sent: { text: string; peer: Peer }[] = [];
@@ -21,7 +24,7 @@ function layer(transactions = 100, isOfCall = (_: SipRequest) => false) {
     {
       onRequest: (transaction) => void requests.push(transaction),
       onAck: (ack) => void acks.push(ack),
-      isOfCall,
+      callOf: (request) => (isOfCall(request) ? CALL : undefined),
     },
     (data, peer) => void sent.push({ text: text(data), peer }),
   );

@@ -14,12 +14,13 @@ import { tagOf } from '../message/uri.ts';
 import { MAGIC_COOKIE, parseVia, parseViaLeniently, stampVia, type Via } from '../message/via.ts';
 import { type ClientOwner, ClientTransaction } from './client.ts';
 import { ServerTransaction } from './server.ts';
+import { ServersOfCalls } from './servers-of-calls.ts';
 
 /** The transaction user (RFC 3261 §5): the user agent above this layer. */
 interface TransactionUser {
   onRequest(transaction: ServerTransaction): void;
-  /** Whether a request is of a call. */
-  isOfCall(request: SipRequest): boolean;
+  /** The call that a request is of. Undefined where it is of none. */
+  callOf(request: SipRequest): object | undefined;
   /** An ACK arrived that belongs to no transaction: it acknowledges a 2xx (RFC 3261 §13.3.1.4), or it is stray. */
   onAck(request: SipRequest): void;
 }
@@ -38,6 +39,7 @@ export class TransactionLayer {
   readonly #clients = new Map<string, ClientTransaction>();
   readonly #servers = new Map<string, ServerTransaction>();
   readonly #merging = new Map<string, ServerTransaction>();
+  readonly #ofCalls = new ServersOfCalls();
   /** What the tags of stateless responses are computed with, so that nobody else can. */
   #tagSecret: string | undefined;
 
@@ -126,6 +128,7 @@ export class TransactionLayer {
     if (transaction instanceof ClientTransaction) this.#clients.delete(transaction.key);
     else {
       this.#servers.delete(transaction.key);
+      this.#ofCalls.delete(transaction);
       if (this.#merging.get(transaction.mergeKey) === transaction) this.#merging.delete(transaction.mergeKey);
     }
   }
@@ -144,7 +147,7 @@ export class TransactionLayer {
   /** Whether a request is answered alike whenever it comes, unless it has to wait for its answer. */
   #isRepeatable(request: SipRequest): boolean {
     if (request.method === 'CANCEL') return this.inviteOf(request) === undefined;
-    return request.method !== 'INVITE' && !this.#user.isOfCall(request);
+    return request.method !== 'INVITE' && this.#user.callOf(request) === undefined;
   }
 
   /** The To tag of the responses to a request. A CANCEL is answered with that of its INVITE (RFC 3261 §9.2). */
@@ -184,7 +187,9 @@ export class TransactionLayer {
     }
     headers.values[headers.names.indexOf('via')] = stampVia(value, via, source);
     const peer = responsePeer(via, source);
-    const isOfCall = request.method === 'CANCEL' ? this.inviteOf(request) !== undefined : this.#user.isOfCall(request);
+    const isCancel = request.method === 'CANCEL';
+    const call = isCancel ? undefined : this.#user.callOf(request);
+    const isOfCall = isCancel ? this.inviteOf(request) !== undefined : call !== undefined;
     if (this.#servers.size >= this.#placesFor(isOfCall)) {
       this.transmit(serialize(makeResponse(request, 503, this.#statelessTag(request, via))), peer, '');
       return;
@@ -195,7 +200,10 @@ export class TransactionLayer {
     const isRepeatable = this.#isRepeatable(request);
     this.#servers.set(key, transaction);
     if (mergeKey !== '' && !this.#merging.has(mergeKey)) this.#merging.set(mergeKey, transaction);
+    if (call !== undefined) this.#ofCalls.add(call, transaction);
     this.#user.onRequest(transaction);
+    const crowded = call === undefined ? undefined : this.#ofCalls.beyond(call);
+    if (crowded !== undefined) this.forget(crowded);
     // The same answer goes to what comes again (RFC 3261 §8.2.7). Kept for 32 s each, those to a flood of OPTIONS from
     // the address of a trunk, which anybody can write on a datagram, would leave no place for calls.
     if (isRepeatable && transaction.finalStatus !== undefined) this.forget(transaction);
