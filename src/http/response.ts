@@ -1,5 +1,7 @@
 /** Answers and problems as responses: `{code, message}`, top-level fields only (interface, Errors). */
+import { inTurns } from '../bounds/in-turns.ts';
 import type { Answer } from '../call/ports/sessions.ts';
+import { LIST_TURN_ITEMS } from '../limits.ts';
 import type { Problem } from '../problem.ts';
 
 /** Answers to credentials are for nobody's cache, and nobody is to guess another type of them. */
@@ -8,6 +10,8 @@ export const JSON_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
 } as const;
+
+const encoder = new TextEncoder();
 
 /** The headers that each answer copies. Headers made from an object cost 0.3 µs more. */
 const jsonHeaders = new Headers(JSON_HEADERS);
@@ -40,6 +44,36 @@ export function bodyResponse(
   if (body instanceof Uint8Array) response.headers.set('content-length', String(body.length));
   response.headers.set('traceparent', traceparent);
   return response;
+}
+
+/** The JSON of an answer in parts, none of which has more items of a list than are written in one turn. */
+export async function partsOf(answer: Answer['body']): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let text = '{';
+  for (const [name, value] of Object.entries(answer)) {
+    if (text.length > 1 || parts.length > 0) text += ',';
+    text += `${JSON.stringify(name)}:`;
+    if (!Array.isArray(value)) {
+      text += JSON.stringify(value);
+      continue;
+    }
+    let written = 0;
+    const write = (item: unknown) => {
+      text += `${written === 0 ? '[' : ','}${JSON.stringify(item)}`;
+      written += 1;
+      if (written % LIST_TURN_ITEMS !== 0) return;
+      parts.push(encoder.encode(text));
+      text = '';
+    };
+    await inTurns(value, write);
+    text += written === 0 ? '[]' : ']';
+  }
+  return [...parts, encoder.encode(`${text}}`)];
+}
+
+/** The response of an answer with a list that may be long, which is written as `partsOf` does. */
+export async function longResponse(answer: Answer, traceparent: string): Promise<Response> {
+  return bodyResponse(answer.status, Buffer.concat(await partsOf(answer.body)), traceparent);
 }
 
 /** The response of a problem: `code` and `message` as JSON, with the header fields that its status asks for. */

@@ -3,20 +3,17 @@
  * asks for some of them at once would leave neither to others. So an application has one list at a time, from its look
  * into the database until the last byte is sent, and a few applications look at once. The others wait for their turn.
  */
-import { inTurns } from '../../bounds/in-turns.ts';
 import { Semaphore } from '../../bounds/semaphore.ts';
-import type { Answer } from '../../call/ports/sessions.ts';
 import {
   LIST_PIECE_BYTES,
   LIST_SEND_MAX_MS,
-  LIST_TURN_ITEMS,
   LISTS_AT_ONCE,
   LISTS_OF_APP_WAITING_MAX,
   UNAVAILABLE_RETRY_SEC,
 } from '../../limits.ts';
 import { isProblem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
-import { bodyResponse } from '../response.ts';
+import { bodyResponse, partsOf } from '../response.ts';
 
 export class ListTurns {
   /** The turns of the applications that have lists under way, which are counted with those that wait. */
@@ -54,33 +51,6 @@ export class ListTurns {
       if (app.lists === 0) this.#apps.delete(appUuid);
     }
   }
-}
-
-const encoder = new TextEncoder();
-
-/** The JSON of an answer in parts, none of which has more items of a list than are written in one turn. */
-async function partsOf(answer: Answer['body']): Promise<readonly Uint8Array<ArrayBuffer>[]> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let text = '{';
-  for (const [name, value] of Object.entries(answer)) {
-    if (text.length > 1 || parts.length > 0) text += ',';
-    text += `${JSON.stringify(name)}:`;
-    if (!Array.isArray(value)) {
-      text += JSON.stringify(value);
-      continue;
-    }
-    let written = 0;
-    const write = (item: unknown) => {
-      text += `${written === 0 ? '[' : ','}${JSON.stringify(item)}`;
-      written += 1;
-      if (written % LIST_TURN_ITEMS !== 0) return;
-      parts.push(encoder.encode(text));
-      text = '';
-    };
-    await inTurns(value, write);
-    text += written === 0 ? '[]' : ']';
-  }
-  return [...parts, encoder.encode(`${text}}`)];
 }
 
 /** A body that leaves as its reader takes it. `sent` resolves when nothing of it is left to be sent. */

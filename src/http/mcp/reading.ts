@@ -121,9 +121,8 @@ const explainCall = ({ calls }: ReadingOptions): Tool =>
       const call = isUuid(uuid) ? await calls.calls.get(uuid) : undefined;
       if (call === undefined || (appUuid !== '' && call.appUuid !== appUuid)) return problems.notFound('Session');
       const { entries, events } = await recordOf(calls, uuid);
-      const timeline = timelineEntries(entries, events, calls.hidden).map((entry) =>
-        appUuid === '' ? entry : withoutNetwork(entry),
-      );
+      const all = await timelineEntries(entries, events, calls.hidden);
+      const timeline = appUuid === '' ? all : all.map(withoutNetwork);
       const { first, last } = fittingEnds(timeline);
       const left = timeline.length - first.length - last.length;
       return {

@@ -18,6 +18,7 @@ import {
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { createdBetween, itemLimit, OF_ONE_APP, pageAfter, pageCursor, strayParameter } from '../list-query.ts';
 import { noContent, ok, queryOf, type Route, type RouteFacts, type Work } from '../request-context.ts';
+import { longResponse } from '../response.ts';
 import { route } from '../route.ts';
 import { notPending } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
@@ -94,9 +95,10 @@ const timelineRoute = (options: CallRoutesOptions): Route =>
       summary: 'Read all that happened in a call, in order of time',
       success: [200, '`{"session", "entries": [{"at", "kind", …}]}`: commands, SIP, media, events, webhook attempts, quality'],
     },
-    async (call) => {
-      const { entries, events } = await recordOf(options, call.sessionUuid);
-      return ok({ session: callBody(call), entries: timelineEntries(entries, events, options.hidden) });
+    async (call, traceparent) => {
+      const record = await recordOf(options, call.sessionUuid);
+      const entries = await timelineEntries(record.entries, record.events, options.hidden);
+      return await longResponse(ok({ session: callBody(call), entries }), traceparent);
     },
   );
 

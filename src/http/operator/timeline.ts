@@ -1,4 +1,5 @@
 /** One call's timeline as the operator API shows it: entries, events and webhook attempts, in order of time. */
+import { inTurns } from '../../bounds/in-turns.ts';
 import { timestamp } from '../../clock.ts';
 import type { CallRow } from '../../database/call/calls.ts';
 import type { LoggedEvent } from '../../database/event/events.ts';
@@ -28,46 +29,50 @@ export function callBody(call: CallRow): Body {
   };
 }
 
+/** A piece of a timeline, with its time in ms since the epoch. */
+interface Timed {
+  readonly at: number;
+  readonly body: Body;
+}
+
 /**
  * Everything that is known of a call, in order of time. `hidden` are names of `X-` header fields whose values are not
- * shown, in lower case.
+ * shown, in lower case. A long one is made some entries in a turn of the event loop.
  */
-export function timelineEntries(
+export async function timelineEntries(
   entries: readonly TimedEntry[],
   events: readonly LoggedEvent[],
   hidden: readonly string[],
-): readonly Body[] {
-  const all: { readonly at: number; readonly body: Body }[] = [];
-  for (const { at, ...entry } of entries) {
-    // The text of a message has routes of its own.
-    if (entry.kind === 'sip') all.push({ at, body: withoutText(entry) });
-    else all.push({ at, body: entry });
-  }
-  for (const event of events) {
-    const body: unknown = JSON.parse(event.body);
-    all.push({
-      at: event.at,
-      body: { kind: 'event', name: event.name, webhook_id: event.webhookId, body: shown(event.name, body, hidden) },
-    });
-    for (const [index, attempt] of event.attempts.entries())
-      all.push({
-        at: attempt.at,
-        body: {
-          kind: 'webhook',
-          webhook_id: event.webhookId,
-          attempt: index + 1,
-          status: attempt.status ?? 0,
-          error: attempt.error,
-          took_ms: attempt.duration_ms,
-          response: attempt.response ?? '',
-          next_at: attempt.retry_at === null ? '' : timestamp(attempt.retry_at),
-        },
-      });
-  }
+): Promise<readonly Body[]> {
+  // The text of a message has routes of its own.
+  const seen = entries.map(({ at, ...entry }): Timed => ({ at, body: entry.kind === 'sip' ? withoutText(entry) : entry }));
+  const told = await inTurns(events, (event) => [toldOf(event, hidden), ...event.attempts.map(attemptOf(event))]);
   // Sorting is stable: what happened in one millisecond keeps its order.
-  all.sort((a, b) => a.at - b.at);
-  return all.map(({ at, body }) => ({ at: timestamp(at), ...body }));
+  const all = [...seen, ...told.flat()].sort((a, b) => a.at - b.at);
+  return await inTurns(all, ({ at, body }) => ({ at: timestamp(at), ...body }));
 }
+
+function toldOf(event: LoggedEvent, hidden: readonly string[]): Timed {
+  const { at, name, webhookId } = event;
+  const body: unknown = JSON.parse(event.body);
+  return { at, body: { kind: 'event', name, webhook_id: webhookId, body: shown(name, body, hidden) } };
+}
+
+const attemptOf =
+  ({ webhookId }: LoggedEvent) =>
+  (attempt: LoggedEvent['attempts'][number], index: number): Timed => ({
+    at: attempt.at,
+    body: {
+      kind: 'webhook',
+      webhook_id: webhookId,
+      attempt: index + 1,
+      status: attempt.status ?? 0,
+      error: attempt.error,
+      took_ms: attempt.duration_ms,
+      response: attempt.response ?? '',
+      next_at: attempt.retry_at === null ? '' : timestamp(attempt.retry_at),
+    },
+  });
 
 const withoutText = ({ text: _, first_line, ...entry }: SipEntry): Body => ({
   ...entry,
