@@ -140,7 +140,7 @@ export const MAILBOX_MAX_INPUTS = 1_000;
  */
 export const ACTOR_TURN_INPUTS = 32;
 export const JOURNAL_TURN_CHANGES = 32;
-/** While so many wait, as with the database away, speech that is over before it was told of takes no place. */
+/** While so many wait, as with the database away, a hold or speech that is over before it was told takes no place. */
 export const MAILBOX_CROWDED_INPUTS = MAILBOX_MAX_INPUTS / 2;
 /** A connection is closed after this between two requests, in the middle of one, and without an answer. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;

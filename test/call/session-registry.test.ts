@@ -434,6 +434,25 @@ describe('a live Session', () => {
     },
   );
 
+  test('whose far end holds and resumes again and again, faster than it can be stored, is not ended for it', async () => {
+    const { journal, clock, leg } = world();
+    const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };
+    const up = { phase: 'answered', hasLeg: true, deadlines: {} } as const;
+    const actor = quietSession({ ...inbound(about, clock.now()), ...up }, journal, clock, 'node', {}, leg);
+    journal.away = true;
+    for (let holds = 0; holds < MAILBOX_MAX_INPUTS; holds++)
+      for (const type of ['leg.held', 'leg.resumed'] as const) actor.signal({ type });
+    actor.signal({ type: 'leg.digit', digit: '1', durationMs: 100 });
+    actor.signal({ type: 'leg.held' });
+    await settle();
+    journal.away = false;
+    for (let tries = 0; tries < 100 && !journal.names.includes('dtmf.received'); tries++) await clock.advance(100);
+    await settle();
+    const told = journal.names.filter((name) => name !== 'dtmf.received');
+    const pairs = told.map((_, at) => (at % 2 === 0 ? 'session.held' : 'session.resumed'));
+    expect([told, actor.state.held, leg.orders]).toEqual([pairs, true, []]);
+  });
+
   test('that is let go gives its seat away once: what it finds late of another node may be of a later call here', async () => {
     const { clock, leg } = world();
     const about = { sessionUuid: newUuid(), appUuid: 'app_1', callerId: '', did: '', orphanTimeoutMs: 120_000 };

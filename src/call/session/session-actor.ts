@@ -137,10 +137,8 @@ export class SessionActor {
   signal(input: SessionInput): void {
     const notice = input.type === 'leg.media' ? input.notice : undefined;
     if (notice?.type === 'recording.failed') this.#environment.recordings.complain(notice);
-    if (notice !== undefined && isSpeechEnd(notice)) {
-      const begins = (before: SessionInput) => before.type === 'leg.media' && beginsSpeech(before.notice, notice);
-      if (this.#mailbox.takeBack(begins)) return;
-    }
+    const isUndone = undoneBy(input);
+    if (isUndone !== undefined && this.#mailbox.takeBack(isUndone)) return;
     this.#mailbox.signal(input);
   }
 
@@ -487,4 +485,12 @@ export class SessionActor {
     this.#environment.recordings.abandoned(this.#state.recordings);
     this.#environment.onEnded(this.#state.sessionUuid);
   }
+}
+
+/** Finds the signal that is void with this one: the beginning of what is over, a hold or speech. Undefined: none is. */
+function undoneBy(input: SessionInput): ((before: SessionInput) => boolean) | undefined {
+  if (input.type === 'leg.resumed') return ({ type }) => type === 'leg.held';
+  if (input.type !== 'leg.media' || !isSpeechEnd(input.notice)) return undefined;
+  const { notice } = input;
+  return (before) => before.type === 'leg.media' && beginsSpeech(before.notice, notice);
 }
