@@ -23,11 +23,9 @@ const receiver = new Receiver();
 async function text(path: string, token?: string) {
   const kept = readFileSync(join(platform.dataDir, 'operator.token'), 'utf8').trim();
   const response = await fetch(`${platform.url}/operator/v1${path}`, { headers: { authorization: `Bearer ${token ?? kept}` } });
-  return {
-    status: response.status,
-    type: response.headers.get('content-type'),
-    bytes: Buffer.from(await response.arrayBuffer()),
-  };
+  const bytes = Buffer.from(await response.arrayBuffer());
+  await platform.documented('GET', `/operator/v1${path}`, response, bytes.toString('latin1'));
+  return { status: response.status, type: response.headers.get('content-type'), bytes };
 }
 
 type Entry = Readonly<Record<string, unknown>>;

@@ -209,10 +209,11 @@ function operationOf(route: Route): object {
     responses: {
       [status]: {
         description,
-        headers: {
-          traceparent: header('traceparent'),
-          ...(route.command === true ? { 'Idempotent-Replayed': header('Idempotent-Replayed') } : {}),
-        },
+        headers: headers(
+          'traceparent',
+          ...(route.command === true ? ['Idempotent-Replayed'] : []),
+          ...(facts.answerHeaders ?? []),
+        ),
         ...contentOf(facts.answer),
       },
       ...Object.fromEntries(problemStatuses(route).map((each) => [each, { $ref: `#/components/responses/Problem${each}` }])),

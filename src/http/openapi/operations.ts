@@ -17,6 +17,8 @@ export interface Operation {
   readonly isKeyRequired?: boolean;
   /** The header fields that it reads beside those of every operation of its kind. */
   readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];
+  /** The header fields of its success beside those of every operation of its kind. */
+  readonly answerHeaders?: readonly 'Content-Disposition'[];
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
@@ -209,7 +211,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /operator/v1/sessions': { id: 'listCalls', answer: 'CallList' },
   'GET /operator/v1/sessions/:uuid/timeline': { id: 'getTimeline', answer: 'Timeline' },
   'GET /operator/v1/sessions/:uuid/sip.txt': { id: 'getSipText', answer: 'text/plain' },
-  'GET /operator/v1/sessions/:uuid/sip.pcap': { id: 'getSipCapture', answer: 'application/vnd.tcpdump.pcap' },
+  'GET /operator/v1/sessions/:uuid/sip.pcap': {
+    id: 'getSipCapture',
+    answer: 'application/vnd.tcpdump.pcap',
+    answerHeaders: ['Content-Disposition'],
+  },
   'DELETE /operator/v1/sessions/:uuid': { id: 'eraseCall', more: [409] },
   'POST /operator/v1/console-logins': { id: 'createConsoleLogin', answer: 'ConsoleLogin', less: [503] },
   'GET /operator/v1/nodes': { id: 'listNodes', answer: 'NodeList' },
