@@ -41,7 +41,15 @@ export interface RouteFacts {
   /** The name of a missing resource in the 404: `Session`, `Room`… */
   readonly resource?: string;
   readonly buckets?: readonly BucketName[];
+  /** The parameters of its path that are 400 unless they are of a form, by their names, for the API reference. */
+  readonly forms?: Readonly<Record<string, Form>>;
   readonly query?: readonly QueryFact[];
+}
+
+/** The form of a text: a pattern, and what it says in words. */
+interface Form {
+  readonly pattern: string;
+  readonly description: string;
 }
 
 /** A query parameter, for the API reference; the route reads it itself. */

@@ -178,6 +178,30 @@ test('the patterns of the header fields of a command let through what the platfo
     expect([bad, takes('OperationId', bad)]).toEqual([bad, false]);
 });
 
+test('the patterns of the parameters of a path let through what the platform takes, and nothing else', async () => {
+  const { paths } = JSON.parse(text);
+  const ajv = new Ajv2020({ strict: false });
+  const odd = ['+1', '+15550177', '15550177', '+155501771234567890', '0010000', '001000', 'lobby', 'a.b-c_d', '~a', 'a~', '-a'];
+  const given = [...odd, '_', 'é', 'a b', 'a/b', 'a'.repeat(64), 'a'.repeat(65), `app_${crypto.randomUUID()}`];
+  const wrong: unknown[] = [];
+  const judged: string[] = [];
+  for (const [path, { put }] of Object.entries<Record<string, OpenApiDocument['paths'][string][string]>>(paths)) {
+    const name = /\{([a-z0-9_]+)\}$/.exec(path)?.[1] ?? '';
+    if (put === undefined) continue;
+    const parameters: readonly { readonly name: string; readonly schema: object }[] = paths[path].put.parameters;
+    const schema = parameters.find((each) => each.name === name)?.schema ?? false;
+    for (const value of given) {
+      const url = path.replace('{app_uuid}', `app_${crypto.randomUUID()}`).replace(`{${name}}`, encodeURIComponent(value));
+      const { body } = await platform.operator('PUT', url, put.requestBody?.content['application/json']?.example);
+      const isRefused = body?.message?.startsWith(`${name}: `) === true;
+      if (ajv.validate(schema, value) === isRefused) wrong.push({ path, value, isRefused });
+    }
+    judged.push(name);
+  }
+  expect(wrong).toEqual([]);
+  expect(judged.sort()).toEqual(['e164', 'e164', 'name', 'terminal_number', 'username']);
+});
+
 test('a webhook that lacks a field of its schema, or has one more, is found', () => {
   const { webhooks }: OpenApiDocument = JSON.parse(text);
   for (const { post } of Object.values(webhooks)) {

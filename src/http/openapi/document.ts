@@ -200,7 +200,7 @@ function operationOf(route: Route): object {
     tags: [route.tag],
     security: [{ [route.auth]: [] }],
     parameters: [
-      ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+      ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string', ...route.forms?.[name] } })),
       ...(route.command === true ? commandParameters(facts).map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
       ...(facts.headers ?? []).map((each) => ({ ...each, in: 'header', required: false })),
       ...(route.query ?? []).map((each) => ({ ...each, in: 'query', required: false })),

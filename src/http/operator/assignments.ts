@@ -3,7 +3,7 @@
 import type { Permitted } from '../../database/app/numbers.ts';
 import type { Store } from '../../database/store.ts';
 import { APP_UUID } from '../../id.ts';
-import { isE164 } from '../../phone-number.ts';
+import { E164_PATTERN, isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { noContent, type RequestContext } from '../request-context.ts';
@@ -19,17 +19,22 @@ const owner = shape(() =>
   }),
 );
 
-const facts = { auth: 'operator', tag: 'Operator: numbers' } as const;
+const TERMINAL = /^[0-9]{7}$/;
+const FORMS = {
+  e164: { pattern: E164_PATTERN, description: 'an E.164 number with leading +' },
+  terminal_number: { pattern: TERMINAL.source, description: 'seven digits' },
+} as const;
+const facts = { auth: 'operator', tag: 'Operator: numbers', forms: FORMS } as const;
 const NUMBER = '/operator/v1/numbers/:e164';
 
 const pathNumber = (context: RequestContext): string | Problem => {
   const e164 = context.params.e164 ?? '';
-  return isE164(e164) ? e164 : problems.invalid('e164: must be an E.164 number with leading +');
+  return isE164(e164) ? e164 : problems.invalid(`e164: must be ${FORMS.e164.description}`);
 };
 
 const pathTerminal = (context: RequestContext): string | Problem => {
   const terminal = context.params.terminal_number ?? '';
-  return /^[0-9]{7}$/.test(terminal) ? terminal : problems.invalid('terminal_number: must be seven digits');
+  return TERMINAL.test(terminal) ? terminal : problems.invalid(`terminal_number: must be ${FORMS.terminal_number.description}`);
 };
 
 export const assignmentRoutes = (store: Store): readonly Route[] => [

@@ -19,7 +19,9 @@ import type { OperatorHooks } from './hooks.ts';
 /** What may stand in the user part of a SIP URI without an escape, so that a name has one spelling only. */
 const USERNAME = /^[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$/;
 
-const wrongUsername = () => problems.invalid('username: must be 1 to 64 letters, digits, dots, dashes, underscores, ~, * or +');
+const USERNAME_WORDS = '1 to 64 letters, digits, dots, dashes, underscores, ~, * or +';
+
+const wrongUsername = () => problems.invalid(`username: must be ${USERNAME_WORDS}`);
 
 const put = shape(() =>
   type({
@@ -30,7 +32,11 @@ const put = shape(() =>
   }),
 );
 
-const facts = { auth: 'operator', tag: 'Operator: devices' } as const;
+const facts = {
+  auth: 'operator',
+  tag: 'Operator: devices',
+  forms: { username: { pattern: USERNAME.source, description: USERNAME_WORDS } },
+} as const;
 const DEVICES = '/operator/v1/apps/:app_uuid/devices';
 const DEVICE = `${DEVICES}/:username`;
 

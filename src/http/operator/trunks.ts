@@ -37,6 +37,7 @@ const DOMAIN = `(?=.{1,253}($|[:;]))(?!${NUMBER_AT_END})${LABEL}(\\.${LABEL})*\\
 const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|${IPV4}|${DOMAIN})`;
 const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const NAME_WORDS = '1 to 64 letters, digits, dots, dashes or underscores';
 const printable = () => type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
 const USER = 'the user part of a SIP URI, in which % begins an escape';
 const user = () =>
@@ -118,7 +119,13 @@ const trunk = shape(() =>
 );
 type TrunkBody = Extract<ReturnType<typeof trunk.check>, { value: unknown }>['value'];
 
-const facts = { auth: 'operator', tag: 'Operator: trunks', path: '/operator/v1/trunks/:name', resource: 'Trunk' } as const;
+const facts = {
+  auth: 'operator',
+  tag: 'Operator: trunks',
+  path: '/operator/v1/trunks/:name',
+  resource: 'Trunk',
+  forms: { name: { pattern: NAME.source, description: NAME_WORDS } },
+} as const;
 
 export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
   route(
@@ -187,7 +194,7 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
 
 /** What the shape alone cannot see: fields that need one another. */
 function refusal(name: string, body: TrunkBody): Problem | undefined {
-  if (!NAME.test(name)) return problems.invalid('name: must be 1 to 64 letters, digits, dots, dashes or underscores');
+  if (!NAME.test(name)) return problems.invalid(`name: must be ${NAME_WORDS}`);
   if (body.uri !== 'loopback:' && body.inbound_cidrs === undefined) return problems.invalid('inbound_cidrs: is required');
   if (body.uri === 'loopback:' && (body.register === true || (body.inbound_cidrs ?? []).length > 0))
     return problems.invalid('uri: loopback: has neither inbound_cidrs nor a registration');
