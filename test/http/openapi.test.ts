@@ -202,6 +202,31 @@ test('the patterns of the parameters of a path let through what the platform tak
   expect(judged.sort()).toEqual(['e164', 'e164', 'name', 'terminal_number', 'username']);
 });
 
+test('the acknowledgement of a command has the fields of the interface, and that of a message a status of its own', () => {
+  const { schemas } = JSON.parse(text).components;
+  const ajv = new Ajv2020({ strict: false, schemas: [{ $id: 'openapi', components: { schemas } }] });
+  addFormats.default(ajv);
+  const told = { session_uuid: crypto.randomUUID(), room_id: crypto.randomUUID(), message_uuid: crypto.randomUUID() };
+  const ids: Readonly<Record<string, string>> = { ...told, recording_uuid: `rec_${crypto.randomUUID()}` };
+  const takes = (name: string, status: string, operation: string, recording = ids.recording_uuid) => {
+    const required: readonly string[] = schemas[name].required;
+    const body = Object.fromEntries(required.map((field) => [field, ids[field]]));
+    if (required.includes('recording_uuid')) body.recording_uuid = recording;
+    return ajv.validate(`openapi#/components/schemas/${name}`, { ...body, status, operation_uuid: operation });
+  };
+  const uuid = crypto.randomUUID();
+  const commands = ['Operation', 'SessionOperation', 'PlaybackOperation', 'RecordingOperation', 'RoomOperation'];
+  for (const name of commands) {
+    const permitted = ['in_progress', 'completed', 'queued'].filter((status) => takes(name, status, uuid));
+    expect({ name, permitted }).toEqual({ name, permitted: ['in_progress', 'completed'] });
+  }
+  expect(['in_progress', 'completed', 'queued'].filter((status) => takes('MessageOperation', status, uuid))).toEqual(['queued']);
+  expect([...commands.map((name) => takes(name, 'in_progress', '')), takes('MessageOperation', 'queued', 'x')]).not.toContain(
+    true,
+  );
+  expect(takes('RecordingOperation', 'in_progress', uuid, uuid)).toBe(false);
+});
+
 test('a webhook that lacks a field of its schema, or has one more, is found', () => {
   const { webhooks }: OpenApiDocument = JSON.parse(text);
   for (const { post } of Object.values(webhooks)) {

@@ -148,7 +148,7 @@ class MessageList(TypedDict):
 class MessageOperation(TypedDict):
     message_uuid: str
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["queued"]
 
 
 _MessageReceivedEvent = TypedDict("_MessageReceivedEvent", {
@@ -201,7 +201,7 @@ class MessageStatusChangedEvent(_MessageStatusChangedEvent, total=False):
 
 class _Operation(TypedDict):
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["in_progress", "completed"]
 
 
 class Operation(_Operation, total=False):
@@ -425,7 +425,7 @@ class PlaybackOperationIngest(TypedDict):
 
 class _PlaybackOperation(TypedDict):
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["in_progress", "completed"]
 
 
 class PlaybackOperation(_PlaybackOperation, total=False):
@@ -595,7 +595,7 @@ class RecordingList(TypedDict):
 class _RecordingOperation(TypedDict):
     recording_uuid: str
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["in_progress", "completed"]
 
 
 class RecordingOperation(_RecordingOperation, total=False):
@@ -837,7 +837,7 @@ class RoomMembership(TypedDict):
 class RoomOperation(TypedDict):
     room_id: str
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["in_progress", "completed"]
 
 
 class _RoomPlaybackEndedEvent(TypedDict):
@@ -1043,7 +1043,7 @@ class SessionMachineGreetingEndedEvent(_SessionMachineGreetingEndedEvent, total=
 class SessionOperation(TypedDict):
     session_uuid: str
     operation_uuid: str
-    status: Literal["in_progress", "completed", "queued"]
+    status: Literal["in_progress", "completed"]
 
 
 class _SessionResumedEvent(TypedDict):

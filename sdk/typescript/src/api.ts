@@ -125,7 +125,7 @@ export type MessageList = {
 export type MessageOperation = {
   readonly message_uuid: string;
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "queued";
 };
 
 export type MessageReceivedEvent = {
@@ -170,7 +170,7 @@ export type MessageStatusChangedEvent = {
 
 export type Operation = {
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "in_progress" | "completed";
   /** The Session had ended before. */
   readonly already_ended?: true;
 };
@@ -346,7 +346,7 @@ export type PlaybackFailedEvent = {
 
 export type PlaybackOperation = {
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "in_progress" | "completed";
   readonly ingest?: {
     readonly url: string;
     readonly method: "POST";
@@ -496,7 +496,7 @@ export type RecordingList = {
 export type RecordingOperation = {
   readonly recording_uuid: string;
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "in_progress" | "completed";
   readonly room_id?: string;
 };
 
@@ -702,7 +702,7 @@ export type RoomMembership = {
 export type RoomOperation = {
   readonly room_id: string;
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "in_progress" | "completed";
 };
 
 export type RoomPlaybackEndedEvent = {
@@ -878,7 +878,7 @@ export type SessionMachineGreetingEndedEvent = {
 export type SessionOperation = {
   readonly session_uuid: string;
   readonly operation_uuid: string;
-  readonly status: "in_progress" | "completed" | "queued";
+  readonly status: "in_progress" | "completed";
 };
 
 export type SessionResumedEvent = {

@@ -12,6 +12,7 @@ export const whole = { type: 'integer' } as const;
 export const flag = { type: 'boolean' } as const;
 export const appUuid = { type: 'string', pattern: '^app_[0-9a-f-]{36}$' } as const;
 export const webhookId = { type: 'string', pattern: '^evt_[0-9a-f-]{36}$' } as const;
+export const recordingUuid = { type: 'string', pattern: '^rec_[0-9a-f-]{36}$' } as const;
 export const texts = { type: 'array', items: text } as const;
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 export const listOf = (field: string, name: string): Schema => object({ [field]: { type: 'array', items: ref(name) } });

@@ -11,6 +11,7 @@ import {
   flag,
   listOf,
   object,
+  recordingUuid,
   ref,
   type Schema,
   text,
@@ -41,7 +42,7 @@ const ROOM = {
 const LIMITS = object({ max_rooms: whole, max_members_per_room: whole });
 /** The field is there where `APP_RECORDING_MAX_GB` bounds what an application keeps. */
 const STORE_USE = { recording_store: object({ kept_bytes: whole, max_bytes: whole }) };
-const OPERATION = { operation_uuid: text, status: { enum: ['in_progress', 'completed', 'queued'] } };
+const OPERATION = { operation_uuid: uuid, status: { enum: ['in_progress', 'completed'] } };
 const MESSAGE = {
   message_uuid: uuid,
   direction: { const: 'outbound' },
@@ -164,12 +165,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       expires_at: time,
     }),
   }),
-  RecordingOperation: object({ recording_uuid: text, ...OPERATION }, { room_id: uuid }),
+  RecordingOperation: object({ recording_uuid: recordingUuid, ...OPERATION }, { room_id: uuid }),
   RoomOperation: object({ room_id: uuid, ...OPERATION }),
   RoomDeletion: object({ room_id: uuid, status: { const: 'deleting' } }),
-  RoomMembership: object({ room_id: uuid, session_uuid: text, status: { enum: ['joining', 'leaving'] } }),
-  MessageOperation: object({ message_uuid: uuid, ...OPERATION }),
-  IngestReceipt: object({ operation_uuid: text, bytes_received: whole }),
+  RoomMembership: object({ room_id: uuid, session_uuid: uuid, status: { enum: ['joining', 'leaving'] } }),
+  MessageOperation: object({ message_uuid: uuid, operation_uuid: uuid, status: { const: 'queued' } }),
+  IngestReceipt: object({ operation_uuid: uuid, bytes_received: whole }),
   Session: object({ ...SESSION, status: STATE }, { client_state: text }),
   SessionSummary: object({ ...SESSION, state: STATE }),
   SessionList: listOf('sessions', 'SessionSummary'),
@@ -179,7 +180,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Member: object({ uuid, muted: flag }),
   MemberList: listOf('members', 'Member'),
   Recording: object({
-    recording_uuid: text,
+    recording_uuid: recordingUuid,
     session_uuid: uuid,
     state: { enum: ['active', 'stopping'] },
     masked: flag,
@@ -196,7 +197,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   StoredRecording: object(
     {
-      recording_uuid: text,
+      recording_uuid: recordingUuid,
       state: { enum: ['active', 'ended', 'removed'] },
       created_at: time,
       ended_at: timeOrNone,

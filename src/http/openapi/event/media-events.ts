@@ -1,6 +1,6 @@
 /** The schemas of the events of playback, digits and recordings. */
 import type { PlaybackFailure } from '../../../event/event.ts';
-import { oneOfWords, openWord, type Schema, text, uuid, whole } from '../schema.ts';
+import { oneOfWords, openWord, recordingUuid, type Schema, text, uuid, whole } from '../schema.ts';
 import { count, instant, milliseconds, operationUuid, told, toldOfSession, urls } from './event-schema.ts';
 
 const FAILURES: Readonly<Record<PlaybackFailure, true>> = {
@@ -70,7 +70,6 @@ const DIGITS = {
   ),
 } as const;
 
-const recordingUuid = { type: 'string', pattern: '^rec_[0-9a-f-]{36}$' } as const;
 const recorded = {
   recording_uuid: recordingUuid,
   operation_uuid: { ...uuid, description: 'The operation that created the recording.' },
