@@ -227,6 +227,24 @@ test('the acknowledgement of a command has the fields of the interface, and that
   expect(takes('RecordingOperation', 'in_progress', uuid, uuid)).toBe(false);
 });
 
+test('what a setting counts as where it is left out is told, for a trunk, a drain and the recording of a Room too', () => {
+  const { schemas } = JSON.parse(text).components;
+  const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    SetTrunkRequest: {
+      ...{ register: false, inbound_format: 'auto', outbound_format: 'plus_e164', identity: 'none', trust_identity: false },
+      ...{ srtp: 'off', srtp_without_tls: false, session_timer: 'on', priority: 0, weight: 1, follow_redirects: false },
+    },
+    DrainNodeRequest: { mode: 'wait' },
+    RecordRoomRequest: { include_gaps: false },
+  };
+  for (const [name, fields] of Object.entries(DEFAULTS))
+    for (const [field, value] of Object.entries(fields))
+      expect({ field, told: schemas[name].properties[field].description }).toEqual({
+        field,
+        told: expect.stringMatching(new RegExp(`(^|; )${JSON.stringify(value)} when left out$`)),
+      });
+});
+
 test('a webhook that lacks a field of its schema, or has one more, is found', () => {
   const { webhooks }: OpenApiDocument = JSON.parse(text);
   for (const { post } of Object.values(webhooks)) {

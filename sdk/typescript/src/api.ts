@@ -1364,6 +1364,7 @@ export type CreateRecordingRequest = {
 };
 
 export type RecordRoomRequest = {
+  /** False when left out. */
   readonly include_gaps?: boolean;
 };
 

@@ -9,12 +9,15 @@ import { noBody, shape } from '../shape/shape.ts';
 import { type } from '../shape/type.ts';
 import type { OperatorNodes, SeenNode } from './hooks.ts';
 
-const drain = shape(() =>
-  type({
-    '+': 'reject',
-    'deadline_sec?': `0 <= number.integer <= ${NODE_DRAIN_MAX_SEC}`,
-    'mode?': "'wait' | 'move'",
-  }),
+const drain = shape(
+  () =>
+    type({
+      '+': 'reject',
+      'deadline_sec?': `0 <= number.integer <= ${NODE_DRAIN_MAX_SEC}`,
+      'mode?': "'wait' | 'move'",
+    }),
+  {},
+  { mode: 'wait' },
 );
 
 const SHOWN: ReadonlySet<string> = new Set(['load', 'sessions', 'rooms', 'legs', 'channels']);

@@ -71,51 +71,60 @@ const uri = () =>
 
 const CIDR = 'a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32';
 
-const trunk = shape(() =>
-  type({
-    '+': 'reject',
-    uri: type("'loopback:'").or(uri()).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
-    'username?': printable(),
-    'password?': characters(0, 256),
-    'register?': 'boolean',
-    'inbound_cidrs?': type(/^[0-9A-Fa-f:.]+\/[0-9]{1,3}$/)
-      .narrow((cidr, context) => isCidr(cidr) || context.mustBe(CIDR))
-      .describe(CIDR)
-      .array()
-      .atMostLength(TRUNK_CIDRS_MAX),
-    'max_channels?': `1 <= number.integer <= ${LIVE_SESSIONS_MAX}`,
-    'codecs?': type("'PCMU' | 'PCMA' | 'G722' | 'opus'")
-      .describe('PCMU, PCMA, G722 or opus')
-      .array()
-      .atLeastLength(1)
-      .atMostLength(4),
-    'country_code?': type(/^[1-9][0-9]{0,2}$/).describe('the calling code of a country, without +'),
-    'inbound_format?': "'auto' | 'e164' | 'national'",
-    'outbound_format?': "'plus_e164' | 'e164' | 'national' | 'international_00'",
-    'outbound_prefix?': type(/^[0-9*#+]{1,16}$/).describe('1 to 16 digits, *, # or +'),
-    'auth_username?': printable(),
-    'from_user?': user(),
-    'from_domain?': host(),
-    'outbound_proxy?': uri(),
-    'contact_user?': user(),
-    'identity?': "'none' | 'pai' | 'rpid'",
-    'trust_identity?': 'boolean',
-    'srtp?': "'off' | 'optional' | 'required'",
-    'srtp_without_tls?': 'boolean',
-    'tls?': { '+': 'reject', 'ca?': pem(), 'cert?': pem(), 'key?': pem() },
-    'session_timer?': "'on' | 'off'",
-    'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
-    'priority?': '0 <= number.integer <= 65535',
-    'weight?': '1 <= number.integer <= 65535',
-    'apps?': type(APP_UUID).describe('app_<uuid-v4>').array().atMostLength(TRUNK_APPS_MAX),
-    'follow_redirects?': 'boolean',
-    'transfer_hosts?': host().array().atMostLength(TRUNK_HOSTS_MAX),
-    'advertise?': toldHost(),
-    'nodes?': type(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
-      .describe('the label of a node')
-      .array()
-      .atMostLength(TRUNK_NODES_MAX),
-  }),
+/** What a setting counts as where it is left out (`carrier/` takes it for that). */
+const DEFAULTS = {
+  ...{ register: false, inbound_format: 'auto', outbound_format: 'plus_e164', identity: 'none', trust_identity: false },
+  ...{ srtp: 'off', srtp_without_tls: false, session_timer: 'on', priority: 0, weight: 1, follow_redirects: false },
+};
+
+const trunk = shape(
+  () =>
+    type({
+      '+': 'reject',
+      uri: type("'loopback:'").or(uri()).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
+      'username?': printable(),
+      'password?': characters(0, 256),
+      'register?': 'boolean',
+      'inbound_cidrs?': type(/^[0-9A-Fa-f:.]+\/[0-9]{1,3}$/)
+        .narrow((cidr, context) => isCidr(cidr) || context.mustBe(CIDR))
+        .describe(CIDR)
+        .array()
+        .atMostLength(TRUNK_CIDRS_MAX),
+      'max_channels?': `1 <= number.integer <= ${LIVE_SESSIONS_MAX}`,
+      'codecs?': type("'PCMU' | 'PCMA' | 'G722' | 'opus'")
+        .describe('PCMU, PCMA, G722 or opus')
+        .array()
+        .atLeastLength(1)
+        .atMostLength(4),
+      'country_code?': type(/^[1-9][0-9]{0,2}$/).describe('the calling code of a country, without +'),
+      'inbound_format?': "'auto' | 'e164' | 'national'",
+      'outbound_format?': "'plus_e164' | 'e164' | 'national' | 'international_00'",
+      'outbound_prefix?': type(/^[0-9*#+]{1,16}$/).describe('1 to 16 digits, *, # or +'),
+      'auth_username?': printable(),
+      'from_user?': user(),
+      'from_domain?': host(),
+      'outbound_proxy?': uri(),
+      'contact_user?': user(),
+      'identity?': "'none' | 'pai' | 'rpid'",
+      'trust_identity?': 'boolean',
+      'srtp?': "'off' | 'optional' | 'required'",
+      'srtp_without_tls?': 'boolean',
+      'tls?': { '+': 'reject', 'ca?': pem(), 'cert?': pem(), 'key?': pem() },
+      'session_timer?': "'on' | 'off'",
+      'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
+      'priority?': '0 <= number.integer <= 65535',
+      'weight?': '1 <= number.integer <= 65535',
+      'apps?': type(APP_UUID).describe('app_<uuid-v4>').array().atMostLength(TRUNK_APPS_MAX),
+      'follow_redirects?': 'boolean',
+      'transfer_hosts?': host().array().atMostLength(TRUNK_HOSTS_MAX),
+      'advertise?': toldHost(),
+      'nodes?': type(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
+        .describe('the label of a node')
+        .array()
+        .atMostLength(TRUNK_NODES_MAX),
+    }),
+  {},
+  DEFAULTS,
 );
 type TrunkBody = Extract<ReturnType<typeof trunk.check>, { value: unknown }>['value'];
 

@@ -60,7 +60,7 @@ const create = shape(
     'voice_activity_config.silence_duration_ms': SILENCE_MS,
   },
 );
-const createInRoom = shape(() => type({ '+': 'reject', 'include_gaps?': 'boolean' }));
+const createInRoom = shape(() => type({ '+': 'reject', 'include_gaps?': 'boolean' }), {}, { include_gaps: false });
 
 const facts = { auth: 'application', tag: 'Recordings', resource: 'Session' } as const;
 const command = {
