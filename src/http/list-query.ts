@@ -32,7 +32,7 @@ export function itemLimit(query: URLSearchParams, normal: number, most: number):
 }
 
 const RFC3339 =
-  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
+  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
 
 /** A query parameter that is an RFC 3339 date-time, in ms since the epoch. */
 function instant(query: URLSearchParams, name: string): number | undefined | Problem {
@@ -40,8 +40,15 @@ function instant(query: URLSearchParams, name: string): number | undefined | Pro
   if (given === null) return undefined;
   // An unescaped + in a query string is a blank.
   const text = given.replace(' ', '+');
-  const at = RFC3339.test(text) && hasDay(text.slice(0, 10)) ? Date.parse(text.toUpperCase()) : Number.NaN;
+  const at = RFC3339.test(text) && hasDay(text.slice(0, 10)) ? parsed(text.toUpperCase()) : Number.NaN;
   return Number.isNaN(at) ? problems.invalid(`${name}: must be an RFC 3339 date-time`) : at;
+}
+
+/** Reads a time. A leap second ends a day in UTC (RFC 3339 §5.6), and counts as the first second of the next one. */
+function parsed(text: string): number {
+  if (!text.includes(':60')) return Date.parse(text);
+  const at = Date.parse(text.replace(':60', ':59')) + 1_000;
+  return Math.floor(at / 1_000) % 86_400 === 0 ? at : Number.NaN;
 }
 
 /** Tells whether the calendar has that day: 30 February would be read as 2 March. */

@@ -34,11 +34,15 @@ test('A time is an RFC 3339 one of a day that there is, in any zone', () => {
     `2028-02-29T12:00:00.${'0'.repeat(100)}9Z`,
   ])
     expect([text, at(text)]).toEqual([text, noon]);
+  const leap = Date.UTC(2017, 0, 1, 0, 0, 0, 500);
+  for (const text of ['2016-12-31T23:59:60.5Z', '2016-12-31t18:59:60.500-05:00']) expect([text, at(text)]).toEqual([text, leap]);
   for (const text of [
     '2027-02-29T12:00:00Z',
     '2028-04-31T12:00:00Z',
     '2028-02-29',
     '2028-02-29T24:00:00Z',
+    '2028-02-29T12:00:60Z',
+    '2028-02-29T23:59:60-05:00',
     '2028-02-29T12:00:00',
     '',
   ])

@@ -443,7 +443,9 @@ describe('the OpenAPI document', () => {
     const { paths } = (await platform.raw('/openapi.json')).body;
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
-    const given = [...ODD.map(String), '2026-11-29', '2026-11-29T00:00:00Z', '2026-02-30T00:00:00Z', 'pending', 'live', 'queued'];
+    const leaps = ['2016-12-31T23:59:60Z', '2016-12-31T18:59:60.5-05:00', '2016-12-31T23:58:60Z', '2016-12-31T23:59:61Z'];
+    const times = ['2026-11-29', '2026-11-29T00:00:00Z', '2026-02-30T00:00:00Z', ...leaps];
+    const given = [...ODD.map(String), ...times, 'pending', 'live', 'queued'];
     const wrong: unknown[] = [];
     let judged = 0;
     for (const path of Object.keys(paths).filter((each) => /sessions$|recordings$|messages$|events$|devices$/.test(each)))
