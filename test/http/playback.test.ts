@@ -9,6 +9,7 @@ import { BODY_PIECES_MAX, HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
+const OPERATION = newUuid();
 let platform: Platform;
 let app: AppSecrets;
 /** What was done to the server's idle timeout: lifted, or set to so many seconds. */
@@ -21,7 +22,7 @@ const streams: PeerStreams = {
   nodeOfVolume: () => undefined,
   send: async (nodeId, object, request) => {
     wentOn.push([nodeId, object, [...idle], await request.text()]);
-    return { status: 200, body: { operation_uuid: 'op', bytes_received: 7 } };
+    return { status: 200, body: { operation_uuid: OPERATION, bytes_received: 7 } };
   },
   ...{ get: async () => undefined, redeem: () => undefined },
 };
@@ -147,7 +148,7 @@ describe('the ingest of a push', () => {
     const name = newUuid();
     const entry: OpenIngest = {
       appUuid: app.appUuid,
-      operationUuid: 'op',
+      operationUuid: OPERATION,
       ingest: push,
       expiresAt: platform.now() + 60_000,
       used: false,
@@ -166,7 +167,7 @@ describe('the ingest of a push', () => {
   test('takes one body of any media type and tells how much it was', async () => {
     const { name, push } = open();
     const answer = await send(name, new Uint8Array(1_000), app, { 'content-type': 'audio/basic' });
-    expect([answer.status, answer.body]).toEqual([200, { operation_uuid: 'op', bytes_received: 1_000 }]);
+    expect([answer.status, answer.body]).toEqual([200, { operation_uuid: OPERATION, bytes_received: 1_000 }]);
     const { now } = platform;
     for (const later of [0, 61_000]) {
       platform.now = () => now() + later;
@@ -218,7 +219,7 @@ describe('the ingest of a push', () => {
   test('goes on to the node that made the push, where that is another one, without an idle timeout meanwhile', async () => {
     platform.sessions.ingest = () => undefined;
     idle.length = 0;
-    expect((await send(elsewhere, 'samples')).body).toEqual({ operation_uuid: 'op', bytes_received: 7 });
+    expect((await send(elsewhere, 'samples')).body).toEqual({ operation_uuid: OPERATION, bytes_received: 7 });
     const object = { kind: 'ingest', appUuid: app.appUuid, ingestUuid: elsewhere };
     expect([wentOn, idle]).toEqual([[['node-b', object, ['lifted'], 'samples']], ['lifted', HTTP_IDLE_TIMEOUT_SEC]]);
     expect((await send(newUuid(), 'samples')).status).toBe(404);
@@ -247,7 +248,7 @@ describe('the ingest of a push', () => {
     };
     for (const [count, told, failures] of [
       [BODY_PIECES_MAX * 2, [400, { code: 'invalid_request', message: 'body: must not come in so many small chunks' }], 1],
-      [BODY_PIECES_MAX, [200, { operation_uuid: 'op', bytes_received: BODY_PIECES_MAX }], 0],
+      [BODY_PIECES_MAX, [200, { operation_uuid: OPERATION, bytes_received: BODY_PIECES_MAX }], 0],
     ] as const) {
       const { name, push } = open();
       const fail = spyOn(push, 'fail');
