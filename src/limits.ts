@@ -208,6 +208,8 @@ export const THREADS_STUCK_MAX = 16;
 /** Audio that a stream leg takes ahead (contract §2), and marks that wait in it. */
 export const STREAM_BUFFER_MAX_SEC = 60;
 export const STREAM_MARKS_MAX = 1_000;
+/** Marks that bots are told of in one turn of the event loop: 2 ms. */
+export const STREAM_TURN_MARKS = 64;
 /** Recordings of a leg or room that is gone are finished by then; one that is not has failed. */
 export const RECORDING_FINISH_MS = 30_000;
 /** What a lost media worker had queued for its files is written by then: several rounds of the writing thread. */

@@ -4,6 +4,7 @@
  *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors
  *   (carrier, WebSockets, webhooks, HTTP)
  */
+import { TurnBudget } from '../bounds/turn-budget.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
 import { type Carrier, createCarrier } from '../carrier/carrier.ts';
@@ -20,6 +21,7 @@ import { createHttpApp, type HttpApp } from '../http/app.ts';
 import { createHttpMetrics } from '../http/metrics.ts';
 import type { OperatorNodes } from '../http/operator/hooks.ts';
 import { newUuid } from '../id.ts';
+import { STREAM_TURN_MARKS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { createMediaEngine, type NativeMediaEngine } from '../media/media-engine.ts';
 import { type RecordingRings, recordingRings } from '../media/recording/recording-rings.ts';
@@ -247,7 +249,8 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   sessions.connect(carrier);
   for await (const page of store.devices.allBindings()) carrier.devicesBound(page);
   const connect = connector(settings.outboundAllow);
-  sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
+  const markTurns = new TurnBudget(STREAM_TURN_MARKS);
+  sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media, markTurns }));
   const browsers = browserDoor(engines, sessions);
   const relay = relayOf(engines);
   relay.start();

@@ -2,6 +2,7 @@
  * The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions;
  * contract §2).
  */
+import type { TurnBudget } from '../bounds/turn-budget.ts';
 import type { Leg, LegListener, RoomNews, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
@@ -13,6 +14,7 @@ import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
 import { ControlledAudio, SUBPROTOCOL } from './control.ts';
 import { type Dialect, type DialectOptions, RawAudio } from './dialect.ts';
+import { PassedMarks } from './passed-marks.ts';
 import { TwilioMedia } from './twilio.ts';
 
 const TWILIO = 'twilio';
@@ -21,6 +23,8 @@ export interface WebSocketLegOptions extends WebSocketOptions {
   readonly connect: Connect;
   readonly clock: Clock;
   readonly media: StreamMedia;
+  /** The turns of the event loop in which marks that have passed are told. */
+  readonly markTurns: TurnBudget;
 }
 
 /** The media engine as this door needs it. */
@@ -32,6 +36,7 @@ interface StreamMedia {
 export class WebSocketLeg implements Leg {
   readonly #options: WebSocketLegOptions;
   readonly #connection: WebSocketConnection;
+  readonly #marks: PassedMarks;
   #audio: StreamLeg | undefined;
   #dialect: Dialect | undefined;
   #closing = false;
@@ -39,7 +44,8 @@ export class WebSocketLeg implements Leg {
 
   constructor(options: WebSocketLegOptions) {
     this.#options = options;
-    const { sessionUuid, appUuid, traceparent, connect, clock, subprotocol, connectTimeoutMs } = options;
+    const { sessionUuid, appUuid, traceparent, connect, clock, subprotocol, connectTimeoutMs, markTurns: turns } = options;
+    this.#marks = new PassedMarks({ appUuid, turns, tell: (name) => this.#dialect?.played(name) });
     this.#connection = new WebSocketConnection({
       url: new URL(options.url),
       appUuid,
@@ -76,7 +82,7 @@ export class WebSocketLeg implements Leg {
         onFrame: (frame) => this.#dialect?.frame(frame),
         onRoom: () => this.#connection.resume(),
         onPlayed: (durationMs) => this.#say({ type: 'leg.played', durationMs }),
-        onMark: (name) => this.#dialect?.played(name),
+        onMark: (name) => this.#marks.add(name),
       },
       (notice) => {
         if (!this.#closing || !isToldByEnd(notice)) this.#say({ type: 'leg.media', notice });
@@ -131,6 +137,7 @@ export class WebSocketLeg implements Leg {
     const audio = this.#audio;
     this.#audio = undefined;
     this.#closing = true;
+    this.#marks.drop();
     const tell = () => {
       this.#say(signal);
       this.#over = true;

@@ -1,10 +1,12 @@
 /** The leg of a `websocket` Session with the media engine behind it: what it says of its end. */
 import { afterAll, expect, test } from 'bun:test';
+import { TurnBudget } from '../../src/bounds/turn-budget.ts';
 import type { LegSignal } from '../../src/call/ports/leg.ts';
-import { WEBSOCKET_PING_MS } from '../../src/limits.ts';
+import { STREAM_MARKS_MAX, STREAM_TURN_MARKS, WEBSOCKET_PING_MS } from '../../src/limits.ts';
 import type { MediaNotice } from '../../src/media/engine.ts';
 import type { StreamFormat } from '../../src/media/leg/stream.ts';
 import { connector } from '../../src/outbound/connect.ts';
+import { PassedMarks } from '../../src/websocket/passed-marks.ts';
 import { WebSocketLeg, type WebSocketLegOptions } from '../../src/websocket/websocket-leg.ts';
 import { Harness } from '../media/harness.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -45,6 +47,7 @@ async function leg(url: string, more: Partial<WebSocketLegOptions> = {}) {
     connect: connector(['127.0.0.0/8']),
     clock,
     media: harness.engine,
+    markTurns: new TurnBudget(STREAM_TURN_MARKS),
     ...more,
   });
   made.start();
@@ -171,4 +174,73 @@ test('A leg that is over tells of the recordings that end after it, and of nothi
   const notice = { type: 'recording.ended', recordingUuid: 'rec', durationMs: 20, bytes: 364 } as const;
   notify(notice);
   expect(said.slice(before)).toEqual([{ type: 'leg.media', notice }]);
+});
+
+/** Turns of the event loop that end by hand, in each of which two marks are told. */
+function twoInATurn() {
+  const afterTurn: (() => void)[] = [];
+  const endTurn = async () => {
+    for (const go of afterTurn.splice(0)) go();
+    await settle();
+  };
+  return { turns: new TurnBudget(2, (then) => void afterTurn.push(then)), endTurn };
+}
+
+/** A bot that fills its audio, sets marks and clears them. `answered` resolves when what it says then is answered. */
+function clearingBot(marks: string) {
+  const told: string[] = [];
+  const begun = Promise.withResolvers<Bun.ServerWebSocket<undefined>>();
+  let answered = () => {};
+  const url = serve(
+    {
+      message(socket, message) {
+        if (typeof message !== 'string') return;
+        const { type, name } = JSON.parse(message);
+        if (type === 'mark_played') told.push(name);
+        if (type === 'error') answered();
+        if (type !== 'start') return;
+        socket.send(new Uint8Array(80_000));
+        for (const mark of marks) socket.send(JSON.stringify({ type: 'mark', name: mark }));
+        socket.send('{"type":"clear"}');
+        begun.resolve(socket);
+      },
+    },
+    () => ({ 'sec-websocket-protocol': 'sidetone.v1' }),
+  );
+  const isAnswered = async () => {
+    const socket = await begun.promise;
+    await new Promise<void>((resolve) => {
+      answered = resolve;
+      socket.send('{"type":"no order"}');
+    });
+  };
+  return { url, told, isAnswered };
+}
+
+test('Of marks that are cleared at once so many are told in a turn of the event loop, and the others in those after it.', async () => {
+  const { turns, endTurn } = twoInATurn();
+  const { url, told, isAnswered } = clearingBot('abcde');
+  const { leg: bot } = await leg(url, { subprotocol: 'sidetone.v1', markTurns: turns });
+  const after: string[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    await isAnswered();
+    after.push(told.join(''));
+    await endTurn();
+  }
+  expect(after).toEqual(['ab', 'abcd', 'abcde']);
+  bot.hangup();
+});
+
+test('Of marks that wait to be told there are no more than wait in the audio, and one that is gone is told of none.', async () => {
+  const { turns, endTurn } = twoInATurn();
+  const told: string[] = [];
+  const marks = new PassedMarks({ appUuid: 'a', turns, tell: (name) => void told.push(name) });
+  const sent = Array.from({ length: STREAM_MARKS_MAX + 5 }, (_, at) => String(at));
+  for (const name of sent) marks.add(name);
+  expect(told).toEqual(sent.slice(0, 5));
+  marks.drop();
+  await endTurn();
+  await endTurn();
+  marks.add('anew');
+  expect(told).toEqual([...sent.slice(0, 5), 'anew']);
 });
