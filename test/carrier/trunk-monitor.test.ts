@@ -1,6 +1,7 @@
 /** The registration and the probes of a trunk, on a clock of the test's own, over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { CarrierOptions } from '../../src/carrier/carrier.ts';
+import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
 import { beatLoadOf } from '../../src/cluster/membership/beat-load.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { SIP_UNREGISTER_MAX_MS } from '../../src/limits.ts';
@@ -298,4 +299,28 @@ describe('A call over a trunk that is registered', () => {
     });
     expect(beatLoadOf({ load: '{}' }).serviceRoutes).toEqual({});
   });
+});
+
+test('Trunks that are all changed at once are looked at so often each, however many there are', async () => {
+  const COUNT = 100;
+  const running = await TestCarrier.open([]);
+  carrier = running;
+  const far = await RawPeer.udp(running.port('udp'));
+  peer = far;
+  let reads = 0;
+  const counted = (maxChannels: number): Trunk[] =>
+    Array.from({ length: COUNT }, (_, at) => {
+      const more = { name: `t${at}`, password: 'p', register: true, maxChannels };
+      const get = () => {
+        reads++;
+        return `u${at}`;
+      };
+      return Object.defineProperty(trunkTo(`sip:${far.host}:${far.port}`, more), 'username', { get, enumerable: true });
+    });
+  running.trunks = counted(1);
+  running.carrier.trunksChanged();
+  reads = 0;
+  running.trunks = counted(2);
+  running.carrier.trunksChanged();
+  expect(reads).toBeLessThan(40 * COUNT);
 });

@@ -60,7 +60,7 @@ export class TrunkMonitor {
   readonly #probes = new Map<string, Probe>();
   #asked = 0;
   /** The registrations whose registrars are asked to take the bindings back. */
-  readonly #leaving = new Set<{ readonly trunk: Trunk; readonly registration: Registration }>();
+  readonly #leaving = new Set<{ readonly binding: string; readonly registration: Registration }>();
 
   constructor(options: TrunkMonitorOptions) {
     this.#options = options;
@@ -71,14 +71,17 @@ export class TrunkMonitor {
    * that the operator set up, also as they were.
    */
   update(trunks: readonly Trunk[], set: readonly string[] = []): void {
+    const named = new Map(trunks.map((trunk) => [trunk.name, trunk]));
+    const madeAnew = new Set(trunks.filter((trunk) => this.#binds(trunk)).map(bindingOf));
+    const setUp = new Set(set);
     for (const [name, monitored] of this.#trunks) {
-      const now = trunks.find((trunk) => trunk.name === name);
+      const now = named.get(name);
       if (now !== undefined && JSON.stringify(now) === JSON.stringify(monitored.trunk)) {
-        if (set.includes(name)) this.#registerAgain(monitored);
+        if (setUp.has(name)) this.#registerAgain(monitored);
         continue;
       }
       // A removal would take the binding of the trunk as it is now, or of another name for it, if it came last.
-      if (trunks.some((trunk) => this.#bindsAlike(monitored.trunk, trunk))) this.#letGo(monitored);
+      if (madeAnew.has(bindingOf(monitored.trunk))) this.#letGo(monitored);
       void this.#stop(monitored);
     }
     for (const trunk of trunks) {
@@ -203,14 +206,9 @@ export class TrunkMonitor {
     if (stopping.length > 0) await withTimeLimit<unknown>(Promise.all(stopping), SIP_UNREGISTER_MAX_MS, () => undefined);
   }
 
-  /** Whether both trunks make one and the same binding, here: this address of ours, for that user of that registrar. */
-  #bindsAlike(before: Trunk, after: Trunk): boolean {
-    const bindingOf = ({ uri, username, settings }: Trunk) => {
-      const { from_domain, contact_user, advertise, outbound_proxy } = settings;
-      return JSON.stringify([uri, username, from_domain, contact_user, advertise, outbound_proxy]);
-    };
-    const isMadeAnew = after.register && trunkCredentials(after) !== undefined && this.#options.registers(after.name);
-    return isMadeAnew && bindingOf(before) === bindingOf(after);
+  /** Whether this node makes a binding for the trunk. */
+  #binds(trunk: Trunk): boolean {
+    return trunk.register && trunkCredentials(trunk) !== undefined && this.#options.registers(trunk.name);
   }
 
   #letGo(monitored: Monitored): void {
@@ -231,7 +229,7 @@ export class TrunkMonitor {
     const { trunk, registration } = monitored;
     monitored.registration = undefined;
     if (registration === undefined) return;
-    const leaving = { trunk, registration };
+    const leaving = { binding: bindingOf(trunk), registration };
     this.#leaving.add(leaving);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#options.driver.run((now) => registration.stop(now, resolve));
@@ -246,8 +244,9 @@ export class TrunkMonitor {
     if (!trunk.register || username === undefined || credentials === undefined || !this.#options.registers(trunk.name)) return;
     const domain = trunkDomain(address);
     // A removal that is sent again, as its packet was lost, would reach the registrar after the new REGISTER.
+    const binding = bindingOf(trunk);
     for (const leaving of this.#leaving)
-      if (this.#bindsAlike(leaving.trunk, trunk)) this.#options.driver.run(() => leaving.registration.letGo());
+      if (leaving.binding === binding) this.#options.driver.run(() => leaving.registration.letGo());
     this.#options.driver.run((now) => {
       const registration = this.#options.driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
@@ -310,4 +309,10 @@ export class TrunkMonitor {
       () => void this.#probe(monitored),
     );
   }
+}
+
+/** The binding that a trunk makes, here: this address of ours, for that user of that registrar. */
+function bindingOf({ uri, username, settings }: Trunk): string {
+  const { from_domain, contact_user, advertise, outbound_proxy } = settings;
+  return JSON.stringify([uri, username, from_domain, contact_user, advertise, outbound_proxy]);
 }
