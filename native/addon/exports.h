@@ -26,6 +26,7 @@ Exports plane_exports();
 Exports leg_exports();
 Exports recording_exports();
 Exports room_exports();
+Exports socket_exports();
 Exports source_exports();
 Exports stream_exports();
 Exports webrtc_exports();

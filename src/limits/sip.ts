@@ -153,6 +153,11 @@ export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
 export const SIP_FLOW_REPLY_MS = 10_000;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
 export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
+/**
+ * What a UDP socket asks the system to hold for it while script is busy: 3,000 datagrams of a call. The usual 208 KiB
+ * are full with 170.
+ */
+export const SIP_RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
 /** Resolved names kept, and for how long. */
 export const SIP_RESOLVED_MAX = 1_000;
 export const SIP_RESOLVED_TTL_MS = 30_000;

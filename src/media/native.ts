@@ -211,6 +211,10 @@ interface Native {
    */
   mpegDecode(mpeg: MpegHandle, bytes: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
   mpegClose(mpeg: MpegHandle): void;
+  /** Asks for so large a receive buffer of a socket. Returns the bytes that it has then: the system may give less. */
+  receiveBuffer(fd: number, bytes: number): number;
+  /** Returns the datagrams that the system dropped since the socket was opened, as its receive buffer was full. */
+  datagramsDropped(fd: number): number;
 }
 
 // A literal path, so that the one file of `npm run binary` carries the addon.

@@ -111,3 +111,36 @@ test('Timers go on while a socket is sent more than is worked on, and each datag
   expect(timers).toBeGreaterThan(5);
   expect(most).toBeLessThan(1_000);
 });
+
+/** A socket to which datagrams are sent while script is busy, so that the system alone holds them. */
+async function flooded(count: number, bytes: number) {
+  let heard = 0;
+  const socket = await openDatagramSocket(
+    '127.0.0.1',
+    0,
+    () => true,
+    () => {
+      heard++;
+    },
+  );
+  const sender = await Bun.udpSocket({ hostname: '127.0.0.1', port: 0, socket: {} });
+  let sent = 0;
+  for (let each = 0; each < count; each++) if (sender.send(new Uint8Array(bytes), socket.port, '127.0.0.1')) sent++;
+  const known = () => heard + socket.lost();
+  while (known() < sent) await new Promise<void>((resolve) => setImmediate(resolve));
+  const lost = socket.lost();
+  sender.close();
+  socket.close();
+  return { sent, heard, lost, after: socket.lost() };
+}
+
+test('What comes while script is busy waits, more of it than a socket has room for by itself', async () => {
+  expect(await flooded(250, 500)).toEqual({ sent: 250, heard: 250, lost: 0, after: 0 });
+});
+
+test('What the system drops is counted as lost, and is known when the socket is closed', async () => {
+  const { sent, heard, lost, after } = await flooded(10_000, 1_400);
+  expect(heard + lost).toBe(sent);
+  expect(lost).toBeGreaterThan(0);
+  expect(after).toBe(lost);
+});

@@ -1,6 +1,7 @@
 /** One UDP socket for SIP. */
 import { codeOf } from '../../error-facts.ts';
-import { SIP_DATAGRAM_QUEUE_MAX } from '../../limits.ts';
+import { SIP_DATAGRAM_QUEUE_MAX, SIP_RECEIVE_BUFFER_BYTES } from '../../limits.ts';
+import { native } from '../../media/native.ts';
 import { type Datagram, DatagramQueue } from './datagram-queue.ts';
 
 export interface DatagramSocket {
@@ -8,7 +9,7 @@ export interface DatagramSocket {
   readonly port: number;
   /** Sends a datagram. Returns false when the system refused it at once (no route, bad address). */
   send(bytes: Uint8Array, host: string, port: number): boolean;
-  /** The datagrams that were lost because too many waited to be worked on. */
+  /** The datagrams that were lost because too many waited to be worked on, here or in the buffer of the system. */
   lost(): number;
   close(): void;
 }
@@ -46,6 +47,9 @@ export async function openDatagramSocket(
       },
     },
   });
+  const fd = descriptorOf(socket);
+  if (fd !== undefined) native.receiveBuffer(fd, SIP_RECEIVE_BUFFER_BYTES);
+  let dropped = 0;
   return {
     host,
     port: socket.port,
@@ -59,13 +63,20 @@ export async function openDatagramSocket(
       waiting.push({ bytes, host: toHost, port: toPort });
       return true;
     },
-    lost: () => queue.lost,
+    lost() {
+      if (fd !== undefined && !socket.closed) dropped = native.datagramsDropped(fd);
+      return queue.lost + dropped;
+    },
     close() {
       waiting.length = 0;
       socket.close();
     },
   };
 }
+
+/** The descriptor of a socket of the runtime, which has it and does not declare it. */
+const descriptorOf = (socket: object): number | undefined =>
+  'fd' in socket && typeof socket.fd === 'number' && socket.fd >= 0 ? socket.fd : undefined;
 
 /**
  * Errors that an ICMP message about an earlier datagram leaves on the socket, perhaps from another peer. The next try
