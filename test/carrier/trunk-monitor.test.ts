@@ -4,7 +4,7 @@ import type { CarrierOptions } from '../../src/carrier/carrier.ts';
 import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
 import { beatLoadOf } from '../../src/cluster/membership/beat-load.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
-import { SIP_UNREGISTER_MAX_MS } from '../../src/limits.ts';
+import { SIP_PROBE_INTERVAL_SEC, SIP_UNREGISTER_MAX_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer } from './raw-peer.ts';
@@ -323,4 +323,21 @@ test('Trunks that are all changed at once are looked at so often each, however m
   running.trunks = counted(2);
   running.carrier.trunksChanged();
   expect(reads).toBeLessThan(40 * COUNT);
+});
+
+test('Trunks that are set up together, as by a start, are probed one after the other', async () => {
+  const COUNT = 12;
+  const clock = new VirtualClock();
+  carrier = await TestCarrier.open([], { clock });
+  const far = await RawPeer.udp(carrier.port('udp'));
+  peer = far;
+  carrier.trunks = Array.from({ length: COUNT }, (_, at) => trunkTo(`sip:${far.host}:${far.port}`, { name: `t${at}` }));
+  carrier.carrier.trunksChanged();
+  const probed = () =>
+    new Set(far.heard.filter((each) => each.startsWith('OPTIONS ')).map((each) => field(each, 'Call-ID'))).size;
+  for (const part of [1, 2, 3]) {
+    await clock.advance((SIP_PROBE_INTERVAL_SEC / 3) * 1000);
+    await until(() => probed() >= (part * COUNT) / 3, `${part} thirds of the probes`);
+    expect(probed()).toBeLessThanOrEqual((part * COUNT) / 3 + 1);
+  }
 });

@@ -84,9 +84,10 @@ export class TrunkMonitor {
       if (madeAnew.has(bindingOf(monitored.trunk))) this.#letGo(monitored);
       void this.#stop(monitored);
     }
-    for (const trunk of trunks) {
+    const added = trunks.filter((trunk) => !this.#trunks.has(trunk.name) && !isLoopback(trunk));
+    for (const [at, trunk] of added.entries()) {
       const address = trunkAddress(trunk.uri);
-      if (this.#trunks.has(trunk.name) || address === undefined || isLoopback(trunk)) continue;
+      if (address === undefined) continue;
       const monitored: Monitored = {
         trunk,
         address,
@@ -99,7 +100,8 @@ export class TrunkMonitor {
       };
       this.#trunks.set(trunk.name, monitored);
       this.#register(monitored);
-      this.#probeLater(monitored);
+      // As after a start: those that are set up together are probed one after the other, in each round.
+      this.#probeLater(monitored, 1 - at / added.length);
     }
   }
 
@@ -303,9 +305,10 @@ export class TrunkMonitor {
     return true;
   }
 
-  #probeLater(monitored: Monitored): void {
+  /** Probes the trunk when that share of the interval has passed. */
+  #probeLater(monitored: Monitored, share = 1): void {
     monitored.cancelProbe = this.#options.clock.at(
-      this.#options.clock.now() + SIP_PROBE_INTERVAL_SEC * 1000,
+      this.#options.clock.now() + share * SIP_PROBE_INTERVAL_SEC * 1000,
       () => void this.#probe(monitored),
     );
   }
