@@ -2,33 +2,18 @@
 import { expect, test } from 'bun:test';
 import { TurnBudget } from '../../src/bounds/turn-budget.ts';
 import type { Leg } from '../../src/call/ports/leg.ts';
-import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
-import { mayReach } from '../../src/destinations.ts';
-import { silentLog } from '../../src/log.ts';
-import { noRecordings } from '../support/no-recordings.ts';
+import { bareRegistry } from '../support/bare-registry.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /** Calls of applications, at most `ofTurn` of which take an input in one turn. */
 function calls(ofTurn: number) {
   let afterTurn: (() => void)[] = [];
   const hungUp: string[] = [];
-  const refused = { refused: { reason: 'not_found', retryable: false } } as const;
   const registry = new SessionRegistry({
     journal: { commit: async () => true, wasStored: async () => false },
-    ...{ clock: new VirtualClock(), log: silentLog, nodeId: 'node', tokens: new TokenBuckets(), orphanTimeoutMs: 120_000 },
-    records: { find: async () => undefined, list: async () => [], mine: async () => [], adopt: async () => [] },
-    media: {
-      openPlaylist: async () => refused,
-      openStream: async () => refused,
-      openPush: () => {
-        throw new Error('nothing is pushed');
-      },
-    },
-    publicUrl: 'https://voice.test',
-    recordings: noRecordings,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
+    ...bareRegistry(),
+    clock: new VirtualClock(),
     turns: new TurnBudget(ofTurn, (then) => afterTurn.push(then)),
   });
   const endTurn = async () => {

@@ -2,15 +2,12 @@
 
 import { expect, test } from 'bun:test';
 import type { Leg, LegListener } from '../../src/call/ports/leg.ts';
-import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import type { Change } from '../../src/database/journal/journal.ts';
-import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
-import { silentLog } from '../../src/log.ts';
 import { CARD_BRANDS } from '../../src/machine/payment/card.ts';
 import type { CollectionTerms } from '../../src/machine/payment/collection.ts';
-import { noRecordings } from '../support/no-recordings.ts';
+import { bareRegistry } from '../support/bare-registry.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const CARD = '4111111111111111';
@@ -29,29 +26,14 @@ async function collecting() {
       },
       wasStored: async () => false,
     },
+    ...bareRegistry(),
     clock,
-    log: silentLog,
-    nodeId: 'node',
-    tokens: new TokenBuckets(),
-    orphanTimeoutMs: 120_000,
-    records: { find: async () => undefined, list: async () => [], mine: async () => [], adopt: async () => [] },
-    media: {
-      openPlaylist: async () => ({ refused: { reason: 'not_found', retryable: false } }),
-      openStream: async () => ({ refused: { reason: 'not_found', retryable: false } }),
-      openPush: () => {
-        throw new Error('nothing is pushed');
-      },
-    },
-    publicUrl: 'https://voice.test',
-    recordings: noRecordings,
     payments: {
       nodeId: 'node',
       vault: { seal: () => new Uint8Array(1), open: () => new Uint8Array(1) },
       referenceTtlMs: 60_000,
       cardBrand: async () => undefined,
     },
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
   });
   let hear: LegListener = () => {};
   const orders = { start() {}, ring() {}, startEarlyMedia() {}, answer() {}, reject() {}, cancel() {}, hangup() {} };

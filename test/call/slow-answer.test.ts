@@ -1,20 +1,16 @@
 /** An answered dial with answering machine detection whose answer the database takes its time to store. */
 import { expect, test } from 'bun:test';
 import type { Leg, LegListener } from '../../src/call/ports/leg.ts';
-import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import type { Change } from '../../src/database/journal/journal.ts';
-import { mayReach } from '../../src/destinations.ts';
 import { newUuid } from '../../src/id.ts';
-import { silentLog } from '../../src/log.ts';
-import { noRecordings } from '../support/no-recordings.ts';
+import { bareRegistry } from '../support/bare-registry.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 test('Who has answered is listened for from when the answer is stored, and has its time from then on', async () => {
   const clock = new VirtualClock();
   const changes: Change[] = [];
   let database: Promise<void> = Promise.resolve();
-  const refused = { refused: { reason: 'not_found', retryable: false } } as const;
   const registry = new SessionRegistry({
     journal: {
       commit: async (change) => {
@@ -24,19 +20,8 @@ test('Who has answered is listened for from when the answer is stored, and has i
       },
       wasStored: async () => false,
     },
-    ...{ clock, log: silentLog, nodeId: 'node', tokens: new TokenBuckets(), orphanTimeoutMs: 120_000 },
-    records: { find: async () => undefined, list: async () => [], mine: async () => [], adopt: async () => [] },
-    media: {
-      openPlaylist: async () => refused,
-      openStream: async () => refused,
-      openPush: () => {
-        throw new Error('nothing is pushed');
-      },
-    },
-    publicUrl: 'https://voice.test',
-    recordings: noRecordings,
-    reachOf: async () => mayReach(),
-    mayCallFrom: async () => true,
+    ...bareRegistry(),
+    clock,
   });
   let hear: LegListener = () => {};
   const listened: number[] = [];
