@@ -1,4 +1,4 @@
-// What the runtime has no word for about a socket of its own.
+// Options of a socket that the runtime has opened, and has no word for.
 #include <linux/sock_diag.h>
 #include <sys/socket.h>
 
@@ -13,7 +13,7 @@ Napi::Value receive_buffer(const Napi::CallbackInfo& info) {
   const int fd = static_cast<int>(arguments.number());
   int bytes = arguments.integer();
   if (!arguments.ok()) return arguments.refuse();
-  // Beyond net.core.rmem_max, where the process has CAP_NET_ADMIN.
+  // This goes beyond net.core.rmem_max, where the process has CAP_NET_ADMIN.
   if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   socklen_t length = sizeof bytes;

@@ -1,6 +1,7 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
 
 import { Hono } from 'hono';
+import { nextTurn } from '../bounds/in-turns.ts';
 import { remembered } from '../bounds/remembered.ts';
 import { TurnBudget } from '../bounds/turn-budget.ts';
 import type { Charges } from '../call/ports/charges.ts';
@@ -113,8 +114,6 @@ export interface HttpApp {
   /** Every route of the platform, for who examines them. */
   readonly routes: readonly Route[];
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Every route of the platform. `serve` answers a request as if it had come over the network. */
 const routesOf = (

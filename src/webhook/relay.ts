@@ -3,6 +3,7 @@
  * a time in a cluster; the others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
 
+import { nextTurn } from '../bounds/in-turns.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { AppStore } from '../database/app/apps.ts';
 import type { CredentialStore } from '../database/app/credentials.ts';
@@ -63,8 +64,6 @@ export interface Relay {
   /** The relay's load, for `/metrics`. */
   load(): RelayLoad;
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Makes a relay that is not started yet. */
 export const createRelay = (options: RelayOptions): Relay => new LeasedRelay(options);

@@ -306,8 +306,8 @@ export class Devices {
       this.#guessesOf.count(pairOf(source.host, device), now);
       refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now, device?.username);
     }
-    // Who asks over a connection has the address that it asks from, and does not ask again: it would wait for half a
-    // minute. Its connection bounds how much it asks.
+    // A connection proves the address of its sender, who does not repeat a request, and would wait half a minute for an
+    // answer. The connection itself bounds how much is asked.
     const challenges = device === undefined ? this.#challengesOfNobody : this.#challenges;
     if (!isReliable(source.transport) && !challenges.allow(source.host, now, device?.username)) return 'ignore';
     const userAgent = request.headers.get('user-agent');

@@ -100,7 +100,7 @@ export class TrunkMonitor {
       };
       this.#trunks.set(trunk.name, monitored);
       this.#register(monitored);
-      // As after a start: those that are set up together are probed one after the other, in each round.
+      // Trunks that are set up together, as by a start, are probed one after the other, in each round.
       this.#probeLater(monitored, 1 - at / added.length);
     }
   }

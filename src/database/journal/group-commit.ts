@@ -6,6 +6,7 @@
  * What was weighed: a transaction a change (6 round trips, one fsync each), and a statement a change in a pipeline (one
  * fsync each). Coalesced, the fsync is shared by all that waited for it, and order is the order of arrival.
  */
+import { nextTurn } from '../../bounds/in-turns.ts';
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_TURN_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log, LogFields } from '../../log.ts';
 import type { Queryable, Row } from '../driver/database.ts';
@@ -68,8 +69,6 @@ function nextEvents(plan: FlushPlan, rows: readonly WrittenRow[]): readonly Outb
   const eventIds = new Map(rows.flatMap(({ written, event_id: id }) => (id === null ? [] : [[written, Number(id)] as const])));
   return writtenEvents(plan, xid, eventIds);
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Makes the journal on a database. */
 export const groupCommit = (options: GroupCommitOptions): GroupCommit => new GroupCommit(options);

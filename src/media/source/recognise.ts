@@ -1,4 +1,5 @@
 /** The first bytes of a source, up to the first audio: what it is, and where its sound begins. */
+import { nextTurn } from '../../bounds/in-turns.ts';
 import { SOURCE_HEAD_FREE_BYTES, SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
 import { decodesAac } from '../decode/aac-decoder.ts';
 import { type SourceKind, sniff } from '../format/sniff.ts';
@@ -119,7 +120,7 @@ async function found(head: Head, next: () => Promise<Uint8Array | undefined>, st
       throw new Refusal('unsupported', false, status);
     lookAt = head.bytes.length * 1.25; // A head that comes in crumbs is not looked through for each of them.
     // Half a megabyte of tags that came at once is looked through in many turns of the event loop.
-    if (rest.length > 0) await new Promise((resolve) => setImmediate(resolve));
+    if (rest.length > 0) await nextTurn();
   }
 }
 
