@@ -69,8 +69,12 @@ export const MOVES_MAX = 20;
 export const MOVE_LOOK_MS = 500;
 export const MOVE_RETRY_MS = 5_000;
 export const MOVE_RETRY_MAX_MS = 160_000;
-/** Calls of a lost node that one node takes over at a time; it asks for more when half of them are. */
+/**
+ * Calls of a lost node that one node takes over at a time; it asks for more when half of them are. A call whose far end
+ * has answered nothing for TAKEOVER_QUIET_MS is waited for beside them.
+ */
 export const TAKEOVERS_MAX = 50;
+export const TAKEOVER_QUIET_MS = 500;
 /** A node that ends gives those with members in its Rooms so long to take them. */
 export const ROOM_BEQUEST_MS = 2_000;
 /** A message about a seat in a Room of another node has no answer after so long. */

@@ -49,7 +49,8 @@ function takeOver(calls: number, isSilent: (at: number) => boolean, orphan: (ses
     goOn: async () => {},
     orphan: ({ sessionUuid }) => orphan(sessionUuid),
   });
-  return { clock, taken: takeover.take('lost'), most: () => most, queries: () => queries };
+  const taken = takeover.take('lost');
+  return { clock, taken, again: () => takeover.take('lost'), most: () => most, queries: () => queries };
 }
 
 test('Far ends that are silent hold up no other call, and no more are asked at a time than may be.', async () => {
@@ -66,6 +67,28 @@ test('Far ends that are silent hold up no other call, and no more are asked at a
   expect(new Set(judged).size).toBe(400);
   expect(most()).toBe(TAKEOVERS_MAX);
   expect(queries()).toBeLessThan(20);
+});
+
+test('Hundreds of far ends that are silent are waited for together, and whoever asks for the calls meanwhile waits, too.', async () => {
+  const judged: string[] = [];
+  const { clock, taken, again } = takeOver(
+    400,
+    (at) => at < 350,
+    (each) => judged.push(each),
+  );
+  let isOver = false;
+  void again().then(() => {
+    isOver = true;
+  });
+  await settled();
+  await clock.advance(MOVE_PREPARED_MS);
+  // Those that answer are behind the silent ones.
+  expect(judged.filter((each) => Number(each) >= 350)).toHaveLength(50);
+  expect(isOver).toBe(false);
+  await clock.advance(MOVE_PREPARED_MS);
+  await taken;
+  await settled();
+  expect([new Set(judged).size, isOver]).toEqual([400, true]);
 });
 
 test('One call that cannot be gone on with leaves the others alone, and the end waits for all of them.', async () => {

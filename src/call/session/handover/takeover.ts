@@ -4,10 +4,10 @@
  *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
  */
 
-import type { Clock } from '../../../clock.ts';
+import { type Clock, sleep } from '../../../clock.ts';
 import type { SessionRow } from '../../../database/journal/journal.ts';
 import { warnUnlessAway } from '../../../database/journal/journal.ts';
-import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_QUIET_MS, TAKEOVERS_MAX } from '../../../limits.ts';
 import type { Log } from '../../../log.ts';
 import { runningOf } from '../../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../../machine/session/session.ts';
@@ -47,35 +47,46 @@ interface Kept {
 
 export class Takeover {
   readonly #options: TakeoverOptions;
-  readonly #busy = new Set<string>();
+  /** The nodes whose calls are being taken over, each with the end of that. */
+  readonly #under = new Map<string, Promise<void>>();
 
   constructor(options: TakeoverOptions) {
     this.#options = options;
   }
 
-  /** Takes over the calls of a node until it has none left. Those whose far ends are silent hold up no others. */
-  async take(nodeId: string): Promise<void> {
-    if (this.#busy.has(nodeId)) return;
-    this.#busy.add(nodeId);
+  /**
+   * Takes over the calls of a node until it has none left, once for all who ask meanwhile. Those whose far ends are
+   * silent hold up no others.
+   */
+  take(nodeId: string): Promise<void> {
+    const under = this.#under.get(nodeId) ?? this.#takeAll(nodeId).finally(() => this.#under.delete(nodeId));
+    this.#under.set(nodeId, under);
+    return under;
+  }
+
+  async #takeAll(nodeId: string): Promise<void> {
     const taken = this.#options.hold();
     const going = new Set<Promise<void>>();
+    const asking = new Set<Promise<void>>();
     try {
-      while (await this.#takeSome(nodeId, going)) {
-        while (going.size > TAKEOVERS_MAX / 2) await Promise.race(going);
+      while (await this.#takeSome(nodeId, going, asking)) {
+        while (asking.size > TAKEOVERS_MAX / 2) await Promise.race(asking);
       }
     } catch (error) {
       this.#warn(error, nodeId);
     } finally {
       await Promise.all(going);
       taken();
-      this.#busy.delete(nodeId);
     }
   }
 
-  /** Takes some of the calls, as many as may be under way beside `going`. Resolves with false when none is left. */
-  async #takeSome(nodeId: string, going: Set<Promise<void>>): Promise<boolean> {
-    const { takeCalls, trunks, tell, log } = this.#options;
-    const rows = await takeCalls(nodeId, TAKEOVERS_MAX - going.size, trunks());
+  /**
+   * Takes some of the calls, as many as may be asked for beside `asking`: those of `going` whose far ends were not
+   * silent for long yet. Resolves with false when none is left.
+   */
+  async #takeSome(nodeId: string, going: Set<Promise<void>>, asking: Set<Promise<void>>): Promise<boolean> {
+    const { takeCalls, trunks, tell, log, clock } = this.#options;
+    const rows = await takeCalls(nodeId, TAKEOVERS_MAX - asking.size, trunks());
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));
@@ -85,6 +96,8 @@ export class Takeover {
         .catch((error: unknown) => this.#warn(error, nodeId))
         .finally(() => going.delete(one));
       going.add(one);
+      const asked = Promise.race([one, sleep(clock, TAKEOVER_QUIET_MS)]).finally(() => asking.delete(asked));
+      asking.add(asked);
     }
     return true;
   }
