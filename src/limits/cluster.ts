@@ -64,17 +64,21 @@ export const NODE_NONCES_MAX = 50_000;
 export const NODE_MESSAGE_AGE_MAX_MS = 30_000;
 /** A hand-over of a call: the far end has so long to follow, and the Session's node to commit after it. */
 export const MOVE_PREPARED_MS = 4_000;
-/** Calls that are handed over at a time, how often others are looked for, and when one that failed is tried again. */
+/**
+ * Of the calls that are handed over or taken over at a time, one whose far end has answered nothing for so long is
+ * waited for beside the others.
+ */
+export const FAR_END_QUIET_MS = 500;
+/**
+ * Calls that are handed over at a time, more once half of them are; how often others are looked for, and when one that
+ * failed is tried again.
+ */
 export const MOVES_MAX = 20;
 export const MOVE_LOOK_MS = 500;
 export const MOVE_RETRY_MS = 5_000;
 export const MOVE_RETRY_MAX_MS = 160_000;
-/**
- * Calls of a lost node that one node takes over at a time; it asks for more when half of them are. A call whose far end
- * has answered nothing for TAKEOVER_QUIET_MS is waited for beside them.
- */
+/** Calls of a lost node that one node takes over at a time; it asks for more when half of them are. */
 export const TAKEOVERS_MAX = 50;
-export const TAKEOVER_QUIET_MS = 500;
 /** A node that ends gives those with members in its Rooms so long to take them. */
 export const ROOM_BEQUEST_MS = 2_000;
 /** A message about a seat in a Room of another node has no answer after so long. */

@@ -4,7 +4,8 @@ import type { ResumedLeg } from '../../src/call/ports/leg.ts';
 import type { MovePeers, MoveReply, MoveRequest } from '../../src/call/ports/session-moves.ts';
 import { Mover } from '../../src/call/session/handover/mover.ts';
 import { Traces } from '../../src/call/traces.ts';
-import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS } from '../../src/limits.ts';
+import { sleep } from '../../src/clock.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -71,6 +72,51 @@ test('A call goes on at the node that has committed it, or that has its row thou
   expect(await handOver(failed(false))).toEqual([asked, abort]);
   expect(await handOver(failed(true))).toEqual([asked, abort, 'reclaimed']);
   expect(await handOver(undefined)).toEqual([asked, abort, 'reclaimed']);
+});
+
+/** Hands so many calls over to node `other`, which answers at once but for those of silent far ends, the first ones. */
+async function handOverAll(calls: number, silent: number, forMs: number) {
+  const clock = new VirtualClock();
+  const uuids = Array.from({ length: calls }, (_, at) => `${at}`);
+  const left = new Map(
+    uuids.map((sessionUuid) => {
+      const call = { state: { ...stateAt(clock.now()), sessionUuid }, epoch: 4, traces: new Traces(), snapshot: () => snapshot };
+      return [sessionUuid, { ...call, handOver: async () => left.delete(sessionUuid), reclaim() {} }] as const;
+    }),
+  );
+  let [underWay, most] = [0, 0];
+  const ask: MovePeers['ask'] = async (_, { type, sessionUuid }) => {
+    if (type === 'prepare' && Number(sessionUuid) < silent) {
+      await sleep(clock, MOVE_PREPARED_MS);
+      return failed(true);
+    }
+    most = Math.max(most, ++underWay);
+    await settle();
+    underWay--;
+    return { type: 'prepared' };
+  };
+  const mover = new Mover({
+    ...nothing,
+    peers: { serve() {}, ask, place: async () => 'other' },
+    dialer: {},
+    clock,
+    all: () => left.values(),
+    find: (sessionUuid) => left.get(sessionUuid),
+    take: async () => false,
+  });
+  mover.moveAll(true);
+  for (let ms = 0; ms < forMs; ms += MOVE_LOOK_MS / 10) {
+    for (let turn = 0; turn < 10; turn++) await settle();
+    await clock.advance(MOVE_LOOK_MS / 10);
+  }
+  mover.moveAll(false);
+  await clock.advance(MOVE_PREPARED_MS);
+  return { left: left.size, most };
+}
+
+test('A thousand calls go within a moment, so many at a time, and hundreds of silent far ends hold up none of them.', async () => {
+  expect(await handOverAll(1_000, 0, 2 * MOVE_LOOK_MS)).toEqual({ left: 0, most: MOVES_MAX });
+  expect((await handOverAll(600, 300, 3 * MOVE_PREPARED_MS)).left).toBe(300);
 });
 
 /** A node that is asked to go on with a call, whose row it gets or does not. */

@@ -1,6 +1,14 @@
 /** Hands the calls of a node that drains to others, one by one, and takes those of others (ports/session-moves.ts). */
 import { type Clock, sleep } from '../../../clock.ts';
-import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../../limits.ts';
+import {
+  FAR_END_QUIET_MS,
+  MOVE_CSEQ_STEP,
+  MOVE_LOOK_MS,
+  MOVE_PREPARED_MS,
+  MOVE_RETRY_MAX_MS,
+  MOVE_RETRY_MS,
+  MOVES_MAX,
+} from '../../../limits.ts';
 import type { Log } from '../../../log.ts';
 import { carriedOver, isMovable } from '../../../machine/session/movable.ts';
 import type { SessionState } from '../../../machine/session/session.ts';
@@ -47,6 +55,8 @@ export class Mover {
   readonly #again = new Map<string, { readonly at: number; readonly nextMs: number }>();
   /** The Sessions that are being handed over, also by a drain that was taken back meanwhile: nothing else is tried. */
   readonly #moving = new Set<string>();
+  /** The hand-overs that others wait for: they have not taken FAR_END_QUIET_MS yet. */
+  readonly #asking = new Set<Promise<void>>();
   #isOn = false;
   #isLooking = false;
 
@@ -62,29 +72,37 @@ export class Mover {
   }
 
   async #run(): Promise<void> {
-    const { clock, all } = this.#options;
+    const { clock } = this.#options;
     this.#isLooking = true;
     while (this.#isOn) {
-      for (const actor of all()) {
-        const { sessionUuid } = actor.state;
-        if (this.#moving.size >= MOVES_MAX) break;
-        const { at, nextMs } = this.#again.get(sessionUuid) ?? { at: 0, nextMs: MOVE_RETRY_MS };
-        if (!isMovable(actor.state) || at > clock.now() || this.#moving.has(sessionUuid)) continue;
-        this.#moving.add(sessionUuid);
-        void this.#move(actor).then((outcome) => {
-          this.#moving.delete(sessionUuid);
-          const now = clock.now();
-          if (outcome === 'moved') this.#again.delete(sessionUuid);
-          else if (outcome === 'not_now') this.#again.set(sessionUuid, { at: now + MOVE_RETRY_MS, nextMs });
-          else this.#again.set(sessionUuid, { at: now + nextMs, nextMs: Math.min(2 * nextMs, MOVE_RETRY_MAX_MS) });
-        });
-      }
-      for (const sessionUuid of this.#again.keys())
-        if (this.#options.find(sessionUuid) === undefined) this.#again.delete(sessionUuid);
-      await sleep(clock, MOVE_LOOK_MS);
+      this.#begin();
+      if (this.#asking.size < MOVES_MAX) await sleep(clock, MOVE_LOOK_MS);
+      else while (this.#asking.size > MOVES_MAX / 2) await Promise.race(this.#asking);
     }
     this.#isLooking = false;
     this.#again.clear();
+  }
+
+  /** Begins to hand over those whose turn it is, as many as may be asked for beside others. */
+  #begin(): void {
+    const { clock, all, find } = this.#options;
+    for (const actor of all()) {
+      const { sessionUuid } = actor.state;
+      if (this.#asking.size >= MOVES_MAX) break;
+      const { at, nextMs } = this.#again.get(sessionUuid) ?? { at: 0, nextMs: MOVE_RETRY_MS };
+      if (!isMovable(actor.state) || at > clock.now() || this.#moving.has(sessionUuid)) continue;
+      this.#moving.add(sessionUuid);
+      const moved = this.#move(actor).then((outcome) => {
+        this.#moving.delete(sessionUuid);
+        const now = clock.now();
+        if (outcome === 'moved') this.#again.delete(sessionUuid);
+        else if (outcome === 'not_now') this.#again.set(sessionUuid, { at: now + MOVE_RETRY_MS, nextMs });
+        else this.#again.set(sessionUuid, { at: now + nextMs, nextMs: Math.min(2 * nextMs, MOVE_RETRY_MAX_MS) });
+      });
+      const asked = Promise.race([moved, sleep(clock, FAR_END_QUIET_MS)]).finally(() => this.#asking.delete(asked));
+      this.#asking.add(asked);
+    }
+    for (const sessionUuid of this.#again.keys()) if (find(sessionUuid) === undefined) this.#again.delete(sessionUuid);
   }
 
   /** Hands a call over. `refused`: its far end was asked, and stays here. */

@@ -7,7 +7,7 @@
 import { type Clock, sleep } from '../../../clock.ts';
 import type { SessionRow } from '../../../database/journal/journal.ts';
 import { warnUnlessAway } from '../../../database/journal/journal.ts';
-import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_QUIET_MS, TAKEOVERS_MAX } from '../../../limits.ts';
+import { FAR_END_QUIET_MS, MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../../limits.ts';
 import type { Log } from '../../../log.ts';
 import { runningOf } from '../../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../../machine/session/session.ts';
@@ -96,7 +96,7 @@ export class Takeover {
         .catch((error: unknown) => this.#warn(error, nodeId))
         .finally(() => going.delete(one));
       going.add(one);
-      const asked = Promise.race([one, sleep(clock, TAKEOVER_QUIET_MS)]).finally(() => asking.delete(asked));
+      const asked = Promise.race([one, sleep(clock, FAR_END_QUIET_MS)]).finally(() => asking.delete(asked));
       asking.add(asked);
     }
     return true;
