@@ -49,10 +49,14 @@ export function callerId({ headers }: SipRequest, trunk: Trunk): string {
   return numberIn(headers.get('from'), trunk) ?? '';
 }
 
-/** The numbers that may be the called one: that of the Request-URI, then that of To. */
+/**
+ * The numbers that may be the called one, the likeliest first: that of P-Called-Party-ID, which is the Request-URI
+ * before a registrar put our Contact in its place (RFC 7315 §4.2), then those of the Request-URI and of To.
+ */
 export function calledNumbers(request: SipRequest, trunk: Trunk): string[] {
-  const numbers = [numberIn(`<${request.uri}>`, trunk), numberIn(request.headers.get('to'), trunk)];
-  return [...new Set(numbers.flatMap((number) => number ?? []))];
+  const { headers } = request;
+  const told = [headers.get('p-called-party-id'), `<${request.uri}>`, headers.get('to')];
+  return [...new Set(told.flatMap((value) => numberIn(value, trunk) ?? []))];
 }
 
 /** The user parts of a call that we place. */
