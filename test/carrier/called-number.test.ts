@@ -39,3 +39,14 @@ test('A P-Called-Party-ID that names nobody here leaves the Request-URI and To',
   }
   expect(await called('sidetone', ELSEWHERE)).toBe('404');
 });
+
+test('A call to the Contact that a trunk is registered with, its own number, is for the number in To', async () => {
+  const registered = { register: true, username: PILOT, password: 'p' };
+  expect(await called(PILOT, EXTENSION, '', registered)).toBe(EXTENSION);
+  expect(await called(PILOT, ELSEWHERE, '', registered)).toBe(PILOT);
+  const settings = { contact_user: EXTENSION.replace('+', '%2B') };
+  expect(await called(EXTENSION, PILOT, '', { ...registered, settings })).toBe(PILOT);
+  // Any other Request-URI was dialled.
+  expect(await called(EXTENSION, PILOT, '', registered)).toBe(EXTENSION);
+  expect(await called(PILOT, EXTENSION, '', { username: PILOT, password: 'p' })).toBe(PILOT);
+});

@@ -51,12 +51,20 @@ export function callerId({ headers }: SipRequest, trunk: Trunk): string {
 
 /**
  * The numbers that may be the called one, the likeliest first: that of P-Called-Party-ID, which is the Request-URI
- * before a registrar put our Contact in its place (RFC 7315 §4.2), then those of the Request-URI and of To.
+ * before a registrar put our Contact in its place (RFC 7315 §4.2), then those of the Request-URI and of To. A
+ * Request-URI that is our Contact says only which trunk is meant, so To comes before it.
  */
 export function calledNumbers(request: SipRequest, trunk: Trunk): string[] {
-  const { headers } = request;
-  const told = [headers.get('p-called-party-id'), `<${request.uri}>`, headers.get('to')];
-  return [...new Set(told.flatMap((value) => numberIn(value, trunk) ?? []))];
+  const { headers, uri } = request;
+  const [asked, to] = [`<${uri}>`, headers.get('to')];
+  const told = isRegisteredContact(uri, trunk) ? [to, asked] : [asked, to];
+  return [...new Set([headers.get('p-called-party-id'), ...told].flatMap((value) => numberIn(value, trunk) ?? []))];
+}
+
+/** Whether a Request-URI has the user of the Contact that the trunk is registered with. */
+function isRegisteredContact(uri: string, { register, username, settings }: Trunk): boolean {
+  const user = settings.contact_user === undefined ? username : plainUser(settings.contact_user);
+  return register && user !== undefined && parseUri(uri)?.user === user;
 }
 
 /** The user parts of a call that we place. */
