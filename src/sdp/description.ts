@@ -24,7 +24,7 @@ export interface Media {
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
-  /** The fmt list as text, which a rejection repeats. */
+  /** The fmt list as text, which a rejection repeats. `""` where there is none. */
   readonly formatText: string;
   readonly formats: readonly Format[];
   /** The IP address of `c=`. `""` when neither the media nor the session has a usable one. */
@@ -116,9 +116,9 @@ function checkMedia(
   fallback: Direction,
   addresses: Addresses,
 ): Omit<Media, 'crypto'> | undefined {
-  const { type, port, protocol, payloads } = parsed;
-  if (typeof type !== 'string' || typeof protocol !== 'string' || typeof port !== 'number' || payloads === undefined)
-    return undefined;
+  // Some far ends write no format where they refuse a stream.
+  const { type, port, protocol, payloads = '' } = parsed;
+  if (typeof type !== 'string' || typeof protocol !== 'string' || typeof port !== 'number') return undefined;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) return undefined;
   const formatText = String(payloads).trim();
   const numbers = formatText.split(/\s+/).slice(0, SDP_PAYLOADS_MAX);

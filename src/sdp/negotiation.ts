@@ -198,9 +198,7 @@ export class Negotiation {
     if (chosen === undefined) return { refused: 488, why: 'no audio stream and codec in common' };
     const { media, agreement, direction, crypto, events } = chosen;
     this.#slots = offer.media.map((each) =>
-      each === media
-        ? { protocol: detached(each.protocol) }
-        : { refused: detached(`m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n`) },
+      each === media ? { protocol: detached(each.protocol) } : { refused: detached(refusal(each)) },
     );
     const formats = [agreement];
     this.#agreed = agreedFormats(
@@ -319,6 +317,10 @@ export function followed(agreement: AudioAgreement, payloadType: number): AudioA
   const before = { payloadType: agreement.payloadType, codec };
   return { ...agreement, ...other, ownPayloadType: undefined, others: [before, ...others.filter((each) => each !== other)] };
 }
+
+/** The line that refuses a stream. It has a format in any case (RFC 8866 §5.14). */
+const refusal = ({ type, protocol, formatText }: Media): string =>
+  `m=${type} 0 ${protocol} ${formatText.slice(0, REFUSED_FORMATS_MAX_CHARS) || '0'}\r\n`;
 
 const isOneVersion = (one: string, other: string): boolean => one.includes(':') === other.includes(':');
 

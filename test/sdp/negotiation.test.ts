@@ -309,6 +309,16 @@ describe('our answer', () => {
     expect(result.remotePort).toBe(4000);
   });
 
+  test('takes the audio beside a stream without any format, which some write where they refuse it', () => {
+    expect(mLines(answer(['m=video 0 RTP/AVP', AUDIO, 'm=video 4002 RTP/AVP ']).sdp)).toEqual([
+      'm=video 0 RTP/AVP 0',
+      'm=audio 20000 RTP/AVP 0 96',
+      'm=video 0 RTP/AVP 0',
+    ]);
+    expect(ours().acceptAnswer(description([AUDIO, 'm=video 0 RTP/AVP']))).toMatchObject({ codec: 'PCMU', remotePort: 4000 });
+    expect(answer(['m=audio 4000 RTP/AVP'])).toEqual({ refused: 488 });
+  });
+
   test('takes the address and RTCP port of the media level', () => {
     expect(answer([`${AUDIO}\r\nc=IN IP4 203.0.113.77\r\na=rtcp:4444`])).toMatchObject({
       remoteHost: '203.0.113.77',
