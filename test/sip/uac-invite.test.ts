@@ -278,6 +278,21 @@ describe('a provisional response', () => {
     ]);
   });
 
+  test('that names no Contact leaves the way of its dialog to the first one that does', () => {
+    const { say, sent, run } = calling();
+    say(181);
+    const placed = ['Contact: <sip:gw7@192.0.2.2;x=1>', 'Record-Route: <sip:192.0.2.2;lr;r=2>, <sip:192.0.2.9;lr>'];
+    say(183, { fields: ['Require: 100rel', 'RSeq: 1', ...placed], body: 'v=0 answer' });
+    run();
+    const [prack = ''] = sent('PRACK');
+    expect(prack).toStartWith('PRACK sip:gw7@192.0.2.2;x=1 SIP/2.0');
+    expect(prack.match(/^Route: .*$/gm)?.map((line) => line.trim())).toEqual([
+      'Route: <sip:192.0.2.9;lr>',
+      'Route: <sip:192.0.2.2;lr;r=2>',
+    ]);
+    expect(fieldOf(prack, 'CSeq')).toBe('2 PRACK');
+  });
+
   test('that is reliable and has no RSeq, or no number there, counts for nothing', () => {
     const { say, sent, events } = calling();
     say(180, { fields: ['Require: 100rel'] });

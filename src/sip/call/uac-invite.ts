@@ -25,7 +25,7 @@ import { tagOf } from '../message/uri.ts';
 import { NO_OWNER, OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
 import type { CallEnd } from './call-event.ts';
-import { type Dialog, dialogOfResponse, dialogRequest, nextHop, preferredContact } from './dialog.ts';
+import { contactOf, type Dialog, dialogOfResponse, dialogRequest, nextHop, preferredContact } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 interface UacInviteOwner {
@@ -48,6 +48,8 @@ interface UacInviteOwner {
 
 interface Fork {
   dialog: Dialog;
+  /** Whether a response of it has named its Contact, and with it the way of the dialog. */
+  isPlaced: boolean;
   lastReliable: number | undefined;
   /** Whether a reliable response of this fork answered our offer. */
   answered: boolean;
@@ -193,17 +195,32 @@ export class UacInvite implements RequestOwner, Timed {
       this.#owner.onProvisional(response.status, response.body, this.#nameOf(''));
       return;
     }
-    let fork = this.#forks.get(tag);
-    if (fork === undefined) {
-      const dialog =
-        this.#forks.size < SIP_FORKS_MAX ? dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer) : undefined;
-      if (dialog === undefined) return;
-      fork = { dialog, lastReliable: undefined, answered: false, changed: false, bye: undefined };
-      this.#forks.set(tag, fork);
-      this.#owner.onEarlyDialog(dialog);
-    }
+    const fork = this.#forkOf(tag, response);
+    if (fork === undefined) return;
     if (hasTag(response.headers, 'require', '100rel') && !this.#acknowledgeProvisional(response, fork)) return;
     this.#owner.onProvisional(response.status, response.body, this.#nameOf(tag));
+  }
+
+  /**
+   * The fork that a provisional response is of, which may be a new one. The first response of it that names a Contact
+   * tells the way of its dialog.
+   */
+  #forkOf(tag: string, response: SipResponse): Fork | undefined {
+    const known = this.#forks.get(tag);
+    const isPlaced = contactOf(response.headers) !== undefined;
+    if (known !== undefined && (known.isPlaced || !isPlaced)) return known;
+    if (known === undefined && this.#forks.size >= SIP_FORKS_MAX) return undefined;
+    const dialog = dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer);
+    if (dialog === undefined) return known;
+    if (known !== undefined) {
+      known.dialog = goneOn(dialog, known.dialog);
+      known.isPlaced = true;
+      return known;
+    }
+    const fork = { dialog, isPlaced, lastReliable: undefined, answered: false, changed: false, bye: undefined };
+    this.#forks.set(tag, fork);
+    this.#owner.onEarlyDialog(dialog);
+    return fork;
   }
 
   /** The name of a fork, which is another one where the INVITE was sent again: its number is another. */
@@ -234,12 +251,9 @@ export class UacInvite implements RequestOwner, Timed {
     if (this.#acks.size >= SIP_FORKS_MAX) return;
     const dialog = dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer);
     if (dialog === undefined) return;
-    // PRACKs of the early dialog have used numbers of this dialog.
     const fork = this.#forks.get(tag);
-    dialog.localNumber = Math.max(dialog.localNumber, fork?.dialog.localNumber ?? 0);
-    dialog.remoteNumber = fork?.dialog.remoteNumber;
     // A PRACK that is challenged only now takes the next number of the same ones.
-    if (fork !== undefined) fork.dialog = dialog;
+    if (fork !== undefined) fork.dialog = goneOn(dialog, fork.dialog);
     const ack = acknowledgement(this.#context, dialog, this.#outgoing.request);
     this.#acks.set(tag, ack);
     sendAcknowledgement(this.#context, ack);
@@ -318,4 +332,11 @@ export class UacInvite implements RequestOwner, Timed {
     this.#context.layer.deadlines.set(this, Infinity);
     this.#owner.onFailed(end);
   }
+}
+
+/** A dialog that takes the place of its early one, of which PRACKs have used numbers. */
+function goneOn(dialog: Dialog, early: Dialog): Dialog {
+  dialog.localNumber = Math.max(dialog.localNumber, early.localNumber);
+  dialog.remoteNumber = early.remoteNumber;
+  return dialog;
 }
