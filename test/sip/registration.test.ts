@@ -102,6 +102,18 @@ describe('a registration', () => {
     }
   });
 
+  test('takes the freshest of several bindings in other words for its own, where nothing else tells the expiry', () => {
+    const { registration, sent, answer, advance } = registrar();
+    registration.start(START);
+    const request = one(sent()).replace(/^(?:Contact|Expires): .*\r\n/gm, '');
+    const listed = [12, 3000, 40].map((expires, at) => `<sip:gw@198.51.100.9:${1024 + at}>;expires=${expires}`).join(', ');
+    answer(request, 200, `Contact: ${listed}\r\n`, START);
+    advance(START + 19_999);
+    expect(sent()).toEqual([]);
+    advance(START + 20_000);
+    expect(one(sent())).toStartWith('REGISTER');
+  });
+
   test('keeps the way that the registrar names until the next answer, if it is made of loose routes', () => {
     const { registration, sent, answer } = registrar();
     const [edge, core] = ['<sip:edge.example;lr>', '<sip:core.example;lr>'];
