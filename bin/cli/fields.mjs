@@ -51,6 +51,7 @@ const KINDS = {
   priority: 'number',
   weight: 'number',
   register: 'switch',
+  user_phone: 'switch',
   trust_identity: 'switch',
   srtp_without_tls: 'switch',
   follow_redirects: 'switch',

@@ -481,6 +481,18 @@ describe('on the wire a call that we place', () => {
     );
   });
 
+  test('says in each URI of a number that it is one, where the trunk wants that, and prefers an identity', async () => {
+    const settings = { user_phone: true, from_domain: 'tenant.example', identity: 'ppi' } as const;
+    const { invite } = await inviteOf(settings);
+    expect(invite).toMatch(/^INVITE sip:\+972501112222@[0-9.:]+;user=phone SIP/);
+    expect(field(invite, 'To')).toMatch(/^<sip:\+972501112222@[0-9.:]+;user=phone>$/);
+    expect(field(invite, 'From')).toStartWith('"Dana" <sip:+97237654321@tenant.example;user=phone>;tag=');
+    expect(field(invite, 'P-Preferred-Identity')).toBe('"Dana" <sip:+97237654321@tenant.example;user=phone>');
+    const other = await inviteOf({ ...settings, from_user: 'main' });
+    expect(field(other.invite, 'From')).toStartWith('"Dana" <sip:main@tenant.example>;tag=');
+    expect((await inviteOf({})).invite).not.toContain('user=phone');
+  });
+
   test('answers a challenge under the trunk’s own digest name', async () => {
     const { first, invite } = await inviteOf({ auth_username: 'digest-name' }, { username: 'account', password: 'secret' });
     first.respond(invite, '401 Unauthorized', {

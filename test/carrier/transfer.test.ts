@@ -65,6 +65,12 @@ describe('a transfer by the application', () => {
     await peer.until(/^SIP\/2.0 481[\s\S]*NOTIFY/);
   });
 
+  test('says in Refer-To that it is a number, where the trunk wants that', async () => {
+    const call = await answered({ user_phone: true });
+    call.transfers.transfer({ number: '+972501112222' });
+    expect(field(await peer.until(/^REFER /), 'Refer-To')).toBe('<sip:+972501112222@carrier.example;user=phone>');
+  });
+
   test('fails with the status of the refusal, or of the call that the far end tried', async () => {
     const call = await answered();
     call.transfers.transfer({ uri: 'sip:agent@pbx.example' });

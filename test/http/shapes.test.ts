@@ -403,7 +403,7 @@ describe('the OpenAPI document', () => {
           from_domain: 'd.example',
           outbound_proxy: 'sip:p.example',
         },
-        ...{ contact_user: 'c', identity: 'pai', trust_identity: false, srtp: 'off', srtp_without_tls: false },
+        ...{ contact_user: 'c', user_phone: true, identity: 'pai', trust_identity: false, srtp: 'off', srtp_without_tls: false },
         ...{ session_timer: 'on', max_cps: 5, priority: 1, weight: 2, apps: [`app_${newUuid()}`], follow_redirects: false },
         ...{ tls: { ca: '', cert: '', key: '' }, transfer_hosts: ['h.example'], advertise: '192.0.2.9', nodes: ['n'] },
       },

@@ -167,6 +167,7 @@ describe('the operator API', () => {
       from_domain: 'a.example',
       outbound_proxy: 'sip:proxy.example:5070;transport=tcp',
       contact_user: 'main',
+      user_phone: true,
       identity: 'pai',
       trust_identity: true,
       session_timer: 'off',

@@ -82,6 +82,9 @@ export function dialledUsers(
   return { to: `${prefix}${formatNumber(order.to, format, code)}`, from: user === undefined ? caller : plainUser(user), caller };
 }
 
+/** The parameter by which a SIP URI says that its user part is a number (RFC 3261 §19.1.1), if the trunk wants it. */
+export const phoneForm = ({ user_phone: isTold }: Trunk['settings']): string => (isTold === true ? ';user=phone' : '');
+
 /** The header field that asserts the caller's identity, if the trunk wants one. */
 export function assertedIdentity(
   { settings }: Trunk,
@@ -90,8 +93,9 @@ export function assertedIdentity(
   displayName: string | undefined,
 ): readonly (readonly [string, string])[] {
   const display = displayName === undefined ? '' : `${displayForm(displayName)} `;
-  const address = `${display}<sip:${escapeUser(caller)}@${domain}>`;
+  const address = `${display}<sip:${escapeUser(caller)}@${domain}${phoneForm(settings)}>`;
   if (settings.identity === 'pai') return [['p-asserted-identity', address]];
+  if (settings.identity === 'ppi') return [['p-preferred-identity', address]];
   if (settings.identity === 'rpid') return [['remote-party-id', `${address};party=calling;screen=yes;privacy=off`]];
   return [];
 }

@@ -18,7 +18,7 @@ import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
 import { CANCELLED, NO_PORTS, UNUSABLE } from './cause.ts';
 import { DialledLeg } from './dialled-leg.ts';
-import { assertedIdentity, dialledUsers, displayForm, numberOf } from './identity.ts';
+import { assertedIdentity, dialledUsers, displayForm, numberOf, phoneForm } from './identity.ts';
 import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
@@ -186,7 +186,10 @@ export class OutboundLeg extends DialledLeg {
   #invite({ trunk, address, marks, routes, credentials }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
     const { order } = this.#outbound;
     const domain = trunkDomain(address);
-    const { from_domain: fromDomain } = trunk.settings;
+    const { from_domain: fromDomain, from_user: fromUser } = trunk.settings;
+    const phone = phoneForm(trunk.settings);
+    // Whom a carrier redirects to may be no number.
+    const called = this.#redirected === undefined ? phone : '';
     const ours =
       fromDomain ?? (trunk.username === undefined ? formatHostPort(this.#outbound.localHost(peer), undefined) : domain);
     const users = dialledUsers(trunk, order);
@@ -195,9 +198,9 @@ export class OutboundLeg extends DialledLeg {
     const transport = address.transport === 'udp' ? '' : `;transport=${address.transport}`;
     return {
       peer,
-      uri: `sip:${to}@${domain}${transport}`,
-      from: `${display}<sip:${escapeUser(users.from)}@${ours}>`,
-      to: `<sip:${to}@${domain}>`,
+      uri: `sip:${to}@${domain}${called}${transport}`,
+      from: `${display}<sip:${escapeUser(users.from)}@${ours}${fromUser === undefined ? phone : ''}>`,
+      to: `<sip:${to}@${domain}${called}>`,
       body,
       credentials,
       fields: [

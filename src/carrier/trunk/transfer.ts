@@ -1,7 +1,7 @@
 /** The targets to which calls of a trunk are transferred. */
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { escapeUser, parseUri } from '../../sip/message/uri.ts';
-import { dialledUsers, numberOf } from '../leg/identity.ts';
+import { dialledUsers, numberOf, phoneForm } from '../leg/identity.ts';
 import type { PhoneLegOptions } from '../leg/phone-leg.ts';
 import { type Trunk, trunkAddress, trunkDomain } from './trunk.ts';
 
@@ -36,5 +36,5 @@ function referTo(trunk: Trunk, target: TransferTarget, ownDomain: string): strin
   if ('uri' in target) return `<${target.uri}>`;
   const address = trunkAddress(trunk.uri);
   const { to } = dialledUsers(trunk, { to: target.number, from: target.number });
-  return `<sip:${escapeUser(to)}@${address === undefined ? ownDomain : trunkDomain(address)}>`;
+  return `<sip:${escapeUser(to)}@${address === undefined ? ownDomain : trunkDomain(address)}${phoneForm(trunk.settings)}>`;
 }

@@ -15,7 +15,9 @@ export interface TrunkSettings {
   /** `sip:host[:port][;transport=udp|tcp|tls]`. */
   readonly outbound_proxy?: string;
   readonly contact_user?: string;
-  readonly identity?: 'none' | 'pai' | 'rpid';
+  /** Whether URIs with numbers that we send say `user=phone`. */
+  readonly user_phone?: boolean;
+  readonly identity?: 'none' | 'pai' | 'ppi' | 'rpid';
   readonly trust_identity?: boolean;
   /** Whether audio is encrypted with keys in SDP (SDES). Absent means off. */
   readonly srtp?: 'off' | 'optional' | 'required';

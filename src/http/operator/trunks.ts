@@ -73,7 +73,8 @@ const CIDR = 'a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32';
 
 /** What a setting counts as where it is left out (`carrier/` takes it for that). */
 const DEFAULTS = {
-  ...{ register: false, inbound_format: 'auto', outbound_format: 'plus_e164', identity: 'none', trust_identity: false },
+  ...{ register: false, inbound_format: 'auto', outbound_format: 'plus_e164', user_phone: false },
+  ...{ identity: 'none', trust_identity: false },
   ...{ srtp: 'off', srtp_without_tls: false, session_timer: 'on', priority: 0, weight: 1, follow_redirects: false },
 };
 
@@ -105,7 +106,8 @@ const trunk = shape(
       'from_domain?': host(),
       'outbound_proxy?': uri(),
       'contact_user?': user(),
-      'identity?': "'none' | 'pai' | 'rpid'",
+      'user_phone?': 'boolean',
+      'identity?': "'none' | 'pai' | 'ppi' | 'rpid'",
       'trust_identity?': 'boolean',
       'srtp?': "'off' | 'optional' | 'required'",
       'srtp_without_tls?': 'boolean',
