@@ -172,7 +172,8 @@ export const COMMANDS = {
   'trunks set': {
     usage:
       'trunks set NAME --uri URI [--cidr CIDR]... [--username USER] [--password-file FILE] [--register] [--max-channels N] [--codec CODEC]... [--set FIELD=VALUE]...',
-    about: '--set country_code=972, identity=pai, apps=APP,APP, tls.ca=@FILE and so on: docs/operations/carriers.md',
+    about:
+      'sets the trunk up whole: what is not given has its default, but the password and tls.key, which stay; --set country_code=972, identity=pai, apps=APP,APP, tls.ca=@FILE and so on: docs/operations/carriers.md',
     ask: ([name], given) => ['PUT', `/trunks/${segment(name)}`, trunkFields(given)],
   },
   'trunks remove': { usage: 'trunks remove NAME', ask: ([name]) => ['DELETE', `/trunks/${segment(name)}`] },

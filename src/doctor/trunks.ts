@@ -122,7 +122,7 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
     return fault(
       name,
       `${host} has no address (${error})`,
-      `bin/sidetone trunks set ${trunk.name} ${trunk.outbound_proxy === undefined ? '--uri' : '--set outbound_proxy='} with a host that resolves, or mend the DNS of this machine`,
+      `Mend the DNS of this machine, or name a host that resolves: ${setAnew(trunk, trunk.outbound_proxy === undefined ? '--uri …' : `${uriOption(trunk)} --set outbound_proxy=…`)}`,
     );
   if (trunk.register && !registered) return unregistered(name, trunk, host);
   if (probe === undefined) return ok(name, registered ? `registered at ${host}` : `${host}, not asked yet`);
@@ -138,7 +138,7 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
 /** A trunk that should be registered and is not. Silence has other remedies than a refusal. */
 function unregistered(name: string, trunk: ToldTrunk, host: string): Check {
   const status = trunk.status.register_sip_status;
-  const set = `bin/sidetone trunks set ${trunk.name} --username … --password-file …`;
+  const set = setAnew(trunk, `${uriOption(trunk)} --register --username … --password-file …`);
   if (status === 0)
     return fault(
       name,
@@ -157,3 +157,9 @@ function unregistered(name: string, trunk: ToldTrunk, host: string): Check {
     `Ask the carrier about its account, or ${set}`,
   );
 }
+
+const uriOption = ({ uri }: ToldTrunk): string => `--uri '${uri.replaceAll("'", '%27')}'`;
+
+/** The command that changes a trunk. It sets the trunk up whole: what it does not name has its default afterwards. */
+const setAnew = ({ name }: ToldTrunk, options: string): string =>
+  `bin/sidetone trunks set ${name} ${options} and all else that bin/sidetone trunks show ${name} tells, which is reset otherwise`;

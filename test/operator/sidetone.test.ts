@@ -329,6 +329,8 @@ describe('bin/sidetone', () => {
       expect((await sidetone(same)).out).toBe(calls);
     expect([all, calls].map((text) => text.includes('calls show SESSION [--sip]'))).toEqual([true, true]);
     expect([all, calls].map((text) => text.includes('trunks set NAME'))).toEqual([true, false]);
+    // What `trunks set` does not name is reset, unlike with `apps update`.
+    expect(all.replace(/\s+/g, ' ')).toContain('sets the trunk up whole: what is not given has its default');
     expect(all.split('\n').filter((line) => line.length > 120)).toEqual([]);
   }, 60_000);
 
