@@ -112,8 +112,8 @@ export const TOO_BUSY: Why = {
 };
 
 export const NO_ROOM: Why = {
-  reason: 'The platform has as many live Sessions as it takes',
-  remedy: 'Wait until calls have ended, or add a node',
+  reason: 'The application has as many live Sessions as it may, or the node as many as it takes',
+  remedy: 'Wait until calls have ended, raise APP_SESSIONS_MAX, or add a node',
 };
 
 export const NOT_TAKEN: Why = {

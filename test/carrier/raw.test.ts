@@ -292,15 +292,22 @@ describe('a call from a peer', () => {
   });
 
   test.each([
-    ['full', '', 'as many live Sessions as it takes'],
-    ['away', '5', 'could not be stored'],
-  ] as const)('is refused 503 by an application side that is %s', async (why, retryAfter, reason) => {
+    [
+      'full',
+      '',
+      { reason: /application has as many live Sessions .* or the node/, remedy: /raise APP_SESSIONS_MAX, or add a node/ },
+    ],
+    ['away', '5', { reason: /could not be stored/, remedy: /database/ }],
+  ] as const)('is refused 503 by an application side that is %s', async (why, retryAfter, { reason, remedy }) => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);
     carrier.onIncoming = ({ call }) => call.refuse(why);
     peer.send(peer.request('INVITE', { body: sdp() }));
     expect(field(await peer.until(/^SIP\/2.0 503/), 'Retry-After')).toBe(retryAfter);
-    expect(carrier.carrier.refusals()[0]?.reason).toContain(reason);
+    expect(carrier.carrier.refusals()[0]).toMatchObject({
+      reason: expect.stringMatching(reason),
+      remedy: expect.stringMatching(remedy),
+    });
   });
 
   test('is refused 503 without Retry-After where no media port is free at its answer', async () => {

@@ -204,7 +204,7 @@ export interface IncomingCall {
   readonly type?: 'sip' | 'webrtc';
   readonly clientState?: string;
   readonly leg: Leg;
-  /** Refuses the call with 503: the carrier may try elsewhere. `full`: there is no room for it. */
+  /** Refuses the call with 503: the carrier may try elsewhere. `full`: its application, or the node, has no room. */
   refuse(why: 'full' | 'away'): void;
   /** Hands over the leg's signals, in order, from its beginning. Called once, at once. */
   listen(listener: LegListener): void;

@@ -25,7 +25,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   500: 'A bug; the log has it under `support_id`.',
   502: 'An audio source could not be opened; `detail` says why.',
   503: 'Temporarily unavailable when it has `Retry-After`, else not configured.',
-  529: 'There is no room for another Session: the trunks, or the node, have as many as they may; `Retry-After` says when to come back.',
+  529: 'There is no room for another Session: the trunks, the application or the node have as many as they may; `Retry-After` says when to come back.',
 };
 
 /** What the parts of the reference are about. */
