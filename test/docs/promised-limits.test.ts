@@ -89,6 +89,7 @@ test('Payments and messages have the limits of the reference', () => {
     CHARGE_INSTALLMENTS_MAX: 36,
     CHARGE_PROVIDER_TIMEOUT_MS: 30 * SECOND,
     MESSAGE_TEXT_MAX_CHARS: 1_600,
+    CHARGES_IN_FLIGHT_MAX: 500,
   });
 });
 
@@ -118,6 +119,16 @@ test('What the operator sees has the limits of the operations page', () => {
     EVENT_STREAM_COMMENT_MS: 5 * SECOND,
     EVENT_STREAM_BEHIND_MAX_BYTES: MIB,
     CONSOLE_LOGIN_MS: 5 * MINUTE,
+    OPERATOR_LIST_MAX_ITEMS: 10_000,
+    PAGE_DEFAULT_ITEMS: 100,
+    EVENT_LIST_MAX_ITEMS: 1_000,
+    CALL_LIST_MAX_ITEMS: 1_000,
+    API_KEYS_PER_APP_MAX: 100,
+    TRUNKS_MAX: 1_000,
+    DEVICES_MAX: 100_000,
+    BLOCKED_EVENTS_MAX: 100,
+    MCP_MESSAGES_OF_APP_MAX: 8,
+    MCP_MESSAGES_MAX: 16,
   });
 });
 
