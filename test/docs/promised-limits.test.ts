@@ -77,6 +77,7 @@ test('Playback, digits, bots and browsers have the limits of the reference', () 
     WEBRTC_TOKEN_MAX_SEC: DAY_SEC,
     WEBRTC_TOKEN_DEFAULT_SEC: 3_600,
     WEBRTC_SESSIONS_PER_TOKEN_MAX: 10,
+    WEBRTC_TOKENS_PER_APP_MAX: 10_000,
     WEBRTC_DEFAULT_PORT: 3478,
   });
   // A push is read ahead by 2 s at most.
@@ -115,6 +116,8 @@ test('What the operator sees has the limits of the operations page', () => {
     SIP_TRACE_MAX_CHARS: 4 * 1024,
     WEBHOOK_ANSWER_KEPT_BYTES: 2 * 1024,
     HISTORY_QUALITY_MS: 10 * SECOND,
+    HISTORY_CALL_MAX_ENTRIES: 2_000,
+    TIMELINE_MAX_EVENTS: 20_000,
     EVENT_STREAMS_MAX: 32,
     EVENT_STREAM_COMMENT_MS: 5 * SECOND,
     EVENT_STREAM_BEHIND_MAX_BYTES: MIB,
