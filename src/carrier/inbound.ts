@@ -24,10 +24,13 @@ import { sipFacts } from './leg/sip-facts.ts';
 import {
   BROKEN_OFFER,
   ENCRYPTED,
+  ENCRYPTED_OF_DEVICE,
   LOOKUP_FAILED,
+  NO_AUDIO_OF_DEVICE,
   NO_CHANNEL,
   NO_COMMON_AUDIO,
   NO_NUMBER,
+  NO_PORT,
   NO_ROOM,
   NO_SRTP,
   NOT_ENCRYPTED,
@@ -107,7 +110,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(503, NO_CHANNEL);
     return;
   }
-  await handOver(options, invite, leg, (codec) => ({
+  await handOver(options, invite, leg, noAudioOfTrunk, (codec) => ({
     callerId: detached(callerId(request, trunk)),
     ...owner,
     trunk: trunk.name,
@@ -120,13 +123,13 @@ async function admitDevice(options: InboundOptions, invite: Invite, device: Devi
   const { request, source, refuse } = invite;
   const leg = options.deviceLeg(source);
   if (leg === undefined) {
-    refuse(503, NO_CHANNEL);
+    refuse(503, NO_PORT);
     return;
   }
   // The audio comes from where a proxy before the device saw it, unless the proxy relays that.
   const seen = seenByProxies(request.headers.list('via')).filter((host) => isIP(host) !== 0);
   const terms = { ...leg, rtpSources: () => [...leg.rtpSources(), ...seen] };
-  await handOver(options, invite, terms, (codec) => ({
+  await handOver(options, invite, terms, noAudioOfDevice, (codec) => ({
     type: 'sip',
     trunk: '',
     appUuid: device.appUuid,
@@ -136,11 +139,12 @@ async function admitDevice(options: InboundOptions, invite: Invite, device: Devi
   }));
 }
 
-/** Gives a call to its application, unless its offer has no audio that we can take. */
+/** Gives a call to its application, unless its offer has no audio that we can take; `noAudio` tells why then. */
 async function handOver(
   options: InboundOptions,
   { call, request, refuse, listen }: Invite,
   leg: PhoneLegOptions,
+  noAudio: (offer: Uint8Array, leg: PhoneLegOptions) => Why,
   about: (codec: string | undefined) => Omit<IncomingCall, 'leg' | 'refuse' | 'listen'> & { readonly trunk: string },
 ): Promise<void> {
   const answer = answerTo(request.body, leg);
@@ -196,8 +200,16 @@ function answerTo(offer: Uint8Array, leg: PhoneLegOptions): 400 | 488 | string |
   return isRefused(trial) ? trial.refused : trial.agreement.codec;
 }
 
-/** Why none of the streams of an offer can be taken. */
-function noAudio(offer: Uint8Array, { srtp }: PhoneLegOptions): Why {
-  if (srtp?.mode === 'required') return srtp.suites.length === 0 ? NO_SRTP : NOT_ENCRYPTED;
-  return srtp === undefined && new TextDecoder().decode(offer).includes('RTP/SAVP') ? ENCRYPTED : NO_COMMON_AUDIO;
+/** Why none of the streams of a carrier's offer can be taken. */
+function noAudioOfTrunk(offer: Uint8Array, leg: PhoneLegOptions): Why {
+  if (leg.srtp?.mode === 'required') return leg.srtp.suites.length === 0 ? NO_SRTP : NOT_ENCRYPTED;
+  return isTooEncrypted(offer, leg) ? ENCRYPTED : NO_COMMON_AUDIO;
 }
+
+/** Why none of the streams of a device's offer can be taken. No setting of the operator's changes that. */
+const noAudioOfDevice = (offer: Uint8Array, leg: PhoneLegOptions): Why =>
+  isTooEncrypted(offer, leg) ? ENCRYPTED_OF_DEVICE : NO_AUDIO_OF_DEVICE;
+
+/** Tells whether an offer has encrypted audio, of which the leg takes none. */
+const isTooEncrypted = (offer: Uint8Array, { srtp }: PhoneLegOptions): boolean =>
+  srtp === undefined && new TextDecoder().decode(offer).includes('RTP/SAVP');

@@ -106,6 +106,8 @@ export const NO_CHANNEL: Why = {
   remedy: 'Raise max_channels of the trunk, or widen RTP_PORTS',
 };
 
+export const NO_PORT: Why = { reason: 'Every RTP port is in use', remedy: 'Widen RTP_PORTS' };
+
 export const TOO_BUSY: Why = {
   reason: 'Calls came faster over the connection than this node works on them',
   remedy: 'Send fewer calls a second to this node, give it more of a processor, or add a node',
@@ -125,6 +127,16 @@ export const NO_COMMON_AUDIO: Why = {
   reason: 'The offer has no audio stream and codec in common with the trunk',
   remedy:
     'Add a codec of the offer to codecs of the trunk (PCMU, PCMA, G722, opus), and see that it offers RTP/AVP to an address of our IP version',
+};
+
+export const NO_AUDIO_OF_DEVICE: Why = {
+  reason: 'The offer of the device has no audio stream and codec that we take',
+  remedy: 'Switch PCMU, PCMA or G722 on at the telephone, and see that it offers RTP/AVP to an address of our IP version',
+};
+
+export const ENCRYPTED_OF_DEVICE: Why = {
+  reason: 'The device offers encrypted audio only (RTP/SAVP), and calls without TLS',
+  remedy: 'Let the telephone register over TLS, or switch SRTP off there',
 };
 
 export const ENCRYPTED: Why = {

@@ -49,3 +49,29 @@ test('a device that begins calls without end has so many a second, and another d
   for (let number = 1; number <= DEVICE_CALLS.refill + 1; number++) await call(100 + number);
   expect(outcomes).toEqual([...new Array(DEVICE_CALLS.refill).fill('100 '), '503 1']);
 });
+
+test.each([
+  ['a codec of ours', 'm=audio 6000 RTP/AVP 18', 488, /device/, /PCMU, PCMA or G722 .*telephone/],
+  ['audio that is not encrypted, over UDP', 'm=audio 6000 RTP/SAVP 0', 488, /encrypted/, /telephone .*TLS/],
+  ['a free port of ours', 'm=audio 6000 RTP/AVP 0', 503, /^Every RTP port/, /^Widen RTP_PORTS$/],
+] as const)(
+  'a device that calls without %s is refused, and no setting of a trunk is named',
+  async (_, media, status, reason, remedy) => {
+    const elsewhere = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.200/32'] });
+    const carrier = await TestCarrier.open([elsewhere], { devices: new SeveralUsers('alice') });
+    const alice = await RawPeer.udp(carrier.port('udp'), '127.0.0.7');
+    closers.push(
+      () => carrier.close(),
+      () => alice.close(),
+    );
+    if (status === 503) carrier.media.portsFree = 0;
+    const begin = (fields = '') =>
+      alice.send(alice.request('INVITE', { from: '<sip:alice@x>;tag=t', number: '100', fields, body: sdp(media) }));
+    begin();
+    begin(answerTo(await alice.until(/^SIP\/2.0 401/), 'INVITE', 'sip:100@127.0.0.1', 'alice', undefined, 1));
+    expect(await alice.until(/^SIP\/2.0 (4(?!01)|5)/)).toStartWith(`SIP/2.0 ${status}`);
+    const [told] = carrier.carrier.refusals();
+    expect(told).toMatchObject({ status, reason: expect.stringMatching(reason), remedy: expect.stringMatching(remedy) });
+    expect(`${told?.reason} ${told?.remedy}`).not.toMatch(/trunk|max_channels/);
+  },
+);
