@@ -6,7 +6,7 @@ import type { TurnBudget } from '../bounds/turn-budget.ts';
 import type { Leg, LegListener, RoomNews, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
-import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
+import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
 import type { LegAudio, MediaNotice } from '../media/engine.ts';
 import type { StreamLeg, StreamLegOptions } from '../media/leg/stream.ts';
 import { isToldByEnd } from '../notice/signal.ts';
@@ -57,8 +57,8 @@ export class WebSocketLeg implements Leg {
       clock,
       onOpen: (agreed) => this.#opened(agreed),
       onFailed: (reason, error) => {
-        const by = error === 'timeout' ? 'system' : 'network';
-        const end = { cause: causeOf(error), by, description: 'The WebSocket could not be opened' } as const;
+        const cause = causeOf(error);
+        const end = { cause, by: failedBy(reason, cause), description: 'The WebSocket could not be opened' };
         this.#end({ type: 'leg.failed', reason, error, end });
       },
       onBinary: (bytes) => this.#dialect?.binary(bytes) ?? true,
@@ -147,7 +147,7 @@ export class WebSocketLeg implements Leg {
   }
 
   hear(news: RoomNews): void {
-    if (!this.#closing) this.#dialect?.hear(news);
+    this.#dialect?.hear(news);
   }
 
   hangup(): void {
@@ -182,6 +182,12 @@ const causeOf = (error: WebSocketError): HangupCause =>
       : error === 'internal'
         ? 'failed'
         : 'carrier_unreachable';
+
+/** Who ended what could not be opened: our own rules and limits of time, the way to the server, or its answer. */
+function failedBy(reason: WebSocketFailure, cause: HangupCause): HangupBy {
+  if (cause === 'timeout' || reason === 'connection_precondition_failed') return 'system';
+  return cause === 'carrier_unreachable' ? 'network' : 'callee';
+}
 
 const CLOSED: Readonly<Record<WebSocketClosed, readonly [HangupCause, HangupBy, string]>> = {
   remote_closed: ['completed', 'callee', 'The WebSocket server closed the connection'],

@@ -9,6 +9,7 @@ import { connector } from '../../src/outbound/connect.ts';
 import { PassedMarks } from '../../src/websocket/passed-marks.ts';
 import { WebSocketLeg, type WebSocketLegOptions } from '../../src/websocket/websocket-leg.ts';
 import { Harness } from '../media/harness.ts';
+import { refusedPort } from '../support/refused-port.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { byHand, closeAll, raw, serve } from './harness.ts';
 
@@ -72,6 +73,23 @@ test('A server that does not answer in time is a timeout, which the system ends.
   expect(await until('leg.failed')).toMatchObject({ reason: 'connect_timeout', end: { cause: 'timeout', by: 'system' } });
 });
 
+test('What could not be opened was ended by the server that refused it, by the way to it, or by our own rules.', async () => {
+  const refused = await refusedPort();
+  const answering = (status: number) => serve({ message() {} }, () => new Response('', { status, headers: { location: '/' } }));
+  for (const [url, error, cause, by] of [
+    [`ws://127.0.0.1:${refused.port}/`, 'network', 'carrier_unreachable', 'network'],
+    [answering(503), 'http_5xx', 'carrier_unreachable', 'network'],
+    [answering(401), 'http_4xx', 'rejected', 'callee'],
+    [answering(302), 'policy', 'rejected', 'callee'],
+    [await raw((socket) => socket.end('SSH-2.0\r\n\r\n')), 'internal', 'failed', 'callee'],
+    ['ws://10.1.2.3/', 'policy', 'rejected', 'system'],
+  ] as const) {
+    const { until } = await leg(url);
+    expect([url, await until('leg.failed')]).toMatchObject([url, { error, end: { cause, by } }]);
+  }
+  refused.close();
+});
+
 test('A server that does not answer pings in time is ended by the system.', async () => {
   const { clock, until } = await leg(await byHand(() => {}));
   await until('leg.connected');
@@ -92,10 +110,12 @@ test('A bot is spoken to as it asked and agreed, and the subprotocol that is spo
     const heard = Promise.withResolvers<string | undefined>();
     const closed = Promise.withResolvers<void>();
     let last: string | undefined;
+    let keys = '';
     const url = serve(
       {
         message(_, message) {
           last = typeof message === 'string' ? message : undefined;
+          keys += /"digit":"(.)"/.exec(last ?? '')?.[1] ?? '';
           heard.resolve(last);
         },
         close: () => closed.resolve(),
@@ -116,10 +136,13 @@ test('A bot is spoken to as it asked and agreed, and the subprotocol that is spo
     const message = await heard.promise;
     if (first === undefined) expect(message).toBeUndefined();
     else expect(message).toContain(first);
+    bot.hear({ type: 'dtmf', session_uuid: 's', digit: '5', duration_ms: 100 });
     bot.hangup();
+    bot.hear({ type: 'dtmf', session_uuid: 's', digit: '6', duration_ms: 100 });
     expect(await until('leg.disconnected')).toMatchObject({ reason: 'local_closed', closeCode: 1000 });
     await closed.promise;
     expect(last?.includes('"event":"stop"') === true).toBe(subprotocol === 'twilio');
+    expect(keys).toBe(first === undefined ? '' : '5');
   }
 });
 
@@ -166,8 +189,12 @@ test('A leg that is over tells of the recordings that end after it, and of nothi
   };
   const { leg: hung, said, until } = await leg(serve({ message() {} }), { media });
   await until('leg.connected');
+  const stopped = { type: 'playback.stopped', operationUuid: 'prompt' } as const;
+  notify(stopped);
+  expect(said.at(-1)).toEqual({ type: 'leg.media', notice: stopped });
   hung.hangup();
   await until('leg.disconnected');
+  expect(hung.audio).toBeUndefined();
   const before = said.length;
   notify({ type: 'voice', talking: true });
   expect(said.length).toBe(before);
