@@ -1,7 +1,7 @@
 /** The subprotocol `sidetone.v1` by itself. */
 import { expect, test } from 'bun:test';
 import type { BotOrder } from '../../src/call/ports/leg.ts';
-import { BOT_ORDERS_MAX } from '../../src/limits.ts';
+import { BOT_ORDERS_MAX, JSON_DEPTH_MAX } from '../../src/limits.ts';
 import { ControlledAudio } from '../../src/websocket/control.ts';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
 import { settle } from '../support/virtual-clock.ts';
@@ -18,6 +18,9 @@ test('a buffer that is paused and full plays on and says so, since no resume beh
   const pauses: boolean[] = [];
   let hasRoom = true;
   const { bot, said } = connected({ write: () => hasRoom, pause: (on) => void pauses.push(on) });
+  hasRoom = false;
+  expect([bot.binary(new Uint8Array(2)), pauses, said]).toEqual([false, [], []]);
+  hasRoom = true;
   bot.text('{"type":"pause"}');
   expect(bot.binary(new Uint8Array(2))).toBe(true);
   expect(pauses).toEqual([true]);
@@ -29,8 +32,13 @@ test('a buffer that is paused and full plays on and says so, since no resume beh
 
 test('a message that is no order is answered with an error that says what would be one', () => {
   const { bot, said } = connected();
+  const nested = (depth: number) => `{"type":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
   for (const text of [
     'clear',
+    '"clear"',
+    'null',
+    nested(JSON_DEPTH_MAX + 1),
+    nested(JSON_DEPTH_MAX),
     '[]',
     '{"type":"hang_up"}',
     '{}',
@@ -41,7 +49,7 @@ test('a message that is no order is answered with an error that says what would 
   const object = { type: 'error', message: 'a text message must be a JSON object' };
   const known = { type: 'error', message: expect.stringContaining('clear, mark, pause, resume, send_dtmf, transfer or hangup') };
   const name = { type: 'error', message: 'mark: name must be a string of at most 256 characters' };
-  expect(said).toEqual([object, known, known, known, name, name]);
+  expect(said).toEqual([object, object, object, object, known, known, known, known, name, name]);
 });
 
 test('the name of a mark has so many characters, whatever units of UTF-16 they take', () => {
