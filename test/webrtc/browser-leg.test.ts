@@ -148,10 +148,14 @@ test.each([
 ] as const satisfies readonly (readonly [string, (all: Awaited<ReturnType<typeof opened>>) => void, object, object])[])(
   'A leg that is %s ends once, frees its audio, and hears no more orders',
   async (_, over, before, after) => {
+    const connected = await opened();
+    connected.linked('connected');
     for (const [all, expected, codec] of [
       [await opened(), before, undefined],
+      [connected, before, 'PCMU'],
       [await answered(), after, 'PCMU'],
     ] as const) {
+      expect(all.leg.media).toBeDefined();
       over(all);
       const media = all.negotiated.length;
       for (const again of [() => all.linked('closed'), () => all.leg.hangup(), () => all.leg.answer()]) again();
@@ -167,6 +171,26 @@ test.each([
     }
   },
 );
+
+test('What is to be played waits for a browser no longer than its leg lasts', async () => {
+  const { leg } = await opened();
+  let released = 0;
+  leg.audio?.play({ ...PLAYBACK, playlist: { urls: [], release: () => void released++ } });
+  leg.hangup();
+  expect(released).toBe(1);
+});
+
+test('What the audio tells is told, but for what the end of the Session tells once the leg is over', async () => {
+  const { leg, hear, signals, end } = await opened();
+  const stopped = { type: 'playback.stopped', operationUuid: 'prompt' } as const;
+  const recorded = { type: 'recording.ended', recordingUuid: 'recording', durationMs: 20, bytes: 364 } as const;
+  hear(stopped);
+  leg.hangup();
+  for (const notice of [stopped, recorded]) hear(notice);
+  await end();
+  const heard = signals.flatMap((signal) => (signal.type === 'leg.media' ? [signal.notice] : []));
+  expect(heard).toEqual([stopped, recorded]);
+});
 
 test('Keys are listened for in the audio until some have come as events, and during a secure collection', async () => {
   const { leg, hear, tones } = await opened();
