@@ -61,7 +61,7 @@ function readLine(line: string): CryptoLine[] {
   const [, text, power, packets] = KEY.exec(parameters) ?? [];
   if (tag === undefined || suite === undefined || text === undefined) return [];
   const lifetime = power !== undefined ? 2 ** Number(power) : Number(packets ?? LIFETIME_MAX);
-  if (lifetime < 1 || lifetime > LIFETIME_MAX || !session.trim().split(/ +/).every(isHarmless)) return [];
+  if (lifetime < 1 || lifetime > LIFETIME_MAX || !session.split(/ +/).every(isHarmless)) return [];
   const key = decode(text);
   return key.length === KEY_BYTES[suite] ? [{ tag: Number(tag), suite, key }] : [];
 }

@@ -248,6 +248,11 @@ describe('the offer of a browser', () => {
     expect([apart.media[0]?.port, apart.groups?.[0]?.mids]).toEqual([0, 0]);
   });
 
+  test('audio that is in no group is answered without one (RFC 9143 §7.3)', () => {
+    const offer = good(plain.replace(/a=group:BUNDLE.*\r\n/, ''));
+    expect(parse(browserAnswer(offer, own)).groups).toBeUndefined();
+  });
+
   test('a group that repeats names thousands of times costs next to nothing more than one that does not', () => {
     const sections = 'm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:a\r\n'.repeat(SDP_MEDIA_MAX);
     const tookMs = (names: number) => {
@@ -289,6 +294,10 @@ describe('the offer of a browser', () => {
     expect(why((text) => text.replace('m=audio', 'm=video'))).toEqual([488, 'an offer with an audio stream']);
     expect(why(() => 'v=0')[0]).toBe(400);
     expect(why(() => 'hello')[0]).toBe(400);
+    expect(why((text) => text.replace('v=0\r\n', ''))[0]).toBe(400);
+    // Our answer repeats the name and the formats of a section, which are tokens.
+    expect(why((text) => text.replace(/a=mid:.*/, 'a=mid:(0)'))[0]).toBe(400);
+    expect(why((text) => text.replace('SAVPF ', 'SAVPF (0) '))[0]).toBe(400);
   });
 
   test('whatever is turned in a real offer, reading never throws, and an answer repeats nothing that breaks a line', () => {

@@ -259,6 +259,8 @@ describe('our answer', () => {
     expect(mLines(answer([AUDIO]).sdp)).toEqual(['m=audio 20000 RTP/AVP 0 96']);
     expect(answer(['m=audio 4000 RTP/AVP 9 0'], undefined, ['G722', 'PCMU'])).toMatchObject({ codec: 'G722', payloadType: 9 });
     expect(answer(['m=audio 4000 RTP/AVP 100\r\na=rtpmap:100 pcmu/8000'])).toMatchObject({ codec: 'PCMU', payloadType: 100 });
+    // No offer of ours has numbers of its own that the far end could send by.
+    expect(answer(['m=audio 4000 RTP/AVP 0 96\r\na=rtpmap:96 telephone-event/8000']).ownEventPayloadType).toBeUndefined();
     expect(answer(['m=audio 4000 RTP/AVP 0']).telephoneEventPayloadType).toBeUndefined();
     expect(
       answer(['m=audio 4000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/16000']).telephoneEventPayloadType,
