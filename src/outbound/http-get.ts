@@ -177,7 +177,7 @@ class SocketBody implements IncomingBody {
         if (this.#framing.by === 'length') head.headers.set('content-length', String(this.#framing.bytes));
         else head.headers.delete('content-length');
         this.#reader = new BodyReader(this.#framing);
-        if (held.length > 0) this.#chunks.unshift(held);
+        this.#chunks.unshift(held);
         return head;
       }
       const chunk = await this.#chunk();

@@ -71,7 +71,7 @@ export function framingOf({ status, headers }: ResponseHead): Framing {
   if (status < 200 || status === 204 || status === 304) return { by: 'length', bytes: 0 };
   const coding = headers.get('transfer-encoding');
   if (coding !== null) {
-    if (coding.trim().toLowerCase() !== 'chunked') throw new MalformedResponse('an unknown transfer coding');
+    if (coding.toLowerCase() !== 'chunked') throw new MalformedResponse('an unknown transfer coding');
     return { by: 'chunked' };
   }
   const length = headers.get('content-length');
@@ -88,7 +88,7 @@ export class BodyReader {
   #left: number;
   #line = '';
   #part: 'size' | 'data' | 'data end' | 'trailer' = 'size';
-  #ended = false;
+  #ended: boolean;
 
   constructor(framing: Framing) {
     this.#framing = framing;
