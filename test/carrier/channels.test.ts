@@ -14,9 +14,13 @@ test('of a trunk that was used and deleted nothing is kept, here or where the no
   const channels = new Channels(() => 0, shared);
   const trunk = { ...trunkTo('sip:127.0.0.1'), name: 'gone', maxChannels: 2 };
   const taken = await channels.expect(trunk);
+  channels.keep(new Set());
+  expect(channels.hasFree(trunk)).toBe(true);
   const give = channels.take(trunk);
   taken();
-  expect(channels.allHeld()).toEqual({ gone: 1 });
+  channels.keep(new Set());
+  expect([channels.counts('gone').channelsInUse, channels.allHeld()]).toEqual([1, { gone: 1 }]);
+  kept.length = 0;
   give?.();
   expect([give === undefined, channels.allHeld(), channels.counts('gone').calls24h]).toEqual([false, {}, 1]);
   channels.keep(new Set(['other']));
@@ -36,6 +40,7 @@ test('calls that began before their trunk had max_channels hold channels, and gi
   const wide = { ...trunkTo('sip:127.0.0.1'), name: 'wide' };
   const narrow = { ...wide, maxChannels: 3 };
   const early = [channels.take(wide), channels.take(wide)];
+  (await channels.expect(wide))();
   expect([channels.allHeld(), told]).toEqual([{}, []]);
   // Another node opens the ledger of the trunk, which is narrow now.
   expect(channels.held('wide')).toBe(2);
@@ -102,6 +107,38 @@ test('channels that were given back while a further one was asked for are not us
   const expecting = [await first, await second];
   const late = expecting.map(() => channels.take(trunk));
   expect([late.includes(undefined), channels.held('wide'), known]).toEqual([false, 2, 2]);
+});
+
+test('a call that comes from another node while a channel is asked for is not counted in the answer: it is asked again', async () => {
+  const asked: number[] = [];
+  const answers: (() => void)[] = [];
+  const shared: SharedChannels = {
+    hold(_trunk, _max, channels) {
+      asked.push(channels);
+      return new Promise((resolve) => answers.push(() => resolve(channels)));
+    },
+    keep() {},
+  };
+  const channels = new Channels(() => 0, shared);
+  const trunk = { ...trunkTo('sip:127.0.0.1'), maxChannels: 3 };
+  const expecting = channels.expect(trunk);
+  channels.carryOn(trunk);
+  for (const answer of answers.splice(0)) answer();
+  await settle();
+  for (const answer of answers.splice(0)) answer();
+  await expecting;
+  expect([asked, channels.take(trunk) === undefined]).toEqual([[1, 1, 2], false]);
+});
+
+test('a trunk that no other node uses has its max_channels, and what was no call counts as none', () => {
+  const channels = new Channels(() => 0);
+  const trunk = { ...trunkTo('sip:127.0.0.1'), maxChannels: 2 };
+  const [first, second, third] = [channels.take(trunk), channels.take(trunk), channels.take(trunk)];
+  expect([first, second, third].map((give) => give !== undefined)).toEqual([true, true, false]);
+  second?.(false);
+  expect(channels.counts(trunk.name)).toEqual({ channelsInUse: 1, calls24h: 1, failures24h: 0 });
+  for (let call = 1; call < 30; call++) channels.take(trunk)?.();
+  expect(channels.counts(trunk.name).calls24h).toBe(30);
 });
 
 test('calls and failures of a trunk count for a day', () => {

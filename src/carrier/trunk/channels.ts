@@ -22,7 +22,7 @@ interface Use {
   granted: number;
   /** How often the other nodes were told of channels that this one has given back, or has brought with a call. */
   told: number;
-  /** When a call last began or ended, in milliseconds. */
+  /** When a call last ended, in milliseconds. */
   lastUsed: number;
   /** The last 24 hours with calls, the latest last. */
   hours: readonly Hour[];
@@ -152,7 +152,6 @@ export class Channels {
   #begin(trunk: Trunk): GiveBack {
     const use = this.#use(trunk.name);
     use.used++;
-    use.lastUsed = this.#now();
     const hour = this.#hour(trunk.name);
     hour.calls++;
     let given = false;
