@@ -129,7 +129,10 @@ test('Name servers that change while the platform runs are asked from then on', 
   writeFileSync(path, '# none yet\n');
   look();
   expect(asked).toEqual([]);
-  writeFileSync(`${path}.new`, 'search example.test\nnameserver 10.0.0.1\n nameserver\t2001:db8::1 \nnameserver fe80::1%eth0\n');
+  writeFileSync(
+    `${path}.new`,
+    'search example.test\nnameserver 10.0.0.1\n nameserver\t2001:db8::1 \nnameserver a.test\nnameserver fe80::1%eth0\n',
+  );
   renameSync(`${path}.new`, path);
   look(0.5);
   expect(asked).toEqual([]);

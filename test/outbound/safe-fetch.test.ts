@@ -160,6 +160,25 @@ describe('outbound connections', () => {
     const stuck = createOutbound([], () => new Promise(() => {}));
     expect(await failureOf(stuck.fetch(get('http://stuck.test/', { signal: AbortSignal.timeout(50) })))).toBe('timeout');
   });
+
+  test('a request that closes its connection takes no idle one of another request, which its server may close just then', async () => {
+    const connections: number[] = [];
+    const server = net.createServer((socket) => {
+      const at = connections.push(0) - 1;
+      socket.on('error', () => {});
+      socket.on('data', () => {
+        connections[at] = (connections[at] ?? 0) + 1;
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => server.close());
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+    const requests: readonly Record<string, string>[] = [{}, {}, { connection: 'close' }];
+    for (const headers of requests) await new Response((await local.fetch(get(url, { headers }))).body).text();
+    expect(connections).toEqual([2, 1]);
+  });
 });
 
 describe('the screen', () => {
