@@ -160,7 +160,7 @@ export class WebSocketConnection {
   #answered({ headers, httpVersion }: IncomingMessage): void {
     const { subprotocol } = this.#options;
     if (httpVersion !== '1.1') this.#fail('handshake_rejected', 'internal');
-    if (headers['sec-websocket-extensions']?.trim() === '') delete headers['sec-websocket-extensions'];
+    if (headers['sec-websocket-extensions'] === '') delete headers['sec-websocket-extensions'];
     this.#subprotocol = headers['sec-websocket-protocol'] ?? '';
     if (subprotocol !== undefined) headers['sec-websocket-protocol'] ??= subprotocol;
   }

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import type net from 'node:net';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
@@ -277,6 +277,7 @@ describe('a connection to a WebSocket server', () => {
     const cases: [Partial<Answer>, string, string?][] = [
       [{ before: 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n' }, 'open '],
       [{ fields: 'Sec-WebSocket-Extensions: \r\n' }, 'open '],
+      [{ fields: 'Sec-WebSocket-Extensions: \t \r\n' }, 'open '],
       [{}, 'open ', 'sidetone.v1'],
       [{ fields: 'Sec-WebSocket-Protocol: sidetone.v1\r\n' }, 'open sidetone.v1', 'sidetone.v1'],
       [{ fields: 'Sec-WebSocket-Protocol: other\r\n' }, 'failed handshake_rejected internal', 'sidetone.v1'],
@@ -457,6 +458,33 @@ describe('a connection to a WebSocket server', () => {
       // A message of the greatest length, and what lies in the buffers of two sockets.
       expect(frames - before).toBeLessThan(25);
     }
+  });
+
+  test('goes to the port of the URL, or to that of its scheme', async () => {
+    const asked: unknown[] = [];
+    const connect: ConnectionOptions['connect'] = ({ hostname, port, tls }) => {
+      asked.push([hostname, port, tls]);
+      return Promise.reject(new Error('not here'));
+    };
+    for (const url of ['ws://a.test/', 'wss://a.test/', 'wss://a.test:8443/', 'ws://[::1]:443/'])
+      await open(url, { connect }).until('failed');
+    expect(asked).toEqual([
+      ['a.test', 80, false],
+      ['a.test', 443, true],
+      ['a.test', 8443, true],
+      ['[::1]', 443, false],
+    ]);
+  });
+
+  test('that was given up closes a socket that comes all the same', async () => {
+    const url = await raw(() => {});
+    const { promise: later, resolve: connected } = Promise.withResolvers<net.Socket>();
+    const { connection, said } = open(url, { connect: () => later });
+    connection.close();
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+    socket.once('connect', () => connected(socket));
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(said).toEqual([]);
   });
 
   test('that is given up while it is being made says nothing more', async () => {
