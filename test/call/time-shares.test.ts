@@ -24,6 +24,28 @@ test('one that has asked for much waits for one job of each other at most, howev
   expect(order.length - heavy).toBeGreaterThanOrEqual(9 * heavy);
 });
 
+test('one that comes late has saved no time up, and what each has had is forgotten when nobody waits', () => {
+  const shares = new TimeShares<Job>();
+  const add = (owner: string, count: number) => {
+    for (let job = 0; job < count; job++) shares.add(owner, { owner, ms: 1_000 });
+  };
+  const taken = (count: number) =>
+    Array.from({ length: count }, () => {
+      const { owner, ms } = shares.take() ?? { owner: 'nobody', ms: 0 };
+      shares.spend(owner, ms);
+      return owner;
+    });
+  add('heavy', 13);
+  expect(new Set(taken(10))).toEqual(new Set(['heavy']));
+  add('light', 3);
+  expect(taken(6)).toEqual(['light', 'heavy', 'light', 'heavy', 'light', 'heavy']);
+  add('heavy', 4);
+  expect(taken(4)).toEqual(['heavy', 'heavy', 'heavy', 'heavy']);
+  add('heavy', 2);
+  add('light', 2);
+  expect(taken(4)).toEqual(['heavy', 'light', 'heavy', 'light']);
+});
+
 test('jobs of one are taken in their order, each once, and nothing is left', () => {
   const jobs = fc.array(fc.record({ owner: fc.constantFrom('a', 'b', 'c'), ms: fc.nat(100) }), { maxLength: 50 });
   fc.assert(
