@@ -21,9 +21,6 @@ export function databaseUrl(env: Environment): string | undefined {
   const servers = databaseServers(given);
   if (servers.length > DATABASE_SERVERS_MAX) throw new SettingError('DATABASE_URL', `${DATABASE_SERVERS_MAX} servers at most`);
   for (const each of servers) url({ DATABASE_URL: each }, 'DATABASE_URL', ['postgres:', 'postgresql:']);
-  // The driver takes what follows the first colon of each for a port.
-  if (servers.length > 1 && servers.some((each) => new URL(each).hostname.startsWith('[')))
-    throw new SettingError('DATABASE_URL', 'several servers by their names or IPv4 addresses, or one by its IPv6 address');
   if (servers.length > 1 && databaseDriver(env) === 'neon')
     throw new SettingError('DATABASE_URL', 'one server, because DATABASE_DRIVER is neon');
   return given;

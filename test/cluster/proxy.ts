@@ -27,10 +27,10 @@ export class FaultProxy {
     this.#target = target;
   }
 
-  static async start(target: NetConnectOpts): Promise<FaultProxy> {
+  static async start(target: NetConnectOpts, host = '127.0.0.1'): Promise<FaultProxy> {
     const proxy = new FaultProxy(target);
     const server = createServer((near) => proxy.#accept(near));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
     proxy.#server = server;
     return proxy;
   }

@@ -33,6 +33,16 @@ async function open(hosts: string): Promise<Database> {
 const write = (database: Database, text: string) => database.query('INSERT INTO written VALUES ($1) RETURNING text', [text]);
 const texts = async (database: Database) => (await database.query('SELECT text FROM written')).map(({ text }) => text);
 
+test('A server is reached at its address of IPv6, alone and behind another.', async () => {
+  const proxy = await FaultProxy.start(servers.primary, '::1');
+  for (const hosts of [`[::1]:${proxy.port}`, `${GONE},[::1]:${proxy.port}`]) {
+    const database = await open(hosts);
+    expect(await database.query('SELECT pg_is_in_recovery() AS recovers')).toEqual([{ recovers: false }]);
+    await database.close();
+  }
+  proxy.stop();
+}, 60_000);
+
 test('The primary is found behind servers that are gone or take no writes, and the new one after a failover.', async () => {
   const [standby, primary] = proxies.map(({ port }) => `127.0.0.1:${port}`);
   await expect(open(`${GONE},${standby}`)).rejects.toThrow(/\(CONNECTION_DESTROYED\): is PostgreSQL up there, one of them as/);

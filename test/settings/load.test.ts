@@ -225,7 +225,6 @@ describe('settings', () => {
     ['DATABASE_URL', 'postgres://user:50%off@h/d'],
     ['DATABASE_URL', 'postgres://u@a:5432,/d'],
     ['DATABASE_URL', 'postgres://u@a:5432,b:x/d'],
-    ['DATABASE_URL', 'postgres://u@a,[::1]:5432/d'],
     ['DATABASE_URL', `postgres://${Array.from({ length: 17 }, (_, at) => `h${at}`).join(',')}/d`],
     ['NATS_URL', 'nats://user:50%off@h:4222'],
     ['NATS_URL', 'nats://a:4222,b:4222'],
@@ -344,6 +343,11 @@ describe('settings', () => {
     expect(databaseServers(several)).toEqual([
       `${before}10.0.0.1:5432/d?sslmode=verify-full`,
       `${before}db2/d?sslmode=verify-full`,
+    ]);
+    const versions = 'postgres://u@10.0.0.1,[fd00::1]:5433/d';
+    expect(databaseServers(load({ DATABASE_URL: versions }).databaseUrl ?? '')).toEqual([
+      'postgres://u@10.0.0.1/d',
+      'postgres://u@[fd00::1]:5433/d',
     ]);
     for (const one of ['postgres://h/d', 'postgres://u:a,b@h/d?x=1,2', 'postgres://u@[::1]:5432/d?host=/a,b'])
       expect(databaseServers(one)).toEqual([one]);

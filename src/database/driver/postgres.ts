@@ -176,27 +176,31 @@ function firstFree(ordered: readonly RenewedClient[], pool: RenewedClient): Rene
 const socketPath = (dir: string, port: number): string => `${dir}/.s.PGSQL.${port}`;
 
 /**
- * The driver tries several servers one after the other, for each connection, until one is the primary.
- *
  * libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host
  * for a name. A setting of a connection that is ours (`application_name`, by which a process knows its own, and the
  * limits) is not taken from the URL, which postgres.js would prefer.
  */
-function address<O extends { readonly connection: object }>(url: string, options: O): [string, O & Where] {
+function address<O extends { readonly connection: object }>(url: string, options: O): [string, O] {
   const servers = databaseServers(url).map((each) => new URL(each));
   const [parsed = new URL(url)] = servers;
   for (const name of Object.keys(options.connection)) parsed.searchParams.delete(name);
-  if (servers.length > 1) {
-    const host = servers.map((each) => `${each.hostname}:${portOf(each)}`).join(',');
-    return [parsed.href, { ...options, host, target_session_attrs: 'primary' }];
-  }
-  const dir = parsed.searchParams.get('host');
-  if (dir?.startsWith('/') !== true) return [parsed.href, options];
+  const dir = servers.length > 1 ? undefined : parsed.searchParams.get('host');
+  if (dir?.startsWith('/') !== true) return [parsed.href, { ...options, ...places(servers) }];
   parsed.searchParams.delete('host');
   return [parsed.href, { ...options, path: socketPath(dir, portOf(parsed)) }];
 }
 
-/** The options of the driver that say where it connects to. */
-type Where = Pick<postgres.Options<Record<string, never>>, 'host' | 'path' | 'target_session_attrs'>;
+/**
+ * The options of the driver that say where it connects to. It tries several servers one after the other, for each
+ * connection, until one is the primary. The lists, which its types do not know, are for addresses of IPv6: it cuts the
+ * host of a URL at the first colon.
+ */
+function places(servers: readonly URL[]): object {
+  return {
+    host: servers.map(({ hostname }) => hostname.replace(/^\[(.*)\]$/, '$1')),
+    port: servers.map(portOf),
+    ...(servers.length > 1 && { target_session_attrs: 'primary' }),
+  };
+}
 
 const portOf = ({ port }: URL): number => (port === '' ? 5432 : Number(port));
