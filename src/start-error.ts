@@ -13,7 +13,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '25006':
     'it is a standby, or default_transaction_read_only is on: name the primary, or see to ALTER ROLE … RESET default_transaction_read_only',
   '3F000': 'its search_path names no schema that there is: ALTER ROLE … SET search_path = public, or make the schema',
-  '42704': 'leave a parameter that PostgreSQL does not know out of DATABASE_URL',
+  '42704':
+    'leave a parameter that PostgreSQL does not know out of DATABASE_URL; where it is idle_session_timeout, PostgreSQL 14 or newer is needed',
   '53100': 'make room on its disk',
   '53300': 'raise max_connections, or the CONNECTION LIMIT of the role or the database: a process has up to 12 connections',
   '42501':

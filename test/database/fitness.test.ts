@@ -57,9 +57,14 @@ async function start(url: string): Promise<readonly string[]> {
 }
 
 describe('what a role is set to', () => {
-  test('does not keep secrets from being opened, nor a row from being waited for or read as it is', async () => {
+  test('does not keep secrets from being opened, a row from being waited for or read as it is, nor a lock from being held', async () => {
     const url = await tenant('odd');
-    const odd = { bytea_output: "'escape'", lock_timeout: "'1ms'", default_transaction_isolation: "'serializable'" };
+    const odd = {
+      bytea_output: "'escape'",
+      lock_timeout: "'1ms'",
+      default_transaction_isolation: "'serializable'",
+      idle_session_timeout: "'1min'",
+    };
     for (const [name, value] of Object.entries(odd)) await admin.unsafe(`ALTER ROLE odd SET ${name} = ${value}`);
     const { log } = keepingLog();
     const store = await openStore(settings(url), log, systemClock());
@@ -67,9 +72,9 @@ describe('what a role is set to', () => {
     expect(await store.credentials.signingSecrets(appUuid)).toEqual([webhookSecret]);
     await store.close();
     const open = await openDatabase(settings(url), log);
-    expect(
-      await open.query("SELECT current_setting('lock_timeout') AS longest, current_setting('transaction_isolation') AS level"),
-    ).toEqual([{ longest: '2147483647ms', level: 'read committed' }]);
+    const facts = `SELECT current_setting('lock_timeout') AS longest, current_setting('transaction_isolation') AS level,
+      current_setting('idle_session_timeout') AS idle`;
+    expect(await open.query(facts)).toEqual([{ longest: '2147483647ms', level: 'read committed', idle: '2147483647ms' }]);
     await open.close();
   });
 

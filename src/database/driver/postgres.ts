@@ -10,7 +10,7 @@ import { GivenUp, RenewedClient } from './given-up.ts';
 /** A lock whose connection was lost is taken again after this. */
 const RELOCK_MS = 1_000;
 /** The most that PostgreSQL takes, 25 days. 0 would stand for no limit, and the driver does not send it. */
-const LOCK_TIMEOUT_NEVER_MS = 2_147_483_647;
+const NEVER_MS = 2_147_483_647;
 /** So many of the connections take statements in their order, the first that is free; the others are a pool. */
 const ORDERED = 6;
 
@@ -101,9 +101,11 @@ function connect(target: PostgresTarget, max: number, more: object = {}): postgr
       application_name: APPLICATION_NAME,
       statement_timeout: STATEMENT_MAX_MS,
       idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
+      // The connections that hold the lock of this process and that listen are idle all their lives.
+      idle_session_timeout: NEVER_MS,
       // What a role or a database may be set to, and these statements do not bear: a row that is waited for would be an
       // error, and so would one that changed meanwhile; the driver reads bytes in hexadecimal only.
-      lock_timeout: LOCK_TIMEOUT_NEVER_MS,
+      lock_timeout: NEVER_MS,
       default_transaction_isolation: 'read committed' as const,
       bytea_output: 'hex',
       // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be
