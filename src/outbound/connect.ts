@@ -6,7 +6,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
-import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { atFirstThatConnects, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, parseCidr } from './screen.ts';
 
 export interface ConnectRequest {
@@ -35,16 +35,19 @@ export function connector(allow: readonly string[], resolver: Resolver = systemR
 /** Opens a socket, paused. Rejects with `OutboundError` only: rejected, dns, timeout, unreachable, tls. */
 export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
   const started = performance.now();
-  const address = await withTimeLimit(
+  const addresses = await withTimeLimit(
     Promise.resolve(resolveScreened(request.hostname, request.owner ?? '', allow, resolver)),
     request.timeoutMs,
     () => {
       throw new OutboundError('timeout', 'the name was not resolved in time');
     },
   );
-  const left = Math.max(1, request.timeoutMs - (performance.now() - started));
-  if (request.signal?.aborted === true) throw new OutboundError('timeout', 'given up');
-  return await opened(request, address, left);
+  const isUnconnected = (error: unknown) => error instanceof OutboundError && error.failure === 'unreachable';
+  const open = async (address: string) => {
+    if (request.signal?.aborted === true) throw new OutboundError('timeout', 'given up');
+    return await opened(request, address, Math.max(1, request.timeoutMs - (performance.now() - started)));
+  };
+  return await atFirstThatConnects(addresses, open, isUnconnected);
 }
 
 function opened(request: ConnectRequest, address: string, timeoutMs: number): Promise<Socket> {

@@ -1,4 +1,4 @@
-/** A name to one screened address. */
+/** A name to screened addresses, one of each IP version at most. */
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { remembered } from '../bounds/remembered.ts';
@@ -13,17 +13,18 @@ export type Resolver = (name: string, owner: string) => Promise<readonly string[
 export const systemResolver: Resolver = async (name, owner) => (await lookUpForeign(name, owner)).map((found) => found.address);
 
 /**
- * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets): at once where it is an address itself.
- * Every address the name has must be one we may reach: a name that answers with a public and a private address is an
- * attack, not a fallback. IPv4 first, since a host without an IPv6 route is common. A name takes as long as the
- * resolver does, which may have the owner rest before. Throws, or rejects with, `OutboundError` rejected or dns.
+ * The addresses to connect to for `hostname` (a URL's, so IPv6 comes in brackets), one of each IP version at most: at
+ * once where it is an address itself. Every address the name has must be one we may reach: a name that answers with a
+ * public and a private address is an attack, not a fallback. IPv4 first, since a host without an IPv6 route is common.
+ * A name takes as long as the resolver does, which may have the owner rest before. Throws, or rejects with,
+ * `OutboundError` rejected or dns.
  */
 export function resolveScreened(
   hostname: string,
   owner: string,
   allow: readonly Cidr[],
   resolver: Resolver,
-): string | Promise<string> {
+): readonly string[] | Promise<readonly string[]> {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isAddress(literal)) return screened([literal], allow);
   return resolver(hostname, owner).then(
@@ -37,10 +38,28 @@ export function resolveScreened(
 /** Each webhook asks of its receiver's. */
 const isAddress = remembered((literal) => ipaddr.isValid(literal), ADDRESSES_REMEMBERED_MAX);
 
-function screened(addresses: readonly string[], allow: readonly Cidr[]): string {
-  const first = addresses.find((address) => isIPv4(address)) ?? addresses[0];
-  if (first === undefined) throw new OutboundError('dns', 'the name has no address');
+function screened(addresses: readonly string[], allow: readonly Cidr[]): readonly string[] {
+  if (addresses.length === 0) throw new OutboundError('dns', 'the name has no address');
   if (!addresses.every((address) => mayReach(address, allow)))
     throw new OutboundError('rejected', 'the address is not a public one');
-  return first;
+  const firsts = [addresses.find((address) => isIPv4(address)), addresses.find((address) => !isIPv4(address))];
+  return firsts.filter((address) => address !== undefined);
+}
+
+/**
+ * Does `work` with the first of the addresses, and with the next one where nothing was sent because there is no way to
+ * it or nobody listens there, of which `isUnconnected` tells by the error. Otherwise it rejects with the error.
+ */
+export async function atFirstThatConnects<T>(
+  addresses: readonly string[],
+  work: (address: string) => Promise<T>,
+  isUnconnected: (error: unknown) => boolean,
+): Promise<T> {
+  const [first = '', ...others] = addresses;
+  try {
+    return await work(first);
+  } catch (error) {
+    if (others.length === 0 || !isUnconnected(error)) throw error;
+    return await atFirstThatConnects(others, work, isUnconnected);
+  }
 }

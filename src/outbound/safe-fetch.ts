@@ -5,12 +5,13 @@
  */
 import { remembered } from '../bounds/remembered.ts';
 import { unlessAborted } from '../bounds/unless-aborted.ts';
+import { codeOf } from '../error-facts.ts';
 import { URLS_REMEMBERED_MAX } from '../limits.ts';
 import { safeConnect } from './connect.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
 import { pinnedTo } from './pinned.ts';
-import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { atFirstThatConnects, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 /** Everything the platform may open towards the outside, all through one screen. */
@@ -52,21 +53,28 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
   try {
     const url = knownUrl(request.url);
     const found = resolveScreened(url.hostname, request.owner ?? '', allow, resolver);
-    const [pinned, init] = pinnedTo(typeof found === 'string' ? found : await unlessAborted(found, signal), url, {
+    const addresses = 'then' in found ? await unlessAborted(found, signal) : found;
+    const init = {
       method: request.method,
       headers: request.headers,
-      redirect: 'manual',
+      redirect: 'manual' as const,
       // The header alone closes the connection afterwards, and an idle one of another request may still be taken.
       keepalive: request.headers.connection !== 'close',
       signal,
       ...(request.body === undefined ? {} : { body: request.body }),
-    });
-    const { status, headers, body } = await fetch(pinned, init);
+    };
+    const sent = (address: string) => fetch(...pinnedTo(address, url, init));
+    const { status, headers, body } = await atFirstThatConnects(addresses, sent, isUnconnected);
     return { status, headers, body: body ?? undefined };
   } catch (error) {
     throw signal.aborted ? new OutboundError('timeout', 'given up') : asOutboundError(error);
   }
 }
+
+/** What the system says where a connection was not made, so that nothing was sent. */
+const UNCONNECTED = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL']);
+
+const isUnconnected = (error: unknown): boolean => UNCONNECTED.has(codeOf(error) ?? '');
 
 /** Any failure of `fetch`, before the response's header or inside its body, in our own words. */
 function asOutboundError(error: unknown): OutboundError {

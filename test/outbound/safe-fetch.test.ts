@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
+import { connector } from '../../src/outbound/connect.ts';
 import type { OutboundRequest } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { mayReach, mayUsePort, parseCidr } from '../../src/outbound/screen.ts';
@@ -140,6 +141,24 @@ describe('outbound connections', () => {
     ['a header that is too long', `200 OK\r\nX: ${'a'.repeat(4 * 2 ** 20)}\r\n\r\n`],
   ])('an answer of %s is told as broken, not as a server that is not there', async (_, answer) => {
     expect(await failureOf(local.fetch(get(await raw(`HTTP/1.1 ${answer}`))))).toBe('invalid_response');
+  });
+
+  test('a name with addresses of both versions is reached over IPv6 where nobody is there over IPv4', async () => {
+    const server = Bun.serve({ port: 0, hostname: '::1', fetch: (request) => new Response(request.body) });
+    closers.push(() => server.stop(true));
+    const both = async () => ['127.8.9.10', '::1'];
+    const outbound = createOutbound(['127.0.0.0/8', '::1'], both);
+    const url = `http://both.test:${server.port}/`;
+    const { body } = await outbound.fetch(get(url, { method: 'POST', body: 'sent once' }));
+    expect(await new Response(body).text()).toBe('sent once');
+    const limits = { headers: {}, redirects: 0, connectTimeoutMs: 5000, responseTimeoutMs: 5000 };
+    const heard = await outbound.get({ url, ...limits });
+    expect(heard.status).toBe(200);
+    heard.body.close();
+    const to = { hostname: 'both.test', port: server.port ?? 0, tls: false, timeoutMs: 5000 };
+    (await connector(['127.0.0.0/8', '::1'], both)(to)).destroy();
+    server.stop(true);
+    expect(await failureOf(outbound.fetch(get(url)))).toBe('unreachable');
   });
 
   test('each failure has its name', async () => {
