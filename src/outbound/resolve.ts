@@ -2,6 +2,7 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { remembered } from '../bounds/remembered.ts';
+import { codeOf } from '../error-facts.ts';
 import { ADDRESSES_REMEMBERED_MAX } from '../limits.ts';
 import { lookUpForeign } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
@@ -42,9 +43,20 @@ function screened(addresses: readonly string[], allow: readonly Cidr[]): readonl
   if (addresses.length === 0) throw new OutboundError('dns', 'the name has no address');
   if (!addresses.every((address) => mayReach(address, allow)))
     throw new OutboundError('rejected', 'the address is not a public one');
+  return firstOfEachVersion(addresses);
+}
+
+/** The first address of IPv4 and the first of IPv6, those that there are. */
+export function firstOfEachVersion(addresses: readonly string[]): readonly string[] {
   const firsts = [addresses.find((address) => isIPv4(address)), addresses.find((address) => !isIPv4(address))];
   return firsts.filter((address) => address !== undefined);
 }
+
+/** What the system says where a connection was not made, so that nothing was sent. */
+const UNCONNECTED = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL']);
+
+/** Tells whether a request failed before there was a connection. */
+export const isUnconnected = (error: unknown): boolean => UNCONNECTED.has(codeOf(error) ?? '');
 
 /**
  * Does `work` with the first of the addresses, and with the next one where nothing was sent because there is no way to

@@ -5,13 +5,12 @@
  */
 import { remembered } from '../bounds/remembered.ts';
 import { unlessAborted } from '../bounds/unless-aborted.ts';
-import { codeOf } from '../error-facts.ts';
 import { URLS_REMEMBERED_MAX } from '../limits.ts';
 import { safeConnect } from './connect.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
 import { pinnedTo } from './pinned.ts';
-import { atFirstThatConnects, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { atFirstThatConnects, isUnconnected, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 /** Everything the platform may open towards the outside, all through one screen. */
@@ -70,11 +69,6 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
     throw signal.aborted ? new OutboundError('timeout', 'given up') : asOutboundError(error);
   }
 }
-
-/** What the system says where a connection was not made, so that nothing was sent. */
-const UNCONNECTED = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL']);
-
-const isUnconnected = (error: unknown): boolean => UNCONNECTED.has(codeOf(error) ?? '');
 
 /** Any failure of `fetch`, before the response's header or inside its body, in our own words. */
 function asOutboundError(error: unknown): OutboundError {

@@ -1,12 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { getServers, setServers } from 'node:dns';
 import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock } from '../../src/clock.ts';
 import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX } from '../../src/limits.ts';
+import { lookUpTrusted } from '../../src/outbound/system-names.ts';
 import { connectionFault, faultOf, ObjectError } from '../../src/recording-storage/s3/object-error.ts';
 import { objectSlices } from '../../src/recording-storage/s3/object-slices.ts';
 import { hashed, ObjectStore } from '../../src/recording-storage/s3/object-store.ts';
 import fc from '../support/fast-check.ts';
+import { addressRecord, NameServerPeer, reply } from '../support/name-server-peer.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket } from './bucket.ts';
 
@@ -103,6 +106,27 @@ describe('a request', () => {
       expect(encodings).toEqual(new Array(3).fill('identity'));
     } finally {
       silent.close();
+    }
+  });
+
+  test('is reached over IPv6 where its name has addresses of both versions and nobody is there over IPv4', async () => {
+    const server = Bun.serve({ port: 0, hostname: '::1', fetch: () => new Response('here') });
+    const peer = await NameServerPeer.open();
+    const addresses = new Map([
+      [1, '127.8.9.10'],
+      [28, '0:0:0:0:0:0:0:1'],
+    ]);
+    peer.answers = (asked) => reply(asked, { records: [addressRecord(addresses.get(asked.type) ?? '')] });
+    const servers = getServers();
+    await lookUpTrusted('localhost');
+    setServers([`${peer.host}:${peer.port}`]);
+    try {
+      const endpoint = `http://store.test:${server.port}`;
+      expect(await new ObjectStore({ ...bucket.settings('x'), endpoint }, systemClock()).head('a')).toBe(4);
+    } finally {
+      setServers(servers);
+      peer.close();
+      server.stop(true);
     }
   });
 

@@ -16,6 +16,7 @@ import { unlessAborted } from '../../bounds/unless-aborted.ts';
 import type { Clock } from '../../clock.ts';
 import { OBJECT_ANSWER_MAX_BYTES, OBJECT_COMPLETE_MAX_MS, OBJECT_REQUEST_MAX_MS } from '../../limits.ts';
 import { pinnedTo } from '../../outbound/pinned.ts';
+import { atFirstThatConnects, firstOfEachVersion, isUnconnected } from '../../outbound/resolve.ts';
 import { lookUpTrusted } from '../../outbound/system-names.ts';
 import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
@@ -197,14 +198,14 @@ export class ObjectStore {
     }
   }
 
-  /** Sends a signed request to an address of the endpoint, of IPv4 if it has one. */
+  /** Sends a signed request to an address of the endpoint: of IPv4, or of IPv6 where that cannot be connected to. */
   async #fetch(call: Call, signal: AbortSignal): Promise<Response> {
     const [url, request] = await this.#signed(call, signal);
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    const found = isIP(host) === 0 ? await unlessAborted(lookUpTrusted(host), signal) : [{ address: host, family: isIP(host) }];
-    const address = found.find(({ family }) => family === 4) ?? found[0];
-    if (address === undefined) throw new ObjectError('away', 'no address');
-    return await fetch(...pinnedTo(address.address, url, request));
+    const found = isIP(host) === 0 ? await unlessAborted(lookUpTrusted(host), signal) : [{ address: host }];
+    const addresses = firstOfEachVersion(found.map(({ address }) => address));
+    if (addresses.length === 0) throw new ObjectError('away', 'no address');
+    return await atFirstThatConnects(addresses, (address) => fetch(...pinnedTo(address, url, request)), isUnconnected);
   }
 
   async #signed(call: Call, signal: AbortSignal): Promise<[URL, Parameters<typeof pinnedTo>[2]]> {
