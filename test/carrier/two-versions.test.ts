@@ -1,6 +1,9 @@
 /** A platform that listens on IPv4 and on IPv6: each far end is told an address of its own version (RFC 6157). */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { spoken } from '../../src/carrier/socket/own-address.ts';
 import type { SipListen } from '../../src/config.ts';
+import { lookUp } from '../../src/outbound/lookup.ts';
+import { heldNames } from '../support/name-server-peer.ts';
 import { Alice } from './device-directory.ts';
 import { asUser } from './device-peer.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
@@ -192,5 +195,27 @@ describe('a far end on IPv6 beside one on IPv4', () => {
       via: '[::1]',
       connection: 'IP6 ::1',
     });
+  });
+
+  test('whose name has addresses of IPv4 alone is dialled from the one socket that listens on all of both', async () => {
+    const { carrier, peer } = await open(['::']);
+    await lookUp('localhost');
+    const names = await heldNames();
+    closers.push(() => names.close());
+    names.tell();
+    const far = await peer('127.0.0.1', 'udp', '::');
+    carrier.trunks = [trunkTo(`sip:four.test:${far.port}`, { inboundCidrs: ['127.0.0.0/8'] })];
+    carrier.carrier.trunksChanged();
+    const { leg } = await carrier.dial();
+    const invite = await far.until(/^INVITE/);
+    expect(hostsOf(invite)).toMatchObject({ via: '127.0.0.1', connection: 'IP4 127.0.0.1' });
+    far.respond(invite, '486 Busy Here');
+    leg.hangup();
+  });
+
+  test('is dialled by its name in the version that our sockets speak, and in the order of the system where one speaks all', () => {
+    const at = (...hosts: string[]) => spoken(hosts.map((host) => ({ host })));
+    expect([at(), at('127.0.0.1'), at('::', '0.0.0.0'), at('vm')]).toEqual(new Array(4).fill([4, 6]));
+    expect([at('::1', '2001:db8::1'), at('::'), at('::1', '::')]).toEqual([[6], 'any', 'any']);
   });
 });

@@ -10,7 +10,7 @@ import { startError } from '../../start-error.ts';
 import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
 import type { Connection } from './connection.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
-import { boundTowards, ownAddress, reaches } from './own-address.ts';
+import { boundTowards, ownAddress, reaches, spoken } from './own-address.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { StrangerLimit } from './stranger-limit.ts';
 import { Streams, type TlsIdentity } from './stream.ts';
@@ -88,9 +88,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     for (const socket of datagrams) socket.close();
     await streams.close();
   };
-  const families = (): readonly (4 | 6)[] =>
-    options.listen.length > 0 && options.listen.every((each) => isIP(each.host) === 6) ? [6] : [4, 6];
-  const resolver = createResolver(options.clock, families);
+  const resolver = createResolver(options.clock, () => spoken(options.listen));
   try {
     for (const { transport, host, port } of options.listen) {
       const failed = (error: unknown): never => {

@@ -29,6 +29,15 @@ export function reaches(bound: string, host: string): boolean {
   return own === far || own === 0 || far === 0 || bound === '::';
 }
 
+/** The versions of IP in which names are dialled, the preferred one first; `any`: in the system's order. */
+export type Families = readonly (4 | 6)[] | 'any';
+
+/** The versions that sockets at these addresses speak. */
+export function spoken(listen: readonly { readonly host: string }[]): Families {
+  if (listen.length === 0 || !listen.every(({ host }) => isIP(host) === 6)) return [4, 6];
+  return listen.some(({ host }) => host === '::') ? 'any' : [6];
+}
+
 /** The best of our sockets for a far end. Undefined where none reaches it. */
 export function boundTowards<T extends { readonly host: string }>(sockets: readonly T[], host: string): T | undefined {
   const usable = sockets.filter((each) => reaches(each.host, host));

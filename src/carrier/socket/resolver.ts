@@ -12,6 +12,7 @@ import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 import { lotOf } from '../draw.ts';
 import { systemEntropy } from '../entropy.ts';
+import type { Families } from './own-address.ts';
 
 /** The addresses of one SRV record. A name without such records is one of its own. */
 interface Service {
@@ -47,11 +48,12 @@ function drawn<T extends Pick<SrvRecord, 'priority' | 'weight'>>(records: readon
 }
 
 /**
- * `families` are the IP versions that our sockets speak, the preferred one first. `random` gives numbers in [0, 1).
+ * `families` are the IP versions that our sockets speak, the preferred one first, or `any` where they speak both and
+ * the order of the system counts. `random` gives numbers in [0, 1).
  */
 export function createResolver(
   clock: Clock,
-  families: () => readonly (4 | 6)[],
+  families: () => Families,
   names = SYSTEM_NAMES,
   random: () => number = systemEntropy().fraction,
 ): Resolver {
@@ -60,7 +62,8 @@ export function createResolver(
   /** The addresses of a name in the preferred version of IP that it has, `most` at most. */
   const addressesOf = async (name: string, port: number, most: number): Promise<readonly Resolved[]> => {
     const addresses = (await within(names.addresses(name)).catch(() => undefined)) ?? [];
-    const family = families().find((each) => addresses.some((address) => address.family === each));
+    const ours = families();
+    const family = ours === 'any' ? addresses[0]?.family : ours.find((each) => addresses.some((found) => found.family === each));
     const usable = addresses.filter((address) => address.family === family);
     return [...new Set(usable.map(({ address }) => address))].slice(0, most).map((host) => ({ host, port }));
   };
