@@ -487,6 +487,7 @@ describe('on the wire a call that we place', () => {
     expect(invite).toMatch(/^INVITE sip:\+972501112222@[0-9.:]+;user=phone SIP/);
     expect(field(invite, 'To')).toMatch(/^<sip:\+972501112222@[0-9.:]+;user=phone>$/);
     expect(field(invite, 'From')).toStartWith('"Dana" <sip:+97237654321@tenant.example;user=phone>;tag=');
+    expect(invite).toContain('\r\nP-Preferred-Identity: ');
     expect(field(invite, 'P-Preferred-Identity')).toBe('"Dana" <sip:+97237654321@tenant.example;user=phone>');
     const other = await inviteOf({ ...settings, from_user: 'main' });
     expect(field(other.invite, 'From')).toStartWith('"Dana" <sip:main@tenant.example>;tag=');

@@ -44,6 +44,8 @@ const SPELLED = [
   'Diversion',
   'History-Info',
   'P-Asserted-Identity',
+  'P-Called-Party-ID',
+  'P-Preferred-Identity',
   'Privacy',
   'Refer-To',
   'Referred-By',
