@@ -65,8 +65,8 @@ export const NODE_MESSAGE_AGE_MAX_MS = 30_000;
 /** A hand-over of a call: the far end has so long to follow, and the Session's node to commit after it. */
 export const MOVE_PREPARED_MS = 4_000;
 /**
- * Of the calls that are handed over or taken over at a time, one whose far end has answered nothing for so long is
- * waited for beside the others.
+ * A call that is handed over or taken over, and whose far end has answered nothing for so long, is waited for beside
+ * those that go at a time.
  */
 export const FAR_END_QUIET_MS = 500;
 /**

@@ -5,8 +5,9 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { withTimeLimit } from '../bounds/time-limit.ts';
+import { atFirstThatConnects } from './either-version.ts';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
-import { atFirstThatConnects, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, parseCidr } from './screen.ts';
 
 export interface ConnectRequest {

@@ -1,9 +1,8 @@
 /** A name to screened addresses, one of each IP version at most. */
-import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { remembered } from '../bounds/remembered.ts';
-import { codeOf } from '../error-facts.ts';
 import { ADDRESSES_REMEMBERED_MAX } from '../limits.ts';
+import { firstOfEachVersion } from './either-version.ts';
 import { lookUpForeign } from './lookup.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
@@ -44,34 +43,4 @@ function screened(addresses: readonly string[], allow: readonly Cidr[]): readonl
   if (!addresses.every((address) => mayReach(address, allow)))
     throw new OutboundError('rejected', 'the address is not a public one');
   return firstOfEachVersion(addresses);
-}
-
-/** The first address of IPv4 and the first of IPv6, those that there are. */
-export function firstOfEachVersion(addresses: readonly string[]): readonly string[] {
-  const firsts = [addresses.find((address) => isIPv4(address)), addresses.find((address) => !isIPv4(address))];
-  return firsts.filter((address) => address !== undefined);
-}
-
-/** What the system says where a connection was not made, so that nothing was sent. */
-const UNCONNECTED = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL']);
-
-/** Tells whether a request failed before there was a connection. */
-export const isUnconnected = (error: unknown): boolean => UNCONNECTED.has(codeOf(error) ?? '');
-
-/**
- * Does `work` with the first of the addresses, and with the next one where nothing was sent because there is no way to
- * it or nobody listens there, of which `isUnconnected` tells by the error. Otherwise it rejects with the error.
- */
-export async function atFirstThatConnects<T>(
-  addresses: readonly string[],
-  work: (address: string) => Promise<T>,
-  isUnconnected: (error: unknown) => boolean,
-): Promise<T> {
-  const [first = '', ...others] = addresses;
-  try {
-    return await work(first);
-  } catch (error) {
-    if (others.length === 0 || !isUnconnected(error)) throw error;
-    return await atFirstThatConnects(others, work, isUnconnected);
-  }
 }

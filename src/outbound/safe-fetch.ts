@@ -7,10 +7,11 @@ import { remembered } from '../bounds/remembered.ts';
 import { unlessAborted } from '../bounds/unless-aborted.ts';
 import { URLS_REMEMBERED_MAX } from '../limits.ts';
 import { safeConnect } from './connect.ts';
+import { atFirstThatConnects, isUnconnected } from './either-version.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
 import { pinnedTo } from './pinned.ts';
-import { atFirstThatConnects, isUnconnected, type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 /** Everything the platform may open towards the outside, all through one screen. */

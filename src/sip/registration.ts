@@ -209,7 +209,7 @@ export class Registration implements RequestOwner, Timed {
     // A registrar that rewrites our address lists it in its own words: a single binding can only be ours.
     const [mine] = told.length > 0 ? told : bindings.length === 1 ? bindings : [];
     const said = mine?.expires ?? parseDeltaSeconds(response.headers.get('expires'));
-    // Of several it is the freshest: ours was made just now, for as long as we asked at most.
+    // The freshest of several is ours: it was made just now, for as long as we asked at most.
     const likely = bindings.flatMap(({ expires = Infinity }) => (expires <= this.#expiresSec ? [expires] : []));
     return said ?? (likely.length > 0 ? Math.max(...likely) : this.#expiresSec);
   }

@@ -183,7 +183,7 @@ const causeOf = (error: WebSocketError): HangupCause =>
         ? 'failed'
         : 'carrier_unreachable';
 
-/** Who ended what could not be opened: our own rules and limits of time, the way to the server, or its answer. */
+/** Tells who ended what could not be opened: our own rules and limits of time, the way to the server, or its answer. */
 function failedBy(reason: WebSocketFailure, cause: HangupCause): HangupBy {
   if (cause === 'timeout' || reason === 'connection_precondition_failed') return 'system';
   return cause === 'carrier_unreachable' ? 'network' : 'callee';

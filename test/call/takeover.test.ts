@@ -82,7 +82,7 @@ test('Hundreds of far ends that are silent are waited for together, and whoever 
   });
   await settled();
   await clock.advance(MOVE_PREPARED_MS);
-  // Those that answer are behind the silent ones.
+  // The far ends that answer are behind the silent ones.
   expect(judged.filter((each) => Number(each) >= 350)).toHaveLength(50);
   expect(isOver).toBe(false);
   await clock.advance(MOVE_PREPARED_MS);

@@ -188,7 +188,7 @@ export class OutboundLeg extends DialledLeg {
     const domain = trunkDomain(address);
     const { from_domain: fromDomain, from_user: fromUser } = trunk.settings;
     const phone = phoneForm(trunk.settings);
-    // Whom a carrier redirects to may be no number.
+    // A user part that a carrier redirects to may be no number.
     const called = this.#redirected === undefined ? phone : '';
     const ours =
       fromDomain ?? (trunk.username === undefined ? formatHostPort(this.#outbound.localHost(peer), undefined) : domain);

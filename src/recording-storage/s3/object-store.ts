@@ -15,8 +15,8 @@ import { AwsV4Signer } from 'aws4fetch';
 import { unlessAborted } from '../../bounds/unless-aborted.ts';
 import type { Clock } from '../../clock.ts';
 import { OBJECT_ANSWER_MAX_BYTES, OBJECT_COMPLETE_MAX_MS, OBJECT_REQUEST_MAX_MS } from '../../limits.ts';
+import { atFirstThatConnects, firstOfEachVersion, isUnconnected } from '../../outbound/either-version.ts';
 import { pinnedTo } from '../../outbound/pinned.ts';
-import { atFirstThatConnects, firstOfEachVersion, isUnconnected } from '../../outbound/resolve.ts';
 import { lookUpTrusted } from '../../outbound/system-names.ts';
 import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
