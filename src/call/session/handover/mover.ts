@@ -1,14 +1,6 @@
 /** Hands the calls of a node that drains to others, one by one, and takes those of others (ports/session-moves.ts). */
 import { type Clock, sleep } from '../../../clock.ts';
-import {
-  FAR_END_QUIET_MS,
-  MOVE_CSEQ_STEP,
-  MOVE_LOOK_MS,
-  MOVE_PREPARED_MS,
-  MOVE_RETRY_MAX_MS,
-  MOVE_RETRY_MS,
-  MOVES_MAX,
-} from '../../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MAX_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../../limits.ts';
 import type { Log } from '../../../log.ts';
 import { carriedOver, isMovable } from '../../../machine/session/movable.ts';
 import type { SessionState } from '../../../machine/session/session.ts';
@@ -16,6 +8,7 @@ import type { Dialer, ResumedLeg } from '../../ports/leg.ts';
 import type { MovePeers, MoveReply, MoveRequest } from '../../ports/session-moves.ts';
 import { untilStored } from '../../until-stored.ts';
 import type { SessionActor } from '../session-actor.ts';
+import { FarEndsAsked } from './far-ends-asked.ts';
 
 /** A live Session of this node. */
 type Call = Pick<SessionActor, 'state' | 'epoch' | 'traces' | 'snapshot' | 'handOver' | 'reclaim'>;
@@ -55,13 +48,13 @@ export class Mover {
   readonly #again = new Map<string, { readonly at: number; readonly nextMs: number }>();
   /** The Sessions that are being handed over, also by a drain that was taken back meanwhile: nothing else is tried. */
   readonly #moving = new Set<string>();
-  /** The hand-overs that others wait for: they have not taken FAR_END_QUIET_MS yet. */
-  readonly #asking = new Set<Promise<void>>();
+  readonly #asked: FarEndsAsked;
   #isOn = false;
   #isLooking = false;
 
   constructor(options: MoverOptions) {
     this.#options = options;
+    this.#asked = new FarEndsAsked(options.clock, MOVES_MAX);
     options.peers.serve((request, from, until) => this.#answer(request, from, until));
   }
 
@@ -76,8 +69,8 @@ export class Mover {
     this.#isLooking = true;
     while (this.#isOn) {
       this.#begin();
-      if (this.#asking.size < MOVES_MAX) await sleep(clock, MOVE_LOOK_MS);
-      else while (this.#asking.size > MOVES_MAX / 2) await Promise.race(this.#asking);
+      if (this.#asked.free > 0) await sleep(clock, MOVE_LOOK_MS);
+      else await this.#asked.untilHalfFree();
     }
     this.#isLooking = false;
     this.#again.clear();
@@ -88,7 +81,7 @@ export class Mover {
     const { clock, all, find } = this.#options;
     for (const actor of all()) {
       const { sessionUuid } = actor.state;
-      if (this.#asking.size >= MOVES_MAX) break;
+      if (this.#asked.free === 0) break;
       const { at, nextMs } = this.#again.get(sessionUuid) ?? { at: 0, nextMs: MOVE_RETRY_MS };
       if (!isMovable(actor.state) || at > clock.now() || this.#moving.has(sessionUuid)) continue;
       this.#moving.add(sessionUuid);
@@ -99,8 +92,7 @@ export class Mover {
         else if (outcome === 'not_now') this.#again.set(sessionUuid, { at: now + MOVE_RETRY_MS, nextMs });
         else this.#again.set(sessionUuid, { at: now + nextMs, nextMs: Math.min(2 * nextMs, MOVE_RETRY_MAX_MS) });
       });
-      const asked = Promise.race([moved, sleep(clock, FAR_END_QUIET_MS)]).finally(() => this.#asking.delete(asked));
-      this.#asking.add(asked);
+      this.#asked.add(moved);
     }
     for (const sessionUuid of this.#again.keys()) if (find(sessionUuid) === undefined) this.#again.delete(sessionUuid);
   }

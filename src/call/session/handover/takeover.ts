@@ -4,14 +4,15 @@
  *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
  */
 
-import { type Clock, sleep } from '../../../clock.ts';
+import type { Clock } from '../../../clock.ts';
 import type { SessionRow } from '../../../database/journal/journal.ts';
 import { warnUnlessAway } from '../../../database/journal/journal.ts';
-import { FAR_END_QUIET_MS, MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVERS_MAX } from '../../../limits.ts';
 import type { Log } from '../../../log.ts';
 import { runningOf } from '../../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../../machine/session/session.ts';
 import type { Dialer, LegSnapshot, ResumedLeg } from '../../ports/leg.ts';
+import { FarEndsAsked } from './far-ends-asked.ts';
 
 /**
  * What a lost node may have used since its row was written, for each node that has had the call since: the numbers of a
@@ -67,11 +68,9 @@ export class Takeover {
   async #takeAll(nodeId: string): Promise<void> {
     const taken = this.#options.hold();
     const going = new Set<Promise<void>>();
-    const asking = new Set<Promise<void>>();
+    const asked = new FarEndsAsked(this.#options.clock, TAKEOVERS_MAX);
     try {
-      while (await this.#takeSome(nodeId, going, asking)) {
-        while (asking.size > TAKEOVERS_MAX / 2) await Promise.race(asking);
-      }
+      while (await this.#takeSome(nodeId, going, asked)) await asked.untilHalfFree();
     } catch (error) {
       this.#warn(error, nodeId);
     } finally {
@@ -80,13 +79,10 @@ export class Takeover {
     }
   }
 
-  /**
-   * Takes some of the calls, as many as may be asked for beside `asking`: those of `going` whose far ends were not
-   * silent for long yet. Resolves with false when none is left.
-   */
-  async #takeSome(nodeId: string, going: Set<Promise<void>>, asking: Set<Promise<void>>): Promise<boolean> {
-    const { takeCalls, trunks, tell, log, clock } = this.#options;
-    const rows = await takeCalls(nodeId, TAKEOVERS_MAX - asking.size, trunks());
+  /** Takes some of the calls, as many as may go beside those of `going`. Resolves with false when none is left. */
+  async #takeSome(nodeId: string, going: Set<Promise<void>>, asked: FarEndsAsked): Promise<boolean> {
+    const { takeCalls, trunks, tell, log } = this.#options;
+    const rows = await takeCalls(nodeId, asked.free, trunks());
     if (rows.length === 0) return false;
     log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
     tell(rows.map(({ sessionUuid }) => sessionUuid));
@@ -96,8 +92,7 @@ export class Takeover {
         .catch((error: unknown) => this.#warn(error, nodeId))
         .finally(() => going.delete(one));
       going.add(one);
-      const asked = Promise.race([one, sleep(clock, FAR_END_QUIET_MS)]).finally(() => asking.delete(asked));
-      asking.add(asked);
+      asked.add(one);
     }
     return true;
   }
