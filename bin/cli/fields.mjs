@@ -53,6 +53,7 @@ const KINDS = {
   register: 'switch',
   user_phone: 'switch',
   trust_identity: 'switch',
+  inbound_auth: 'switch',
   srtp_without_tls: 'switch',
   follow_redirects: 'switch',
   apps: 'list',

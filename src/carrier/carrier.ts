@@ -48,6 +48,7 @@ import {
   trunkProfile,
 } from './trunk/trunk.ts';
 import { TrunkAddresses } from './trunk/trunk-addresses.ts';
+import { TrunkCallers } from './trunk/trunk-callers.ts';
 import { type TrunkBinding, TrunkMonitor } from './trunk/trunk-monitor.ts';
 import { TrunkTargets } from './trunk/trunk-targets.ts';
 import { Turns } from './trunk/turns.ts';
@@ -77,6 +78,7 @@ class SipCarrier implements Carrier {
   readonly #inbound: InboundOptions;
   readonly #addresses: TrunkAddresses;
   readonly #screen: SourceScreen;
+  readonly #callers: TrunkCallers;
   readonly #devices: Devices;
   readonly #deviceDial: DeviceDial;
   readonly #pings: DevicePings;
@@ -100,7 +102,13 @@ class SipCarrier implements Carrier {
       addresses: this.#addresses,
       loopback: this.#loopback,
       devices: () => this.#devices,
+      callers: () => this.#callers,
       hasCallWith: (address) => this.#agent.hasCallWith(address),
+      now: () => clock.now(),
+    });
+    this.#callers = new TrunkCallers({
+      ...{ addresses: this.#addresses, loopback: this.#loopback, refusals: this.#screen.refusals, code: systemCode() },
+      trunks: () => options.trunks(),
       now: () => clock.now(),
     });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
@@ -151,10 +159,10 @@ class SipCarrier implements Carrier {
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen.screen(request, source, status),
       isWithin,
-      senderOf: (request, source) => (this.#deviceOf(request) === undefined ? source : { ...source, profile: DEVICE_PROFILE }),
+      senderOf: (request, source) => this.#senderOf(request, source),
       // Neither a device nor a stranger is told anything of the password of the trunk that shares its address.
-      credentialsOf: ({ host, profile }) =>
-        profile?.staysOnFlow === undefined ? this.#credentials(this.#trunkOf(host)) : undefined,
+      credentialsOf: ({ host, profile }, request) =>
+        profile?.staysOnFlow === undefined ? this.#credentials(this.#callers.of(request, host)) : undefined,
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
       ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
@@ -227,7 +235,7 @@ class SipCarrier implements Carrier {
       log,
       numberOwner: (e164) => withTimeLimit(this.#options.numberOwner(e164), SIP_LOOKUP_TIMEOUT_MS, tookTooLong, clock),
       onInvite: (call) => this.#options.onInvite(call),
-      trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
+      trunkOf: (request, address) => this.#callers.of(request, address),
       expect: (trunk) => this.#channels.expect(trunk),
       reserve: (trunk, source) => this.#reserve(trunk, source),
       deviceOf: (request) => this.#deviceOf(request),
@@ -256,7 +264,7 @@ class SipCarrier implements Carrier {
       this.#monitor.flowLost(from);
     };
     const tlsOf = (identity: string) => {
-      const trunk = this.#named(trunkOfTlsIdentity(identity));
+      const trunk = this.#callers.named(trunkOfTlsIdentity(identity));
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
     };
     this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isKnown, isBanned, onMessage, onLost });
@@ -287,7 +295,7 @@ class SipCarrier implements Carrier {
     ahead: number,
     timeoutMs: number,
   ): Promise<ResumedLeg | { readonly failed: string; readonly asked: boolean }> {
-    const trunk = this.#named(snapshot.trunk);
+    const trunk = this.#callers.named(snapshot.trunk);
     const { host, transport } = snapshot.call.peer;
     if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
     const release = this.#channels.carryOn(trunk);
@@ -406,24 +414,21 @@ class SipCarrier implements Carrier {
   }
 
   /** The source of a message, with the profile of its trunk. Whoever is heard and is no trunk is a device. */
-  #profiled(source: Peer): Peer {
-    const trunk = this.#trunkOf(source.host);
+  #profiled(source: Peer, trunk = this.#callers.at(source.host)): Peer {
     const profile = trunk === undefined ? DEVICE_PROFILE : trunkProfile(trunk, this.#targets.hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
+  }
+
+  /** The source of a request, with the profile of the device or trunk that it is from: they may share an address. */
+  #senderOf(request: SipRequest, source: Peer): Peer {
+    if (this.#deviceOf(request) !== undefined) return { ...source, profile: DEVICE_PROFILE };
+    return this.#callers.isShared(source.host) ? this.#profiled(source, this.#callers.of(request, source.host)) : source;
   }
 
   /** The device that an INVITE is from, which has proved that. Our own loopback calls are of none. */
   #deviceOf(request: SipRequest): Device | undefined {
     if (request.method !== 'INVITE' || this.#loopback.trunkOf(request.headers) !== undefined) return undefined;
     return this.#devices.callerOf(request);
-  }
-
-  #trunkOf(address: string): Trunk | undefined {
-    return this.#named(this.#addresses.trunkOf(address));
-  }
-
-  #named(name: string | undefined): Trunk | undefined {
-    return name === undefined ? undefined : this.#options.trunks().find((trunk) => trunk.name === name);
   }
 
   #onInvite({ call, request, source }: Extract<UserAgentOutput, { type: 'invite' }>): void {
@@ -440,7 +445,7 @@ class SipCarrier implements Carrier {
   }
 
   #credentials(trunk: Trunk | undefined): Credentials | undefined {
-    return trunk && callCredentials(trunk, () => this.#named(trunk.name));
+    return trunk && callCredentials(trunk, () => this.#callers.named(trunk.name));
   }
 
   /** Our address as that peer sees it, or the loopback while no socket is open. */

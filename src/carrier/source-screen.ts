@@ -11,13 +11,16 @@ import type { Devices } from './device/devices.ts';
 import { MALFORMED, Refusals, unknownSource } from './refusals.ts';
 import type { Loopback } from './trunk/loopback.ts';
 import type { TrunkAddresses } from './trunk/trunk-addresses.ts';
+import type { TrunkCallers } from './trunk/trunk-callers.ts';
 
 interface SourceScreenOptions {
   readonly ban: BanTerms;
-  readonly addresses: Pick<TrunkAddresses, 'trunkOf' | 'has'>;
+  readonly addresses: Pick<TrunkAddresses, 'trunksOf' | 'has'>;
   readonly loopback: Pick<Loopback, 'trunkOf'>;
   /** The registrar of devices, which records its refusals here and so is made after this. */
   devices(): Pick<Devices, 'screen' | 'isAt'>;
+  /** Who calls over trunks, which records its refusals here as well. */
+  callers(): Pick<TrunkCallers, 'screen'>;
   /** Whether a call with the far end at that address is up. */
   hasCallWith(address: string): boolean;
   now(): number;
@@ -46,13 +49,14 @@ export class SourceScreen {
    * malformed, or undefined.
    */
   screen(request: SipRequest, source: Peer, status: number | undefined): Screened {
-    const { addresses, loopback, devices } = this.#options;
+    const { addresses, loopback, devices, callers } = this.#options;
     const now = this.#options.now();
     if (loopback.trunkOf(request.headers) !== undefined) return 'accept';
     const ofDevice = status === undefined ? devices().screen(request, source) : undefined;
     if (ofDevice !== undefined) return ofDevice;
-    if (addresses.trunkOf(source.host) !== undefined) {
-      if (status !== undefined) this.refusals.record(request, source, status, MALFORMED, now);
+    if (addresses.trunksOf(source.host).length > 0) {
+      if (status === undefined) return callers().screen(request, source);
+      this.refusals.record(request, source, status, MALFORMED, now);
       return 'accept';
     }
     // A carrier that only takes our calls may ask whether we are there.

@@ -5,7 +5,7 @@ import type { TransportName } from './message/via.ts';
 export interface PeerProfile {
   /** The addresses and CIDRs of the trunk. Requests within a call may come from any of them. */
   readonly ranges?: readonly string[];
-  /** Our address in Via, Contact and SDP towards them. */
+  /** Our host in Via and Contact towards them. */
   readonly advertise?: string;
   /** The user part of our Contact. */
   readonly contactUser?: string;

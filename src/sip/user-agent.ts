@@ -51,8 +51,8 @@ export interface UserAgentOptions {
   senderOf?(request: SipRequest, source: Peer): Peer;
   /** Whether an address is in the ranges of a profile (flow.ts). Without this function none is. */
   isWithin?(host: string, ranges: readonly string[]): boolean;
-  /** What challenges in a call that comes from there are answered with. Without this function they are not. */
-  credentialsOf?(source: Peer): Credentials | undefined;
+  /** What challenges in the call of an INVITE from there are answered with. Without this function they are not. */
+  credentialsOf?(source: Peer, request: SipRequest): Credentials | undefined;
   /** Takes a REGISTER that was accepted. False, or without this function, REGISTER is a method that is not for us. */
   registrar?(transaction: ServerTransaction): boolean;
   /**
@@ -391,7 +391,7 @@ export class UserAgent {
     else if (instead !== undefined) this.#refuse(transaction, 415, ...instead);
     else if (isTooSmall(request.headers, transaction.source)) refuseInterval(transaction);
     else {
-      const call = this.#newCall('inbound', this.#options.credentialsOf?.(transaction.source));
+      const call = this.#newCall('inbound', this.#options.credentialsOf?.(transaction.source, request));
       if (!call.begin(transaction)) {
         this.#calls.delete(call);
         transaction.respond(400);

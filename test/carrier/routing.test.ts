@@ -521,6 +521,17 @@ describe('on the wire a call that we place', () => {
     expect(invite).toContain('c=IN IP4 198.51.100.7');
   });
 
+  test('has a host of its own in Contact and Via, and an address in SDP, where the trunk names both', async () => {
+    const { carrier, invite } = await inviteOf({ contact_host: 'sbc.example', advertise: '198.51.100.7' });
+    expect(field(invite, 'Contact')).toStartWith('<sip:sidetone@sbc.example:');
+    expect(field(invite, 'Via')).toContain(' sbc.example:');
+    expect(invite).toContain('c=IN IP4 198.51.100.7');
+    carrier.carrier.probeTrunk('t0');
+    const options = await peers[0]?.until(/^OPTIONS /);
+    expect(field(options ?? '', 'From')).toStartWith('<sip:sidetone@sbc.example>');
+    expect(field(options ?? '', 'Contact')).toStartWith('<sip:sidetone@sbc.example:');
+  });
+
   test('has the users of From and Contact as the trunk writes them, with their escapes', async () => {
     const { invite } = await inviteOf({ from_user: 'main%40tenant', from_domain: 'a.example', contact_user: 'line%201' });
     expect(field(invite, 'From')).toContain('<sip:main%40tenant@a.example>');

@@ -167,9 +167,11 @@ describe('the operator API', () => {
       from_domain: 'a.example',
       outbound_proxy: 'sip:proxy.example:5070;transport=tcp',
       contact_user: 'main',
+      contact_host: 'sbc.example',
       user_phone: true,
       identity: 'pai',
       trust_identity: true,
+      inbound_auth: true,
       session_timer: 'off',
       max_cps: 10,
       priority: 1,
@@ -208,7 +210,8 @@ describe('the operator API', () => {
     expect((await operator('GET', path)).body).toMatchObject({ has_password: true, has_tls_key: true });
     expect((await platform.testStore.store.trunks.list())[0]?.password).toBe('secret');
     expect((await operator('PUT', path, { ...body, password: '' })).status).toBe(400);
-    const without = { ...body, register: false, password: '', tls: { key: '' } };
+    expect((await operator('PUT', path, { ...body, register: false, password: '' })).status).toBe(400);
+    const without = { ...body, register: false, inbound_auth: false, password: '', tls: { key: '' } };
     expect((await operator('PUT', path, without)).status).toBe(204);
     expect((await operator('GET', path)).body).toMatchObject({ has_password: false, has_tls_key: false });
     expect((await operator('DELETE', path)).status).toBe(204);
@@ -396,6 +399,9 @@ describe('the operator API', () => {
       [{ ...trunk, inbound_cidrs: ['::ffff:192.0.2.0/120'] }, /^inbound_cidrs\[0\]: /],
       [{ ...trunk, register: true }, /^register: /],
       [{ ...trunk, register: true, username: 'u' }, /^register: must come with username and password/],
+      [{ ...trunk, inbound_auth: true }, /^inbound_auth: must come with username and password/],
+      [{ ...trunk, inbound_auth: true, username: 'u' }, /^inbound_auth: must come with username and password/],
+      [{ ...trunk, contact_host: '0.0.0.0' }, /^contact_host: /],
       [{ uri: 'loopback:', register: true, username: 'u', password: 'p' }, /^uri: loopback: has neither/],
       [{ ...trunk, tls: { ca: '-----BEGIN CERTIFICATE-----' } }, /^tls\.ca: /],
       [{ ...trunk, codecs: ['speex'] }, /^codecs\[0\]: /],

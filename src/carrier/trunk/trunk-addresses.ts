@@ -28,14 +28,14 @@ export class TrunkAddresses {
     if (addresses.length > 0 && this.#hosts.has(host)) this.#resolved.set(host, new Set(addresses));
   }
 
-  /** The name of the trunk that calls from an address come from. Undefined where no range has it. */
-  trunkOf(address: string): string | undefined {
-    return this.#ranges.trunkOf(address);
+  /** The names of the trunks that calls from an address come from, the first one first. Empty where no range has it. */
+  trunksOf(address: string): readonly string[] {
+    return this.#ranges.trunksOf(address);
   }
 
   /** Whether an address is in the ranges of a trunk, or is one that the URI of a trunk names. */
   has(address: string): boolean {
-    if (this.trunkOf(address) !== undefined) return true;
+    if (this.trunksOf(address).length > 0) return true;
     for (const resolved of this.#resolved.values()) if (resolved.has(address)) return true;
     return false;
   }

@@ -316,6 +316,6 @@ export class TrunkMonitor {
 
 /** The binding that a trunk makes, here: this address of ours, for that user of that registrar. */
 function bindingOf({ uri, username, settings }: Trunk): string {
-  const { from_domain, contact_user, advertise, outbound_proxy } = settings;
-  return JSON.stringify([uri, username, from_domain, contact_user, advertise, outbound_proxy]);
+  const { from_domain, contact_user, contact_host, advertise, outbound_proxy } = settings;
+  return JSON.stringify([uri, username, from_domain, contact_user, contact_host, advertise, outbound_proxy]);
 }

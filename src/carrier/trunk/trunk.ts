@@ -99,14 +99,20 @@ const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;
 /** A user part of the trunk's settings without its escapes: it is escaped where it is sent. */
 export const plainUser = (written: string): string => unescapeUser(written) ?? written;
 
-/** Our address that the far ends of the trunk are told, if it names one: without the brackets of an IPv6 address. */
-export const advertisedHost = ({ settings }: Trunk): string | undefined => settings.advertise?.replace(/^\[|\]$/g, '');
+/** A host without the brackets of an IPv6 address. */
+const unbracketed = (host: string | undefined): string | undefined => host?.replace(/^\[|\]$/g, '');
+
+/** Our address in SDP that the far ends of the trunk are told, if it names one. */
+export const advertisedHost = ({ settings }: Trunk): string | undefined => unbracketed(settings.advertise);
+
+/** Our host in Via and Contact towards the trunk, if it names one. */
+const contactHost = ({ settings }: Trunk): string | undefined => unbracketed(settings.contact_host ?? settings.advertise);
 
 /** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
 export function trunkProfile(trunk: Trunk, hasTcp: boolean): PeerProfile {
   const { uri, settings, inboundCidrs } = trunk;
   const contactUser = settings.contact_user === undefined ? undefined : plainUser(settings.contact_user);
-  const advertise = advertisedHost(trunk);
+  const advertise = contactHost(trunk);
   const tls = tlsIdentityOf(trunk);
   return {
     ...(inboundCidrs.length === 0 ? {} : { ranges: inboundCidrs }),
@@ -154,6 +160,8 @@ export function srtpOf(
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+const NOBODY: readonly string[] = [];
+
 interface Range {
   readonly name: string;
   readonly prefix: string;
@@ -165,25 +173,28 @@ interface Range {
  * however many ranges there are: anybody may send from any address.
  */
 class RangeTable {
-  readonly #names = new Map<string, string>();
+  readonly #names = new Map<string, string[]>();
   /** The lengths of the prefixes, the longest first. */
   readonly #lengths: readonly number[];
 
-  /** The first of ranges that are the same counts. */
   constructor(ranges: readonly Range[]) {
-    for (const { name, prefix } of ranges) if (!this.#names.has(prefix)) this.#names.set(prefix, name);
+    for (const { name, prefix } of ranges) {
+      const names = this.#names.get(prefix) ?? [];
+      if (!names.includes(name)) names.push(name);
+      this.#names.set(prefix, names);
+    }
     this.#lengths = [...new Set(ranges.map(({ bits }) => bits))].sort((a, b) => b - a);
   }
 
-  /** The name of the narrowest range with that address. */
-  find(text: string): string | undefined {
-    if (isIP(text) === 0) return undefined;
+  /** The names of the narrowest range with that address, in the order that they came in. Empty where none has it. */
+  find(text: string): readonly string[] {
+    if (isIP(text) === 0) return NOBODY;
     const address = ipaddr.process(text);
     for (const bits of this.#lengths) {
-      const name = this.#names.get(prefixOf(address, bits));
-      if (name !== undefined) return name;
+      const names = this.#names.get(prefixOf(address, bits));
+      if (names !== undefined) return names;
     }
-    return undefined;
+    return NOBODY;
   }
 }
 
@@ -195,11 +206,11 @@ function prefixOf(address: Address, bits: number): string {
   return `${address.kind()}/${bits} ${bytes.slice(0, whole).join('.')} ${rest}`;
 }
 
-/** Finds the trunk that an address belongs to. It is made anew when the trunks change. */
+/** Finds the trunks that an address belongs to. It is made anew when the trunks change. */
 export class TrunkRanges {
   readonly #table: RangeTable;
-  /** The name of the trunk that calls from this address come from. */
-  readonly trunkOf = remembered((address) => this.#table.find(address), ADDRESSES_REMEMBERED_MAX);
+  /** The names of the trunks that calls from this address come from, the first one first. */
+  readonly trunksOf = remembered((address) => this.#table.find(address), ADDRESSES_REMEMBERED_MAX);
 
   /** The narrowest range wins. Malformed CIDRs are skipped, although the API refuses them. */
   constructor(trunks: readonly Trunk[]) {
@@ -219,7 +230,7 @@ export function isWithin(address: string, ranges: readonly string[]): boolean {
 
 function withinOf(cidrs: readonly string[]): (address: string) => boolean {
   const table = new RangeTable(cidrs.flatMap((cidr) => rangeOf('', cidr)));
-  return (address) => table.find(address) !== undefined;
+  return (address) => table.find(address).length > 0;
 }
 
 function rangeOf(name: string, cidr: string): Range[] {

@@ -15,10 +15,14 @@ export interface TrunkSettings {
   /** `sip:host[:port][;transport=udp|tcp|tls]`. */
   readonly outbound_proxy?: string;
   readonly contact_user?: string;
+  /** Our host in Via and Contact, where it is another than the address in SDP. */
+  readonly contact_host?: string;
   /** Whether URIs with numbers that we send say `user=phone`. */
   readonly user_phone?: boolean;
   readonly identity?: 'none' | 'pai' | 'ppi' | 'rpid';
   readonly trust_identity?: boolean;
+  /** Whether calls from the carrier have to prove the user name and password of the trunk. */
+  readonly inbound_auth?: boolean;
   /** Whether audio is encrypted with keys in SDP (SDES). Absent means off. */
   readonly srtp?: 'off' | 'optional' | 'required';
   /** Whether the keys may go over UDP and TCP too. */

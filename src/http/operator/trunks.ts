@@ -74,7 +74,7 @@ const CIDR = 'a CIDR, as 203.0.113.0/24; a single address is 203.0.113.7/32';
 /** What a setting counts as where it is left out (`carrier/` takes it for that). */
 const DEFAULTS = {
   ...{ register: false, inbound_format: 'auto', outbound_format: 'plus_e164', user_phone: false },
-  ...{ identity: 'none', trust_identity: false },
+  ...{ identity: 'none', trust_identity: false, inbound_auth: false },
   ...{ srtp: 'off', srtp_without_tls: false, session_timer: 'on', priority: 0, weight: 1, follow_redirects: false },
 };
 
@@ -106,9 +106,11 @@ const trunk = shape(
       'from_domain?': host(),
       'outbound_proxy?': uri(),
       'contact_user?': user(),
+      'contact_host?': toldHost(),
       'user_phone?': 'boolean',
       'identity?': "'none' | 'pai' | 'ppi' | 'rpid'",
       'trust_identity?': 'boolean',
+      'inbound_auth?': 'boolean',
       'srtp?': "'off' | 'optional' | 'required'",
       'srtp_without_tls?': 'boolean',
       'tls?': { '+': 'reject', 'ca?': pem(), 'cert?': pem(), 'key?': pem() },
@@ -164,10 +166,10 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp) ?? opusRefusal(body, hooks.carrier.hasOpus);
     if (refused !== undefined) return refused;
     return async () => {
-      const needsPassword = body.register === true && body.password === undefined;
+      const proving = provingField(body);
+      const needsPassword = proving !== undefined && body.password === undefined;
       const stored = needsPassword || body.tls !== undefined ? await storedTrunk(store, name) : undefined;
-      if (needsPassword && stored?.password === undefined)
-        return problems.invalid('register: must come with username and password');
+      if (needsPassword && stored?.password === undefined) return withoutPassword(proving);
       const unusable = tlsRefusal(body.tls ?? {}, stored?.tlsKey);
       if (unusable !== undefined) return unusable;
       if (body.country_code !== undefined && !(await hooks.carrier.isCountryCode(body.country_code)))
@@ -207,16 +209,25 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
 function refusal(name: string, body: TrunkBody): Problem | undefined {
   if (!NAME.test(name)) return problems.invalid(`name: must be ${NAME_WORDS}`);
   if (body.uri !== 'loopback:' && body.inbound_cidrs === undefined) return problems.invalid('inbound_cidrs: is required');
-  if (body.uri === 'loopback:' && (body.register === true || (body.inbound_cidrs ?? []).length > 0))
-    return problems.invalid('uri: loopback: has neither inbound_cidrs nor a registration');
-  if (body.register === true && (body.username === undefined || body.password === ''))
-    return problems.invalid('register: must come with username and password');
+  const proving = provingField(body);
+  if (body.uri === 'loopback:' && (proving !== undefined || (body.inbound_cidrs ?? []).length > 0))
+    return problems.invalid('uri: loopback: has neither inbound_cidrs nor a registration nor inbound_auth');
+  const user = body.register === true ? body.username : (body.auth_username ?? body.username);
+  if (proving !== undefined && (user === undefined || body.password === '')) return withoutPassword(proving);
   if (body.country_code === undefined) {
     for (const field of ['inbound_format', 'outbound_format'] as const)
       if (body[field] === 'national') return problems.invalid(`${field}: must come with country_code to be national`);
   }
   return undefined;
 }
+
+/** The field of a trunk for which it needs a user name and a password: those that one side proves to the other. */
+function provingField({ register, inbound_auth }: TrunkBody): 'register' | 'inbound_auth' | undefined {
+  if (register === true) return 'register';
+  return inbound_auth === true ? 'inbound_auth' : undefined;
+}
+
+const withoutPassword = (field: string): Problem => problems.invalid(`${field}: must come with username and password`);
 
 /** Why a trunk cannot have Opus. */
 const opusRefusal = ({ codecs = [] }: TrunkBody, hasOpus: boolean): Problem | undefined =>

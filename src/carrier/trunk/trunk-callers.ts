@@ -1,0 +1,117 @@
+/**
+ * Who calls over trunks: the trunk that a call comes over, where several have its address, and whether its sender has
+ * proved to be that carrier (`inbound_auth`).
+ *
+ *   INVITE of a trunk that wants proof → challenge (stateless) → again with an answer → accepted
+ */
+import { hexHash } from '../../hash.ts';
+import { SIP_REFUSED_SOURCES_MAX } from '../../limits.ts';
+import type { Peer } from '../../sip/flow.ts';
+import { DigestServer, digestSecrets } from '../../sip/message/digest-server.ts';
+import type { SipRequest } from '../../sip/message/message.ts';
+import { parseUri, tagOf } from '../../sip/message/uri.ts';
+import { sourceOf } from '../../sip/source.ts';
+import type { Screened } from '../../sip/user-agent.ts';
+import { GuessLimit } from '../device/guess-limit.ts';
+import { systemEntropy } from '../entropy.ts';
+import type { Refusals, Why } from '../refusals.ts';
+import type { Loopback } from './loopback.ts';
+import { plainUser, type Trunk, trunkCredentials } from './trunk.ts';
+import type { TrunkAddresses } from './trunk-addresses.ts';
+
+/** The realm of our challenges to carriers. */
+const REALM = 'sidetone';
+
+const WRONG: Why = {
+  reason: 'The carrier does not answer the challenge with the user name and password of the trunk',
+  remedy: 'Set the same at the carrier and at the trunk (auth_username, else username; password), or inbound_auth to false',
+};
+const GUESSING: Why = {
+  reason: 'Too many wrong passwords of the trunk came from the source; its calls are refused for up to a minute',
+  remedy: WRONG.remedy,
+};
+
+interface TrunkCallersOptions {
+  readonly addresses: Pick<TrunkAddresses, 'trunksOf'>;
+  readonly loopback: Pick<Loopback, 'trunkOf'>;
+  readonly refusals: Refusals;
+  trunks(): readonly Trunk[];
+  /** A message authentication code of a text, under a key of this process. */
+  code(text: string): string;
+  now(): number;
+}
+
+export class TrunkCallers {
+  readonly #options: TrunkCallersOptions;
+  readonly #digest: DigestServer;
+  /** The wrong passwords of each source for each trunk. */
+  readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
+
+  constructor(options: TrunkCallersOptions) {
+    this.#options = options;
+    this.#digest = new DigestServer(REALM, hexHash, (text) => options.code(text), systemEntropy().token);
+  }
+
+  /** The trunk of an address: of several that have its range, the first. */
+  at(address: string): Trunk | undefined {
+    return this.named(this.#options.addresses.trunksOf(address)[0]);
+  }
+
+  /** The trunk that a request came over. Undefined when it came over none. */
+  of(request: SipRequest, address: string): Trunk | undefined {
+    const loopback = this.#options.loopback.trunkOf(request.headers);
+    if (loopback !== undefined) return this.named(loopback);
+    return this.isShared(address) ? meantOf(this.#sharing(address), request.uri) : this.at(address);
+  }
+
+  /** Whether several trunks have the range of an address. */
+  isShared(address: string): boolean {
+    return this.#options.addresses.trunksOf(address).length > 1;
+  }
+
+  named(name: string | undefined): Trunk | undefined {
+    return name === undefined ? undefined : this.#options.trunks().find((trunk) => trunk.name === name);
+  }
+
+  /** Decides about a request from the address of a trunk, outside of all calls. */
+  screen(request: SipRequest, source: Peer): Screened {
+    if (request.method !== 'INVITE' || tagOf(request.headers.get('to')) !== undefined) return 'accept';
+    const trunk = this.of(request, source.host);
+    const credentials = trunk?.settings.inbound_auth === true ? trunkCredentials(trunk) : undefined;
+    if (trunk === undefined || credentials === undefined) return 'accept';
+    const { refusals } = this.#options;
+    const now = this.#options.now();
+    const guesser = `${sourceOf(source.host)} ${trunk.name}`;
+    if (this.#guesses.isOver(guesser, now)) {
+      refusals.record(request, source, 403, GUESSING, now);
+      return 'refuse';
+    }
+    const { username, password } = credentials;
+    const secrets = digestSecrets(hexHash, username, REALM, password);
+    const verdict = this.#digest.check(request, username, secrets, source.host, now);
+    if (verdict === 'right') return 'accept';
+    if (verdict === 'wrong') {
+      this.#guesses.count(guesser, now);
+      refusals.record(request, source, 401, WRONG, now);
+    }
+    const userAgent = request.headers.get('user-agent');
+    return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
+  }
+
+  #sharing(address: string): readonly Trunk[] {
+    return this.#options.addresses.trunksOf(address).flatMap((name) => this.named(name) ?? []);
+  }
+}
+
+/**
+ * Of several trunks that share an address, as the accounts of one carrier do, the one whose own user a Request-URI has:
+ * `contact_user`, `username` or `from_user`, with or without the + of a number. Where it has none of them, the first.
+ */
+export function meantOf(trunks: readonly Trunk[], uri: string): Trunk | undefined {
+  const called = bare(parseUri(uri)?.user ?? '');
+  const isMeant = ({ username, settings: { contact_user, from_user } }: Trunk) =>
+    [contact_user, username, from_user].some((user) => user !== undefined && bare(plainUser(user)) === called);
+  return trunks.find(isMeant) ?? trunks[0];
+}
+
+const bare = (user: string): string => user.replace(/^\+/, '');

@@ -1,0 +1,120 @@
+/** Who calls over trunks: accounts of one carrier that share its addresses, and carriers that prove who they are. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
+import { meantOf } from '../../src/carrier/trunk/trunk-callers.ts';
+import { SIP_GUESSES_A_MINUTE } from '../../src/limits.ts';
+import { answerTo } from './device-peer.ts';
+import { TestCarrier, trunkTo } from './harness.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
+
+const carriers: TestCarrier[] = [];
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.close();
+  for (const carrier of carriers.splice(0)) await carrier.close();
+});
+
+/** A platform with these trunks, whose calls are answered, and a peer of their addresses. */
+async function platformWith(...trunks: Trunk[]) {
+  const carrier = await TestCarrier.open(trunks);
+  carriers.push(carrier);
+  carrier.onIncoming = ({ call }) => call.leg.answer();
+  const peer = await RawPeer.udp(carrier.port('udp'));
+  peers.push(peer);
+  return { carrier, peer };
+}
+
+const account = (name: string, more: Partial<Trunk> = {}) => trunkTo('sip:127.0.0.1:9', { name, ...more });
+
+describe('trunks with the same addresses', () => {
+  const first = account('first', { username: 'alpha', password: 'p' });
+  const second = account('second', {
+    ...{ username: '15550002', password: 'q', maxChannels: 1 },
+    settings: { advertise: '127.0.0.9', contact_user: 'line%202' },
+  });
+
+  test('take the calls to their own users, and the first takes all others', () => {
+    const by = (uri: string) => meantOf([first, second, account('third', { settings: { from_user: 'desk' } })], uri)?.name;
+    const users = ['alpha', '15550002', '+15550002', 'line%202', 'desk', '+15550003'];
+    expect(users.map((user) => by(`sip:${user}@127.0.0.1:5060`))).toEqual([
+      ...['first', 'second', 'second', 'second', 'third', 'first'],
+    ]);
+    expect([by('sip:127.0.0.1'), by('nonsense'), meantOf([], 'sip:alpha@x')]).toEqual(['first', 'first', undefined]);
+  });
+
+  test('count them to the right one, by its settings, and prove themselves with its password within the call', async () => {
+    const { carrier, peer } = await platformWith(first, second);
+    peer.send(peer.request('INVITE', { id: 'a', body: sdp() }));
+    const ok = await peer.until(/^SIP\/2.0 200/);
+    peer.send(peer.request('ACK', { id: 'a', to: field(ok, 'To') }));
+    expect(carrier.incoming.map(({ call }) => call.trunk)).toEqual(['second']);
+    expect(field(ok, 'Contact')).toStartWith('<sip:line%202@127.0.0.9:');
+    expect(ok).toContain('c=IN IP4 127.0.0.9');
+    expect(['first', 'second'].map((name) => carrier.carrier.trunkStatus(name)?.channelsInUse)).toEqual([0, 1]);
+    // The second call has no channel, where that of the other trunk has.
+    peer.send(peer.request('INVITE', { id: 'b', body: sdp() }));
+    await peer.until(/^SIP\/2.0 503[\s\S]*Call-ID: b/);
+    carrier.incoming[0]?.call.leg.hangup();
+    const bye = await peer.until(/^BYE /);
+    peer.respond(bye, '401 Unauthorized', {
+      fields: 'WWW-Authenticate: Digest realm="r", nonce="n", algorithm=MD5, qop="auth"\r\n',
+    });
+    const proved = await peer.until(/^BYE [\s\S]*Authorization/);
+    expect(field(proved, 'Authorization')).toStartWith('Digest username="15550002"');
+    peer.respond(proved, '200 OK');
+  });
+});
+
+describe('a trunk with inbound_auth', () => {
+  const trunk = account('whats', { username: '15550002', password: 'right', settings: { inbound_auth: true } });
+  const URI = 'sip:+15550002@127.0.0.1';
+  const invite = (peer: RawPeer, id: string, cseq = 1, fields = '') =>
+    peer.send(peer.request('INVITE', { id, cseq, fields, body: sdp() }));
+
+  test('takes a call once its sender has proved the user name and the password, and not before', async () => {
+    const { carrier, peer } = await platformWith(trunk);
+    invite(peer, 'a');
+    const challenge = await peer.until(/^SIP\/2.0 401/);
+    expect(challenge).toContain('realm="sidetone"');
+    expect([carrier.incoming.length, carrier.carrier.refusals().length]).toEqual([0, 0]);
+    invite(peer, 'a', 2, answerTo(challenge, 'INVITE', URI, '15550002', 'right'));
+    await peer.until(/^SIP\/2.0 200/);
+    expect(carrier.incoming.map(({ call }) => call.trunk)).toEqual(['whats']);
+    // An answer is good once: one that is overheard opens nothing.
+    invite(peer, 'b', 2, answerTo(challenge, 'INVITE', URI, '15550002', 'right'));
+    expect(await peer.until(/^SIP\/2.0 401[\s\S]*Call-ID: b/)).toContain('stale=true');
+    // Whether it is there it may ask without.
+    peer.send(peer.request('OPTIONS', { id: 'o' }));
+    await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 1 OPTIONS/);
+  });
+
+  test('refuses what is wrong, tells the operator why, and bounds the guesses', async () => {
+    const { carrier, peer } = await platformWith(trunk);
+    invite(peer, 'a');
+    let challenge = await peer.until(/^SIP\/2.0 401/);
+    for (let guess = 0; guess < SIP_GUESSES_A_MINUTE; guess++) {
+      invite(peer, `w${guess}`, 1, answerTo(challenge, 'INVITE', URI, '15550002', `guess ${guess}`));
+      challenge = await peer.until(new RegExp(`^SIP/2.0 401[\\s\\S]*Call-ID: w${guess}\\r`));
+    }
+    invite(peer, 'over', 1, answerTo(challenge, 'INVITE', URI, '15550002', 'right'));
+    await peer.until(/^SIP\/2.0 403[\s\S]*Call-ID: over/);
+    expect(carrier.incoming).toEqual([]);
+    const told = carrier.carrier.refusals().map(({ status, reason, count }) => [status, count, reason.slice(0, 40)]);
+    expect(told).toEqual([
+      [403, 1, 'Too many wrong passwords of the trunk ca'],
+      [401, SIP_GUESSES_A_MINUTE, 'The carrier does not answer the challeng'],
+    ]);
+  });
+
+  test('is asked by each trunk for its own, where several share the addresses', async () => {
+    const other = account('other', { username: '15550009', password: 'other', settings: { inbound_auth: true } });
+    const { carrier, peer } = await platformWith(other, trunk);
+    invite(peer, 'a');
+    const challenge = await peer.until(/^SIP\/2.0 401/);
+    invite(peer, 'a', 2, answerTo(challenge, 'INVITE', URI, '15550009', 'other'));
+    await peer.until(/^SIP\/2.0 401[\s\S]*CSeq: 2 INVITE/);
+    invite(peer, 'a', 3, answerTo(challenge, 'INVITE', URI, '15550002', 'right'));
+    await peer.until(/^SIP\/2.0 200/);
+    expect(carrier.incoming.map(({ call }) => call.trunk)).toEqual(['whats']);
+  });
+});
