@@ -377,9 +377,10 @@ export class Process {
     for (const actor of sessions.all()) actor.hangUp();
     await rooms.stopRecordings(RECORDING_LAST_MS);
     await rooms.bequeath(ROOM_BEQUEST_MS);
+    await messages.close();
     await relay.deliverLast(RELAY_LAST_MS);
     this.#isServing = false;
-    await Promise.all([messages.close(), charges.close()]);
+    await charges.close();
     await relay.stop();
     recordings.close();
     this.#cluster?.stop();

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Smsc } from '../provider/smsc.ts';
+import { until } from '../recording-storage/harness.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -12,7 +13,7 @@ const TO = '+972500000001';
 
 const statuses = (receiver: Receiver, messageUuid: unknown) =>
   receiver.events.filter(({ body }) => body.message_uuid === messageUuid).map(({ body }) => body.status);
-const until = (receiver: Receiver, messageUuid: unknown, status: string) =>
+const told = (receiver: Receiver, messageUuid: unknown, status: string) =>
   receiver.until(() => statuses(receiver, messageUuid).includes(status), `${status} of a message`);
 
 describe('a message', () => {
@@ -41,10 +42,10 @@ describe('a message', () => {
 
   test('goes from the POST over the SMSC to its receipt, each status an event in order', async () => {
     const uuid = await send('hello');
-    await until(receiver, uuid, 'sent');
+    await told(receiver, uuid, 'sent');
     const [submitted] = smsc.submissions;
     expect(await smsc.receipt('972500000001', submitted?.messageId ?? '')).toBe(0);
-    await until(receiver, uuid, 'delivered');
+    await told(receiver, uuid, 'delivered');
     expect(statuses(receiver, uuid)).toEqual(['sending', 'sent', 'delivered']);
     const read = await platform.api(app, 'GET', `/v1/messages/${uuid}`);
     expect(read.body).toMatchObject({ status: 'delivered', direction: 'outbound', segments: 1, encoding: 'gsm7' });
@@ -100,6 +101,32 @@ describe('a message', () => {
     await receiver.until(() => uuids.some((uuid) => statuses(receiver, uuid).includes('delivered')), 'a late receipt');
   }, 90_000);
 
+  test('is not submitted any more once a stop has begun its end, and what was with the SMSC is told before it', async () => {
+    const taken = smsc.submissions.length;
+    const answered = Promise.withResolvers<void>();
+    const heard = Promise.withResolvers<void>();
+    smsc.answersAfter = answered.promise;
+    // The stop waits for webhooks that are under way.
+    receiver.misbehave = () => heard.promise.then(() => undefined);
+    const uuids = await Promise.all(Array.from({ length: 12 }, (_, at) => send(`last ${at}`)));
+    await smsc.until(() => smsc.submissions.length === taken + 2, 'a full window');
+    const { unbinds } = smsc;
+    platform.signal('SIGTERM');
+    const ended = platform.ended();
+    await until(() => platform.output.includes('"draining"'));
+    smsc.answersAfter = undefined;
+    answered.resolve();
+    await smsc.until(() => smsc.unbinds > unbinds || smsc.submissions.length > taken + 2, 'the end of the link');
+    receiver.misbehave = undefined;
+    heard.resolve();
+    expect(await ended).toBe(0);
+    expect(smsc.submissions.length - taken).toBe(2);
+    expect(uuids.filter((uuid) => statuses(receiver, uuid).join() === 'sending,sent')).toHaveLength(2);
+    await platform.start();
+    await receiver.until(() => uuids.every((uuid) => statuses(receiver, uuid).includes('sent')), 'all sent');
+    expect(smsc.submissions.length - taken).toBe(uuids.length);
+  }, 60_000);
+
   test('from a telephone is told once, although the platform is killed as it stores it: the SMSC sends it until it is taken', async () => {
     const texts = Array.from({ length: 400 }, (_, at) => `text ${at}`);
     const left = [...texts];
@@ -140,7 +167,7 @@ describe('a message through the sandbox', () => {
       while (took.length < 5 && !took.some((each) => each < 1_000)) {
         const started = performance.now();
         const sent = await platform.api(app, 'POST', '/v1/messages', { from: FROM, to: TO, text: 'x'.repeat(400) });
-        await until(receiver, sent.body.message_uuid, 'delivered');
+        await told(receiver, sent.body.message_uuid, 'delivered');
         took.push(performance.now() - started);
         expect(statuses(receiver, sent.body.message_uuid)).toEqual(['sending', 'sent', 'delivered']);
       }
