@@ -55,8 +55,9 @@ interface RelayLoad extends LeadershipLoad {
 export interface Relay {
   start(): void;
   /**
-   * Waits until everything that was committed is delivered or settled, for at most `ms`. What waits for a retry is left
-   * to the next start. Returns whether nothing is left.
+   * Waits until everything that is committed by now, at any node, is delivered or settled, for at most `ms`. What waits
+   * for a retry is left to the next start, and what is committed later to whoever has the lease then. Returns whether
+   * nothing is left.
    */
   deliverLast(ms: number): Promise<boolean>;
   /** Lets deliveries under way end (bounded by their timeout), writes their outcomes, gives the lease back. */
@@ -110,9 +111,11 @@ class LeasedRelay implements Relay {
   async deliverLast(ms: number): Promise<boolean> {
     const { clock, outbox } = this.#options;
     const until = clock.now() + ms;
+    const before = await outbox.nextTransaction().catch(() => undefined);
+    if (before === undefined) return false;
     for (;;) {
       this.#held?.wake();
-      const isEmpty = await outbox.isEmpty().catch(() => undefined);
+      const isEmpty = await outbox.isEmpty(before).catch(() => undefined);
       // A database that does not answer would be asked for beyond the time, and takes no outcome.
       if (isEmpty !== false || clock.now() >= until) return isEmpty ?? false;
       await sleep(clock, Math.min(until - clock.now(), RELAY_LAST_LOOK_MS));

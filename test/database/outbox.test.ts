@@ -369,18 +369,20 @@ describe('the outbox', () => {
     const own = await openTestStore();
     try {
       const { outbox, journal, events } = own.store;
-      expect(await outbox.isEmpty()).toBe(true);
+      expect(await outbox.isEmpty(await outbox.nextTransaction())).toBe(true);
       await journal.commit({ events: [eventOf('app', newUuid(), 1)] });
-      expect(await outbox.isEmpty()).toBe(false);
+      expect(await outbox.isEmpty(await outbox.nextTransaction())).toBe(false);
       const [event] = (await outbox.read(start, 1)).events;
       const place = { xid: event?.xid ?? '', eventId: event?.eventId ?? 0 };
       const attempt = { at: 1, status: 500, error: 'http_status', duration_ms: 3, retry_at: 9 };
       expect(await outbox.lease('a', 60_000)).toBe(true);
       await outbox.settle('a', [{ ...place, status: 'pending', attempt }]);
-      expect(await outbox.isEmpty()).toBe(true);
+      expect(await outbox.isEmpty(await outbox.nextTransaction())).toBe(true);
       await outbox.settle('a', [{ ...place, status: 'dead', attempt: { ...attempt, at: 2, retry_at: null } }]);
+      const before = await outbox.nextTransaction();
       expect(await events.replay(event?.webhookId ?? '')).toBe('queued');
-      expect(await outbox.isEmpty()).toBe(false);
+      expect(await outbox.isEmpty(before)).toBe(true);
+      expect(await outbox.isEmpty(await outbox.nextTransaction())).toBe(false);
     } finally {
       await own.close();
     }

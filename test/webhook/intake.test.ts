@@ -41,6 +41,7 @@ function begun(stock = { weight: 0, weightOf: (_appUuid: string) => 0 }, backlog
     backlog: async () => backlog,
     read: () => new Promise((answer, fail) => readings.push({ answer, fail })),
     readApp: (_app, after, until, limit) => new Promise((answer) => ofApps.push({ after, until, limit, answer })),
+    nextTransaction: async () => '10',
     isEmpty: async () => false,
     settle: async () => true,
     onEvents: () => {},

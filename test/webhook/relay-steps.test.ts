@@ -707,6 +707,8 @@ test('The last deliveries are waited for until none is left, the time is over, o
   await pass(clock, 1);
   await last;
   expect(ended).toBe(false);
+  // What others commit meanwhile is not waited for: each has its own transactions before it.
+  expect(new Set(calls.filter((call) => call.startsWith('before')))).toEqual(new Set(['before 1', 'before 2']));
   state.isAway = true;
   expect(await relay.deliverLast(1_000)).toBe(false);
 });

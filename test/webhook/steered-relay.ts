@@ -73,6 +73,7 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
   const wakers: (() => void)[] = [];
   const changes: ((appUuid: string) => void)[] = [];
   let reader: Parameters<OutboxStore['follow']>[0] | undefined;
+  let transactions = 0;
   const outbox: OutboxStore = {
     lease(_holder, ttlMs) {
       calls.push(`lease ${ttlMs}`);
@@ -90,7 +91,11 @@ export function steeredRelay(events: readonly OutboxEvent[] = [outboxEvent(1)], 
       return await answered({ events, more: false, heldBack: false, wentBack: state.wentBack });
     },
     readApp: () => answered({ events: [], more: false }),
-    isEmpty: () => answered(state.isEmpty),
+    nextTransaction: () => answered(String(++transactions)),
+    isEmpty(before) {
+      calls.push(`before ${before}`);
+      return answered(state.isEmpty);
+    },
     async settle(_holder, settlements) {
       if (!(await answered(await state.settle()))) return false;
       settled.push(...settlements);

@@ -76,8 +76,10 @@ export interface OutboxStore {
   read(after: Cursor, limit: number): Promise<OutboxPage>;
   /** One application's events in `(after, until]`, within the same limits. */
   readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<OutboxPart>;
-  /** Tells whether no event waits for its first attempt. */
-  isEmpty(): Promise<boolean>;
+  /** The number of the next transaction: whatever is committed by now has a lower one. */
+  nextTransaction(): Promise<string>;
+  /** Tells whether no event of a transaction before that one waits for its first attempt. */
+  isEmpty(before: string): Promise<boolean>;
   /**
    * False: the lease is lost, and nothing was settled. `isAgain`: the database may have some of it, since its answer
    * did not come.
@@ -132,8 +134,9 @@ const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_sn
   ORDER BY o.xid, o.event_id LIMIT $3::int`;
 const HELD = `SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held,
   (pg_snapshot_xmin(pg_current_snapshot()), 0) < ($1::text::xid8, $2::bigint) AS went_back`;
+const NEXT = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS xid';
 const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
-  WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
+  WHERE o.xid < $1::text::xid8 AND jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
 const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
   ORDER BY o.xid, o.event_id LIMIT $6::int`;
@@ -214,8 +217,13 @@ export function outboxStore(database: Database): OutboxStore & OutboxFeed & { va
       const place = [after.xid, after.eventId, until.xid, until.eventId];
       return await partOf(database, await database.query(READ_APP, [appUuid, ...place, limit]), limit);
     },
-    async isEmpty() {
-      const [row] = await database.query<{ waits: boolean }>(WAITS);
+    async nextTransaction() {
+      const [row] = await database.query<{ xid: string }>(NEXT);
+      if (row === undefined) throw new Error('no next transaction');
+      return row.xid;
+    },
+    async isEmpty(before) {
+      const [row] = await database.query<{ waits: boolean }>(WAITS, [before]);
       return row?.waits === false;
     },
     async settle(holder, settlements, isAgain = false) {

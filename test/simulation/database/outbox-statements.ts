@@ -98,6 +98,7 @@ const leaseStatements: readonly Statement[] = [
 
 const relayStatements: readonly Statement[] = [
   read(/^SELECT pg_snapshot_xmin/, ({ tables }) => [{ xid: String(tables.xmin) }]),
+  read(/^SELECT pg_snapshot_xmax/, ({ tables }) => [{ xid: String(tables.nextXid) }]),
   read(/^WITH RECURSIVE apps AS .* FROM outbox/s, (execution) => {
     const before = [...execution.tables.outbox.values()].filter(
       (row) => !isAfter(row, numberAt(execution, 1), numberAt(execution, 2)),
@@ -120,9 +121,11 @@ const relayStatements: readonly Statement[] = [
       went_back: false,
     },
   ]),
-  read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
-    { waits: [...tables.outbox.values()].some(({ event_id }) => tables.eventsById.get(event_id)?.attempts.length === 0) },
-  ]),
+  read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, (execution) => {
+    const { tables } = execution;
+    const before = [...tables.outbox.values()].filter(({ xid }) => xid < numberAt(execution, 1));
+    return [{ waits: before.some(({ event_id }) => tables.eventsById.get(event_id)?.attempts.length === 0) }];
+  }),
   read(/^SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
     const { tables } = execution;
     const found = [...tables.outbox.values()].filter(

@@ -166,13 +166,18 @@ export class Tables {
     return this.#lastXid;
   }
 
+  /** The number that no transaction has yet (`pg_snapshot_xmax`, or above it). */
+  get nextXid(): number {
+    return this.#lastXid + 1;
+  }
+
   endXid(xid: number): void {
     this.#running.delete(xid);
   }
 
   /** The oldest transaction that still runs; everything below it is over (`pg_snapshot_xmin`). */
   get xmin(): number {
-    let least = this.#lastXid + 1;
+    let least = this.nextXid;
     for (const xid of this.#running) if (xid < least) least = xid;
     return least;
   }
