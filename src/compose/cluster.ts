@@ -57,7 +57,7 @@ interface Entry {
  * where MASTER_KEY is another than that of the database.
  */
 export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
-  const { nodes, idempotency, credentials } = store;
+  const { nodes, idempotency, credentials, sessions } = store;
   const { dataDir, natsUrls, node, rtp, masterKey } = settings;
   const about: NodeAbout = {
     volumeId,
@@ -78,7 +78,7 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   const pipeHost = natsUrls === undefined ? '' : await addressOf(node.host);
   const name = natsUrls === undefined ? '' : await clusterName(nodes, masterKey);
   if (natsUrls === undefined) await joinAlone(nodes, about);
-  else await joinCluster({ nodes, about, before, clock, log });
+  else await joinCluster({ nodes, about, before, hasCalls: node.takesOver ? sessions.hasCalls : undefined, clock, log });
   leaveNodeId(dataDir, nodes.nodeId);
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'gave back the idempotency keys that an earlier process left in flight');

@@ -6,6 +6,12 @@ export const NODE_BEAT_MS = 1_000;
 export const NODE_SUSPECT_MS = 3_000;
 /** A node whose own readings were further apart than this buries nobody for a while. */
 export const NODE_POLL_GAP_MAX_MS = 2_500;
+/**
+ * Where calls of a lost node are taken over, one that starts again leaves its own to the others for so long at most:
+ * they take it for lost after NODE_SUSPECT_MS. It looks so often whether there are any left.
+ */
+export const NODE_CALLS_LEFT_MS = 10_000;
+export const NODE_CALLS_LEFT_LOOK_MS = 250;
 /** What a buried node still had under way in the database is over by then: what it left is looked for again, twice. */
 export const NODE_LEFT_LOOK_MS = 5_000;
 /** A node that was declared dead hangs up its calls, and ends after this. */

@@ -395,6 +395,21 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(receiver.badSignatures).toBe(0);
   }, 60_000);
 
+  test('with CALL_TAKEOVER goes on at another where its node is killed and starts again at once', async () => {
+    const restarted = await cluster.add();
+    const { platform } = restarted;
+    const { caller, sessionUuid } = await call(cluster.nodes.indexOf(restarted), 440);
+    const killedAt = performance.now();
+    await platform.kill();
+    const started = platform.start();
+    expect(await follows(caller, killedAt)).toBeLessThan(7_000);
+    await started;
+    expect(platform.output).toContain('the other nodes go on with the calls of the process that used this DATA_DIR before');
+    expect(await caller.ask('BYE')).toBe(200);
+    expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
+    expect(receiver.names(sessionUuid).filter((name) => name === 'session.ended')).toHaveLength(1);
+  }, 60_000);
+
   test('with CALL_TAKEOVER answers 500 to the BYE of a node that was buried and comes back, and goes on', async () => {
     const { caller, sessionUuid } = await call(2, 440);
     // It hears nothing of the takeover either: over NATS it would be told to let the call go.

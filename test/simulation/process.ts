@@ -195,7 +195,15 @@ export class Process {
     };
     const name = network === undefined ? '' : await clusterName(nodes, MASTER_KEY);
     if (network === undefined) await joinAlone(nodes, about);
-    else await joinCluster({ nodes, about, before, clock, log });
+    else
+      await joinCluster({
+        nodes,
+        about,
+        before,
+        hasCalls: this.#world.takesOver ? store.sessions.hasCalls : undefined,
+        clock,
+        log,
+      });
     this.#hasEntered = true;
     if (before !== undefined) await store.idempotency.releaseLeft(before);
     if (network === undefined) return undefined;
