@@ -4,6 +4,7 @@
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process has it, or the setting names it twice: end that one, or set another port',
   EACCES: 'this user may not: ports below 1024 want CAP_NET_BIND_SERVICE, or set a higher one',
+  EAGAIN: 'the system permits no more threads: raise TasksMax of the unit, the limit of processes of the container, or ulimit -u',
   ENOSPC: 'the disk is full: make room on it, or set DATA_DIR to another',
   EADDRNOTAVAIL: 'it is no address of this machine: `ip address` lists those',
   '28P01': 'set the password of this role in DATABASE_URL, with what is special in it percent-encoded (# is %23)',

@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "plane/thread.h"
 
 namespace sidetone {
 namespace {
@@ -25,15 +28,16 @@ class Desk {
     return *desk;
   }
 
-  void add(const std::shared_ptr<RecordingFile>& file) {
+  /** Takes a file in. False where the system permits no thread that would serve it; the next file tries again. */
+  bool add(const std::shared_ptr<RecordingFile>& file) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    writing_ = writing_ || begin([this] { loop(to_write_, &Desk::write); });
+    syncing_ = syncing_ || begin([this] { loop(to_sync_, &Desk::sync); });
+    if (!writing_ || !syncing_) return false;
     to_write_.push_back(file);
     to_sync_.push_back(file);
     by_name_[file->wav()] = file;
-    if (running_) return;
-    running_ = true;
-    std::thread([this] { loop(to_write_, &Desk::write); }).detach();
-    std::thread([this] { loop(to_sync_, &Desk::sync); }).detach();
+    return true;
   }
 
   std::shared_ptr<RecordingFile> find(const std::string& wav) {
@@ -46,6 +50,11 @@ class Desk {
   using Files = std::vector<std::shared_ptr<RecordingFile>>;
   /** So many files or more are made durable by one call for their file system, which then costs less. */
   static constexpr size_t together_least = 8;
+
+  static bool begin(std::function<void()> work) {
+    pthread_t thread;
+    return begin_thread(thread, std::move(work)) == 0 && ::pthread_detach(thread) == 0;
+  }
 
   void write(Files& files, uint32_t round) {
     drop(files, [this, round](const std::shared_ptr<RecordingFile>& file) {
@@ -98,7 +107,8 @@ class Desk {
 
   std::atomic<uint32_t> cycle_{0};
   std::mutex mutex_;
-  bool running_ = false;
+  bool writing_ = false;
+  bool syncing_ = false;
   Files to_write_;  // each thread takes over its own
   Files to_sync_;
   std::unordered_map<std::string, std::weak_ptr<RecordingFile>> by_name_;
@@ -137,7 +147,7 @@ RecordingFile::~RecordingFile() {
 
 std::shared_ptr<RecordingFile> RecordingFile::open(const Place& place, uint32_t rate_hz, uint64_t most_bytes) {
   auto file = std::make_shared<RecordingFile>(place, rate_hz, most_bytes);
-  Desk::only().add(file);
+  if (!Desk::only().add(file)) file->refuse();
   return file;
 }
 
@@ -150,6 +160,11 @@ void RecordingFile::fail(Fault fault) {
   Fault none = Fault::none;
   (void)fault_.compare_exchange_strong(none, fault);
   state_.store(State::failed, std::memory_order_release);
+}
+
+void RecordingFile::refuse() {
+  fail(Fault::cannot_open);
+  closed_.store(true, std::memory_order_release);
 }
 
 bool RecordingFile::has_room(size_t count) const {
@@ -257,8 +272,7 @@ bool RecordingFile::begin() {
   const int fd = ::open(place_.wav.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   fd_.store(fd);
   if (fd < 0) {
-    fail(Fault::cannot_open);
-    closed_.store(true, std::memory_order_release);
+    refuse();
     return false;
   }
   struct stat about;

@@ -104,6 +104,8 @@ class RecordingFile {
 
  private:
   void fail(Fault fault);
+  /** Fails a recording that has no file. */
+  void refuse();
   size_t together(uint64_t from, uint64_t to) const;
   uint8_t* carry_over(uint8_t* offered, uint64_t put);
   bool begin();

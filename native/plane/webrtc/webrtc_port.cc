@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plane/now.h"
+#include "plane/thread.h"
 #include "plane/webrtc/stun.h"
 
 namespace sidetone {
@@ -50,16 +51,18 @@ std::shared_ptr<WebrtcPort> WebrtcPort::open(const Address& address, int& error,
     return nullptr;
   }
   port->bound_port_ = bound.port();
-  port->thread_ = std::thread([raw = port.get()] { raw->run(); });
+  error = begin_thread(port->thread_, [raw = port.get()] { raw->run(); });
+  if (error != 0) return nullptr;
+  port->running_ = true;
   port->number_ = Directory<WebrtcPort>::of_process().add(port);
   return port;
 }
 
 WebrtcPort::~WebrtcPort() {
   stopping_ = true;
-  if (thread_.joinable()) {
+  if (running_) {
     wake();
-    thread_.join();
+    ::pthread_join(thread_, nullptr);
   }
   if (fd_ >= 0) ::close(fd_);
   if (wake_fd_ >= 0) ::close(wake_fd_);

@@ -9,6 +9,8 @@
 // handshake. What no link expects is counted and dropped; nothing is ever answered that was not authenticated by a
 // password of ours.
 #pragma once
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -16,7 +18,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -127,7 +128,8 @@ class WebrtcPort {
   uint32_t number_ = 0;
   int64_t consent_us_ = 0;
   std::shared_ptr<DtlsIdentity> identity_;
-  std::thread thread_;
+  pthread_t thread_ = {};
+  bool running_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> open_{0};
   std::atomic<bool> crowded_{false};
