@@ -11,6 +11,8 @@ import { fieldLines } from './table.mjs';
 
 const segment = encodeURIComponent;
 
+const placeOf = ({ http_host: host, http_port: port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
+
 /** A row of `calls`. A call that is up has no length yet, and a MOS of 0 says that nothing was heard to judge by. */
 const callRow = (call) => ({
   ...call,
@@ -128,7 +130,7 @@ export const COMMANDS = {
     usage: 'nodes list',
     answer: { nodes: [{ node_id: '' }] },
     ask: () => ['GET', '/nodes'],
-    rows: (body) => body.nodes.map(({ load, ...node }) => ({ ...node, ...load, http: `${node.http_host}:${node.http_port}` })),
+    rows: (body) => body.nodes.map(({ load, ...node }) => ({ ...node, ...load, http: placeOf(node) })),
     columns: [
       'node_id',
       'here',

@@ -34,6 +34,7 @@ import type { NativeMediaEngine } from '../media/media-engine.ts';
 import { counter, gauge, type Reading } from '../metrics.ts';
 import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
 import { sharedSettings } from '../settings/shared.ts';
+import { formatHostPort } from '../sip/message/uri.ts';
 import { VERSION } from '../version.ts';
 import type { Drain } from './drain.ts';
 
@@ -159,7 +160,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     return undefined;
   }
   const sip = carrier.ports().find(({ transport }) => transport !== 'tls');
-  if (sip !== undefined) await store.nodes.announce(`${sip.host}:${sip.port}`);
+  if (sip !== undefined) await store.nodes.announce(formatHostPort(sip.host, sip.port));
   cluster.shareCaches({
     onChangeHere: (tell) => store.apps.onChangeHere(tell),
     appChanged: store.appChanged,

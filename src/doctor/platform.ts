@@ -1,5 +1,6 @@
 /** Checks that need the running platform: its parts, its trunks, its webhooks, what it refused lately. */
 import type { Outbound } from '../outbound/outbound.ts';
+import { formatHostPort } from '../sip/message/uri.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { NotAdmitted, type OperatorApi, Unexpected } from './operator-api.ts';
 import { type Names, trunkChecks } from './trunks.ts';
@@ -115,7 +116,7 @@ function natsCheck(isConnected: boolean): Check {
 async function nodesCheck(api: OperatorApi): Promise<Check> {
   const name = 'nodes';
   const nodes = (await api.list<ToldNode>('/operator/v1/nodes', 'nodes', ['http_host'])).filter(({ dead_at }) => dead_at === '');
-  const names = (some: readonly ToldNode[]) => some.map((node) => `${node.http_host}:${node.http_port}`).join(', ');
+  const names = (some: readonly ToldNode[]) => some.map((node) => formatHostPort(node.http_host, node.http_port)).join(', ');
   const unreached = nodes.filter((node) => node.unreached);
   const silent = nodes.filter(({ suspect }) => suspect);
   const versions = [...new Set(nodes.map(({ version }) => version))].join(', ');

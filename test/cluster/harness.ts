@@ -12,7 +12,7 @@ import { FaultProxy } from './proxy.ts';
 export const natsInstalled = spawnSync('nats-server', ['-v'], { stdio: 'ignore' }).error === undefined;
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
-const OPERATOR_TOKEN = 'operator-token-of-the-cluster';
+export const OPERATOR_TOKEN = 'operator-token-of-the-cluster';
 
 export interface TestNode {
   readonly platform: Platform;

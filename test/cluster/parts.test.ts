@@ -388,7 +388,7 @@ test('a node with other settings is told once, and one that does not tell them i
     other: marksOf({ ...mine, PUBLIC_URL: 'https://voice.example', SMS_PROVIDER: { password: 'y' } }, key),
     older: undefined,
   };
-  let peers = Object.keys(theirs).map((nodeId) => ({ nodeId, host: '10.0.0.2', httpPort: 8080 }));
+  let peers = Object.keys(theirs).map((nodeId) => ({ nodeId, host: '2001:db8::2', httpPort: 8080 }));
   const watch = new ReachWatch({
     clock,
     log: { ...silentLog, warn: (fields) => void said.push(fields) },
@@ -402,7 +402,7 @@ test('a node with other settings is told once, and one that does not tell them i
     peers: () => peers,
   });
   for (let look = 0; look < 5; look++) await clock.advance(NODE_REACH_LOOK_MS);
-  expect(said).toEqual([{ node_id: 'other', node: '10.0.0.2:8080', settings: 'PUBLIC_URL, SMS_PROVIDER' }]);
+  expect(said).toEqual([{ node_id: 'other', node: '[2001:db8::2]:8080', settings: 'PUBLIC_URL, SMS_PROVIDER' }]);
   expect(asked.toSorted()).toEqual(['alike', 'older', 'older', 'older', 'other']);
   expect(['alike', 'other', 'older'].map((each) => watch.settingsApart(each))).toEqual([[], ['PUBLIC_URL', 'SMS_PROVIDER'], []]);
   // Nothing of a value can be read from its mark, nor guessed without the key.

@@ -186,10 +186,10 @@ test('a node without NATS is a fault, and another node without a sign of life a 
   expect(cut.check('nats')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('NATS_URL') });
   expect(cut.check('nodes')).toMatchObject({ status: 'warning', found: expect.stringContaining('10.0.0.2:8080 of 2') });
   expect(cut.check('platform')).toMatchObject({ status: 'ok' });
-  const split = await examined({ nats: true, nodes: [node, { ...node, http_host: '10.0.0.4', unreached: true }] });
+  const split = await examined({ nats: true, nodes: [node, { ...node, http_host: '2001:db8::4', unreached: true }] });
   expect(split.check('nodes')).toMatchObject({
     status: 'fault',
-    found: expect.stringContaining('10.0.0.4:8080 of 2 live and do not answer over NATS'),
+    found: expect.stringContaining('[2001:db8::4]:8080 of 2 live and do not answer over NATS'),
     remedy: expect.stringContaining('NATS_URL'),
   });
   const other = { ...node, http_host: '10.0.0.5', settings_apart: ['OPERATOR_TOKEN', 'RECORDINGS'] };

@@ -8,6 +8,7 @@ import type { NodeAbout, NodeRow, NodeStore } from '../../database/node/nodes.ts
 import { newUuid } from '../../id.ts';
 import { NODE_BEAT_MS, NODE_CALLS_LEFT_LOOK_MS, NODE_CALLS_LEFT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { formatHostPort } from '../../sip/message/uri.ts';
 
 /**
  * The version of the messages between nodes, and of what a node writes. A rolling upgrade goes by the lowest one.
@@ -60,7 +61,7 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
       throw new Error(
         nodeId === before
           ? 'DATA_DIR: is in use by another node, give each its own'
-          : `DATA_DIR: is a copy of that of the node at ${host}:${httpPort}: give each its own, or remove volume.id and node.id from the copy`,
+          : `DATA_DIR: is a copy of that of the node at ${formatHostPort(host, httpPort)}: give each its own, or remove volume.id and node.id from the copy`,
       );
     log.warn({ node_id: nodeId }, 'declared dead the process that used this DATA_DIR before');
   }

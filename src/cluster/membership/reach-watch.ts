@@ -7,6 +7,7 @@ import type { Clock } from '../../clock.ts';
 import { NODE_CLOCKS_APART_MS, NODE_REACH_LOOK_MS, NODE_REACH_MISSES, NODE_SETTINGS_ASKS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
+import { formatHostPort } from '../../sip/message/uri.ts';
 
 /** A node that lives. `host` and `httpPort` are how the operator knows it. */
 interface Peer {
@@ -97,7 +98,7 @@ export class ReachWatch {
 
   #judge({ nodeId, host, httpPort }: Peer, reach: Reach): void {
     const { log } = this.#options;
-    const about = { node_id: nodeId, node: `${host}:${httpPort}` };
+    const about = { node_id: nodeId, node: formatHostPort(host, httpPort) };
     const wasUnreached = this.isUnreached(nodeId);
     // A node that does not reach NATS itself knows nothing of the others, and says so elsewhere.
     if (reach === 'answers' || reach === 'unknown') {
@@ -115,7 +116,7 @@ export class ReachWatch {
     const ahead = lead(nodeId) ?? 0;
     const isApart = Math.abs(ahead) > NODE_CLOCKS_APART_MS;
     if (isApart === this.#apart.has(nodeId)) return;
-    const about = { node_id: nodeId, node: `${host}:${httpPort}`, ahead_ms: Math.round(ahead) };
+    const about = { node_id: nodeId, node: formatHostPort(host, httpPort), ahead_ms: Math.round(ahead) };
     if (isApart) {
       this.#apart.add(nodeId);
       log.warn(about, 'the clock of a node differs from that of this one: set both by NTP, and restart the one that was wrong');
@@ -134,7 +135,7 @@ export class ReachWatch {
     else this.#differing.set(nodeId, settings);
     if (settings === undefined || settings.length === 0) return;
     log.warn(
-      { node_id: nodeId, node: `${host}:${httpPort}`, settings: settings.join(', ') },
+      { node_id: nodeId, node: formatHostPort(host, httpPort), settings: settings.join(', ') },
       'a node has other values of settings than this one: what a request does depends on the node that it comes to; give all nodes the same',
     );
   }
