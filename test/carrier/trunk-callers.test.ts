@@ -1,8 +1,13 @@
 /** Who calls over trunks: accounts of one carrier that share its addresses, and carriers that prove who they are. */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { Refusals } from '../../src/carrier/refusals.ts';
+import { Accounts } from '../../src/carrier/trunk/accounts.ts';
+import { Loopback } from '../../src/carrier/trunk/loopback.ts';
 import type { Trunk } from '../../src/carrier/trunk/trunk.ts';
-import { meantOf } from '../../src/carrier/trunk/trunk-callers.ts';
+import { TrunkAddresses } from '../../src/carrier/trunk/trunk-addresses.ts';
+import { TrunkCallers } from '../../src/carrier/trunk/trunk-callers.ts';
 import { SIP_GUESSES_A_MINUTE } from '../../src/limits.ts';
+import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
 import { answerTo } from './device-peer.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
@@ -34,12 +39,38 @@ describe('trunks with the same addresses', () => {
   });
 
   test('take the calls to their own users, and the first takes all others', () => {
-    const by = (uri: string) => meantOf([first, second, account('third', { settings: { from_user: 'desk' } })], uri)?.name;
+    const accounts = new Accounts([first, second, account('third', { settings: { from_user: 'desk' } })]);
+    const by = (uri: string) => accounts.meant(uri)?.name;
     const users = ['alpha', '15550002', '+15550002', 'line%202', 'desk', '+15550003'];
     expect(users.map((user) => by(`sip:${user}@127.0.0.1:5060`))).toEqual([
       ...['first', 'second', 'second', 'second', 'third', 'first'],
     ]);
-    expect([by('sip:127.0.0.1'), by('nonsense'), meantOf([], 'sip:alpha@x')]).toEqual(['first', 'first', undefined]);
+    expect([by('sip:127.0.0.1'), by('nonsense'), new Accounts([]).meant('sip:alpha@x')]).toEqual(['first', 'first', undefined]);
+  });
+
+  test('are looked through once, and not for each call, however many they are', () => {
+    let looks = 0;
+    const counted = (trunk: Trunk): Trunk => ({
+      ...trunk,
+      get username() {
+        looks++;
+        return trunk.username;
+      },
+    });
+    const trunks = Array.from({ length: 1_000 }, (_, at) => counted(account(`account-${at}`, { username: `1555${at}` })));
+    const callers = new TrunkCallers({
+      ...{ addresses: new TrunkAddresses(trunks), loopback: new Loopback('secret'), refusals: new Refusals() },
+      ...{ code: (text) => text, trunks: () => trunks, now: () => 0 },
+    });
+    const invite: SipRequest = {
+      kind: 'request',
+      method: 'INVITE',
+      uri: 'sip:+1555999@127.0.0.1',
+      headers: new Headers(),
+      body: NO_BODY,
+    };
+    for (let call = 0; call < 10; call++) expect(callers.of(invite, '127.0.0.1')?.name).toBe('account-999');
+    expect(looks).toBeLessThanOrEqual(2 * trunks.length);
   });
 
   test('count them to the right one, by its settings, and prove themselves with its password within the call', async () => {

@@ -9,14 +9,15 @@ import { SIP_REFUSED_SOURCES_MAX } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { DigestServer, digestSecrets } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
-import { parseUri, tagOf } from '../../sip/message/uri.ts';
+import { tagOf } from '../../sip/message/uri.ts';
 import { sourceOf } from '../../sip/source.ts';
 import type { Screened } from '../../sip/user-agent.ts';
 import { GuessLimit } from '../device/guess-limit.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
+import { Accounts } from './accounts.ts';
 import type { Loopback } from './loopback.ts';
-import { plainUser, type Trunk, trunkCredentials } from './trunk.ts';
+import { type Trunk, trunkCredentials } from './trunk.ts';
 import type { TrunkAddresses } from './trunk-addresses.ts';
 
 /** The realm of our challenges to carriers. */
@@ -46,6 +47,8 @@ export class TrunkCallers {
   readonly #digest: DigestServer;
   /** The wrong passwords of each source for each trunk. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
+  /** The trunks that share addresses, by the list of their names, of which a change of trunks makes another. */
+  readonly #sharing = new WeakMap<readonly string[], Accounts>();
 
   constructor(options: TrunkCallersOptions) {
     this.#options = options;
@@ -61,7 +64,7 @@ export class TrunkCallers {
   of(request: SipRequest, address: string): Trunk | undefined {
     const loopback = this.#options.loopback.trunkOf(request.headers);
     if (loopback !== undefined) return this.named(loopback);
-    return this.isShared(address) ? meantOf(this.#sharing(address), request.uri) : this.at(address);
+    return this.isShared(address) ? this.#accounts(address).meant(request.uri) : this.at(address);
   }
 
   /** Whether several trunks have the range of an address. */
@@ -98,20 +101,13 @@ export class TrunkCallers {
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
   }
 
-  #sharing(address: string): readonly Trunk[] {
-    return this.#options.addresses.trunksOf(address).flatMap((name) => this.named(name) ?? []);
+  #accounts(address: string): Accounts {
+    const names = this.#options.addresses.trunksOf(address);
+    const known = this.#sharing.get(names);
+    if (known !== undefined) return known;
+    const sharing = new Set(names);
+    const accounts = new Accounts(this.#options.trunks().filter(({ name }) => sharing.has(name)));
+    this.#sharing.set(names, accounts);
+    return accounts;
   }
 }
-
-/**
- * Of several trunks that share an address, as the accounts of one carrier do, the one whose own user a Request-URI has:
- * `contact_user`, `username` or `from_user`, with or without the + of a number. Where it has none of them, the first.
- */
-export function meantOf(trunks: readonly Trunk[], uri: string): Trunk | undefined {
-  const called = bare(parseUri(uri)?.user ?? '');
-  const isMeant = ({ username, settings: { contact_user, from_user } }: Trunk) =>
-    [contact_user, username, from_user].some((user) => user !== undefined && bare(plainUser(user)) === called);
-  return trunks.find(isMeant) ?? trunks[0];
-}
-
-const bare = (user: string): string => user.replace(/^\+/, '');
