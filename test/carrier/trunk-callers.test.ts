@@ -45,6 +45,9 @@ describe('trunks with the same addresses', () => {
     expect(users.map((user) => by(`sip:${user}@127.0.0.1:5060`))).toEqual([
       ...['first', 'second', 'second', 'second', 'third', 'first'],
     ]);
+    // A number may have parameters, within the user part of a SIP URI as after that of a tel URI (RFC 3261 §19.1.6).
+    const ported = ['sip:+15550002;npdi;rn=+15559@127.0.0.1;user=phone', 'tel:+15550002;npdi', 'sip:15550002:pass@127.0.0.1'];
+    expect(ported.map(by)).toEqual(['second', 'second', 'second']);
     expect([by('sip:127.0.0.1'), by('nonsense'), new Accounts([]).meant('sip:alpha@x')]).toEqual(['first', 'first', undefined]);
   });
 

@@ -20,10 +20,12 @@ export class Accounts {
 
   /**
    * The one whose own user a Request-URI has: `contact_user`, `username` or `from_user`, with or without the + of a
-   * number. Where it has none of them, the first.
+   * number, and the parameters of one (`;npdi`, RFC 4694) aside. Where it has none of them, the first.
    */
   meant(uri: string): Trunk | undefined {
-    return this.#byUser.get(bare(parseUri(uri)?.user ?? '')) ?? this.#first;
+    const user = bare(parseUri(uri)?.user ?? '');
+    const [number = ''] = user.split(';', 1);
+    return this.#byUser.get(user) ?? this.#byUser.get(number) ?? this.#first;
   }
 }
 
