@@ -140,6 +140,22 @@ describe('a trunk with inbound_auth', () => {
     ]);
   });
 
+  test('takes no call while there is no password, as when the stored one does not open, and says why', async () => {
+    const { carrier, peer } = await platformWith({ ...trunk, password: undefined });
+    invite(peer, 'a');
+    await peer.until(/^SIP\/2.0 403[\s\S]*Call-ID: a/);
+    expect(carrier.incoming).toEqual([]);
+    expect(carrier.carrier.refusals()).toEqual([
+      expect.objectContaining({ status: 403, reason: expect.stringContaining('no password that opens') }),
+    ]);
+    // Nor does it lock out the calls that the carrier makes once there is one.
+    carrier.trunks = [trunk];
+    carrier.carrier.trunksChanged('whats');
+    invite(peer, 'b');
+    invite(peer, 'b', 2, answerTo(await peer.until(/^SIP\/2.0 401[\s\S]*Call-ID: b/), 'INVITE', URI, '15550002', 'right'));
+    await peer.until(/^SIP\/2.0 200[\s\S]*Call-ID: b/);
+  });
+
   test('is asked by each trunk for its own, where several share the addresses', async () => {
     const other = account('other', { username: '15550009', password: 'other', settings: { inbound_auth: true } });
     const { carrier, peer } = await platformWith(other, trunk);

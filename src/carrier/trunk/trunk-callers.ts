@@ -31,6 +31,11 @@ const GUESSING: Why = {
   reason: 'Too many wrong passwords of the trunk came from the source; its calls are refused for up to a minute',
   remedy: WRONG.remedy,
 };
+/** Anybody in the range would be taken for the carrier without it. */
+const NO_PASSWORD: Why = {
+  reason: 'The trunk has inbound_auth, and no password that opens under MASTER_KEY',
+  remedy: 'Set the password of the trunk again, or inbound_auth to false',
+};
 
 interface TrunkCallersOptions {
   readonly addresses: Pick<TrunkAddresses, 'trunksOf'>;
@@ -80,10 +85,14 @@ export class TrunkCallers {
   screen(request: SipRequest, source: Peer): Screened {
     if (request.method !== 'INVITE' || tagOf(request.headers.get('to')) !== undefined) return 'accept';
     const trunk = this.of(request, source.host);
-    const credentials = trunk?.settings.inbound_auth === true ? trunkCredentials(trunk) : undefined;
-    if (trunk === undefined || credentials === undefined) return 'accept';
+    if (trunk?.settings.inbound_auth !== true) return 'accept';
     const { refusals } = this.#options;
     const now = this.#options.now();
+    const credentials = trunkCredentials(trunk);
+    if (credentials === undefined) {
+      refusals.record(request, source, 403, NO_PASSWORD, now);
+      return 'refuse';
+    }
     const guesser = `${sourceOf(source.host)} ${trunk.name}`;
     if (this.#guesses.isOver(guesser, now)) {
       refusals.record(request, source, 403, GUESSING, now);
