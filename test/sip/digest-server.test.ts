@@ -106,7 +106,8 @@ describe('a digest answer', () => {
       `Digest username="alice", realm="sidetone", uri="sip:x", nonce="${nonce}", response="${response(right)}"${fields}`,
     );
   };
-  const nonceOf = (at: DigestServer) => /nonce="([^"]*)"/.exec(at.challenges(HOST, false, NOW)[0]?.[1] ?? '')?.[1] ?? '';
+  const nonceOf = (at: DigestServer, now = NOW) =>
+    /nonce="([^"]*)"/.exec(at.challenges(HOST, false, now)[0]?.[1] ?? '')?.[1] ?? '';
 
   test('without qop is that of RFC 2069, and good once under its nonce', () => {
     const at = server();
@@ -172,16 +173,19 @@ describe('a digest answer', () => {
     expect(at.check(mixed, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
   });
 
-  test('is remembered while its nonce may be used, within bounds, those answered longest ago given up first', () => {
+  test('is good once also where more come than are remembered: those of before are stale then, answered or not', () => {
     const at = server();
     const first = written(nonceOf(at), '');
     const second = written(nonceOf(at), '');
-    const verdict = (made: SipRequest) => at.check(made, 'alice', SECRETS, HOST, NOW);
+    const unanswered = written(nonceOf(at), '');
+    const later = NOW + 1_000;
+    const verdict = (made: SipRequest) => at.check(made, 'alice', SECRETS, HOST, later);
     expect([verdict(first), verdict(second)]).toEqual(['right', 'right']);
-    for (let count = 2; count < SIP_NONCES_MAX; count++) verdict(written(nonceOf(at), ''));
+    for (let count = 2; count < SIP_NONCES_MAX; count++) verdict(written(nonceOf(at, later), ''));
     expect(verdict(first)).toBe('stale');
-    verdict(written(nonceOf(at), ''));
-    expect([verdict(second), verdict(first)]).toEqual(['stale', 'right']);
+    expect(verdict(written(nonceOf(at, later), ''))).toBe('right');
+    expect([verdict(second), verdict(first), verdict(unanswered)]).toEqual(['stale', 'stale', 'stale']);
+    expect(verdict(written(nonceOf(at, later), ''))).toBe('right');
   });
 
   test('is asked for as stale where it was right, and by MD5 alone where a phone takes nothing else', () => {

@@ -38,6 +38,8 @@ export class DigestServer {
   readonly #token: () => string;
   /** The highest count of each nonce that was answered rightly, the one answered longest ago first. */
   readonly #used = new Map<string, number>();
+  /** The latest time at which a nonce was issued that was given up: one of before may have been answered. */
+  #forgottenTo = -Infinity;
 
   /** `code` makes a message authentication code of a text, under a key of this process; `token` is random. */
   constructor(realm: string, hash: Hash, code: (text: string) => string, token: () => string) {
@@ -96,7 +98,7 @@ export class DigestServer {
   #issuedAt(nonce: string, host: string): number | undefined {
     const [at = '', random = '', code] = nonce.split('.');
     if (!/^[0-9a-z]{1,10}$/.test(at) || code !== this.#code(`${at}.${random} ${host}`)) return undefined;
-    return Number.parseInt(at, 36) * 1000;
+    return timeOf(nonce);
   }
 
   /** The `response` of RFC 7616 §3.4.1; without qop that of RFC 2069, for old devices. */
@@ -114,14 +116,21 @@ export class DigestServer {
   #isFresh(nonce: string, answer: ReadonlyMap<string, string>): boolean {
     const text = answer.get('nc') ?? '1';
     const count = /^[0-9a-f]{1,8}$/i.test(text) ? Number.parseInt(text, 16) : 0;
-    if (count <= (this.#used.get(nonce) ?? 0)) return false;
+    const before = this.#used.get(nonce) ?? (timeOf(nonce) > this.#forgottenTo ? 0 : Infinity);
+    if (count <= before) return false;
     this.#used.delete(nonce);
     this.#used.set(nonce, count);
     const [oldest] = this.#used.keys();
-    if (this.#used.size > SIP_NONCES_MAX && oldest !== undefined) this.#used.delete(oldest);
+    if (this.#used.size > SIP_NONCES_MAX && oldest !== undefined) {
+      this.#used.delete(oldest);
+      this.#forgottenTo = Math.max(this.#forgottenTo, timeOf(oldest));
+    }
     return true;
   }
 }
+
+/** When a nonce of ours was issued, in milliseconds. */
+const timeOf = (nonce: string): number => Number.parseInt(nonce, 36) * 1000;
 
 /**
  * Whether the `uri` of an answer may stand for the Request-URI. A proxy may have put our address in the place of the
