@@ -74,9 +74,11 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
  */
 async function leaveCalls({ nodes, hasCalls, clock, log }: JoinOptions, former: NodeRow): Promise<void> {
   if (hasCalls === undefined || !(await hasCalls(former.nodeId))) return;
+  let beats = await beatsOf(nodes);
+  // It lives, or others have declared it dead, or there are no others.
+  if (beats.get(former.nodeId) !== former.beat || beats.size < 2) return;
   log.warn({ node_id: former.nodeId }, 'the other nodes go on with the calls of the process that used this DATA_DIR before');
   const until = clock.now() + NODE_CALLS_LEFT_MS;
-  let beats = await beatsOf(nodes);
   let movedAt = clock.now();
   while (clock.now() < until && clock.now() - movedAt < 3 * NODE_BEAT_MS && (await hasCalls(former.nodeId))) {
     await sleep(clock, NODE_CALLS_LEFT_LOOK_MS);
