@@ -403,8 +403,8 @@ describe.skipIf(!natsInstalled)('A call', () => {
     await platform.kill();
     const started = platform.start();
     expect(await follows(caller, killedAt)).toBeLessThan(7_000);
+    // A slow start finds them taken already; that a quick one leaves them is seen in joining.test.ts.
     await started;
-    expect(platform.output).toContain('the other nodes go on with the calls of the process that used this DATA_DIR before');
     expect(await caller.ask('BYE')).toBe(200);
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
     expect(receiver.names(sessionUuid).filter((name) => name === 'session.ended')).toHaveLength(1);
