@@ -296,6 +296,8 @@ export const DEVICE_CALLS = { capacity: 40, refill: 10 } as const;
 export const DEVICE_CALLS_OF_APP = { capacity: 200, refill: 50 } as const;
 /** Wrong passwords from one source, a minute: requests of devices from it are ignored beyond it. */
 export const SIP_GUESSES_A_MINUTE = 10;
+/** So many challenges over a trunk, for so long, without a right answer are told as refusals of its calls. */
+export const SIP_UNANSWERED = { challenges: 3, ms: 32_000 } as const;
 /** Pairs of a source and a device whose wrong passwords are remembered. Beyond it the oldest one is forgotten. */
 export const DEVICE_GUESSES_MAX = 10_000;
 /**

@@ -31,6 +31,22 @@ async function platformWith(...trunks: Trunk[]) {
 
 const account = (name: string, more: Partial<Trunk> = {}) => trunkTo('sip:127.0.0.1:9', { name, ...more });
 
+/** Who calls over these trunks, without a platform, and what was refused. */
+function callersOf(trunks: readonly Trunk[], now = () => 0) {
+  const refusals = new Refusals();
+  const callers = new TrunkCallers({
+    ...{ addresses: new TrunkAddresses(trunks), loopback: new Loopback('secret'), refusals, now },
+    ...{ code: (text: string) => Bun.hash(text).toString(36), trunks: () => trunks },
+  });
+  return { callers, refusals };
+}
+
+function inviteTo(user: string, authorization?: string): SipRequest {
+  const headers = new Headers().add('from', '<sip:+15550199@x>;tag=f').add('to', `<sip:${user}@127.0.0.1>`);
+  if (authorization !== undefined) headers.add('authorization', authorization);
+  return { kind: 'request', method: 'INVITE', uri: `sip:${user}@127.0.0.1`, headers, body: NO_BODY };
+}
+
 describe('trunks with the same addresses', () => {
   const first = account('first', { username: 'alpha', password: 'p' });
   const second = account('second', {
@@ -61,18 +77,8 @@ describe('trunks with the same addresses', () => {
       },
     });
     const trunks = Array.from({ length: 1_000 }, (_, at) => counted(account(`account-${at}`, { username: `1555${at}` })));
-    const callers = new TrunkCallers({
-      ...{ addresses: new TrunkAddresses(trunks), loopback: new Loopback('secret'), refusals: new Refusals() },
-      ...{ code: (text) => text, trunks: () => trunks, now: () => 0 },
-    });
-    const invite: SipRequest = {
-      kind: 'request',
-      method: 'INVITE',
-      uri: 'sip:+1555999@127.0.0.1',
-      headers: new Headers(),
-      body: NO_BODY,
-    };
-    for (let call = 0; call < 10; call++) expect(callers.of(invite, '127.0.0.1')?.name).toBe('account-999');
+    const { callers } = callersOf(trunks);
+    for (let call = 0; call < 10; call++) expect(callers.of(inviteTo('+1555999'), '127.0.0.1')?.name).toBe('account-999');
     expect(looks).toBeLessThanOrEqual(2 * trunks.length);
   });
 
@@ -138,6 +144,26 @@ describe('a trunk with inbound_auth', () => {
       [403, 1, 'Too many wrong passwords of the trunk ca'],
       [401, SIP_GUESSES_A_MINUTE, 'The carrier does not answer the challeng'],
     ]);
+  });
+
+  test('is told as refused where nobody answers its challenges, and not for the first INVITE of each call', () => {
+    let now = 0;
+    const { callers, refusals } = callersOf([trunk], () => now);
+    const call = (authorization?: string) => {
+      const screened = callers.screen(inviteTo('+15550002', authorization), {
+        ...{ transport: 'udp', host: '127.0.0.1', port: 5060, flow: 1 },
+      });
+      now += 1_000;
+      if (typeof screened === 'string' || 'busySec' in screened) return '';
+      return screened.challenge.map(([name, value]) => `${name}: ${value}`).join('\r\n');
+    };
+    for (let right = 0; right < 50; right++) {
+      const answer = answerTo(call(), 'INVITE', URI, '15550002', 'right');
+      expect(call(answer.replace(/^Authorization: |\r\n$/g, ''))).toBe('');
+    }
+    expect(refusals.list()).toEqual([]);
+    for (let silent = 0; silent < 50; silent++) call();
+    expect(refusals.list()).toEqual([expect.objectContaining({ status: 401, method: 'INVITE', count: 50 - 32 })]);
   });
 
   test('takes no call while there is no password, as when the stored one does not open, and says why', async () => {

@@ -5,9 +5,9 @@
  *   INVITE of a trunk that wants proof → challenge (stateless) → again with an answer → accepted
  */
 import { hexHash } from '../../hash.ts';
-import { SIP_REFUSED_SOURCES_MAX } from '../../limits.ts';
+import { SIP_REFUSED_SOURCES_MAX, SIP_UNANSWERED } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
-import { DigestServer, digestSecrets } from '../../sip/message/digest-server.ts';
+import { DigestServer, type DigestVerdict, digestSecrets } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
 import { tagOf } from '../../sip/message/uri.ts';
 import { sourceOf } from '../../sip/source.ts';
@@ -52,6 +52,8 @@ export class TrunkCallers {
   readonly #digest: DigestServer;
   /** The wrong passwords of each source for each trunk. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
+  /** The challenges over each trunk since the last right answer. */
+  readonly #unanswered = new Map<string, { readonly count: number; readonly since: number }>();
   /** The trunks that share addresses, by the list of their names, of which a change of trunks makes another. */
   readonly #sharing = new WeakMap<readonly string[], Accounts>();
 
@@ -101,13 +103,26 @@ export class TrunkCallers {
     const { username, password } = credentials;
     const secrets = digestSecrets(hexHash, username, REALM, password);
     const verdict = this.#digest.check(request, username, secrets, source.host, now);
+    const isUnanswered = this.#isUnanswered(trunk, verdict, now);
     if (verdict === 'right') return 'accept';
-    if (verdict === 'wrong') {
-      this.#guesses.count(guesser, now);
-      refusals.record(request, source, 401, WRONG, now);
-    }
+    if (verdict === 'wrong') this.#guesses.count(guesser, now);
+    if (verdict === 'wrong' || isUnanswered) refusals.record(request, source, 401, WRONG, now);
     const userAgent = request.headers.get('user-agent');
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
+  }
+
+  /**
+   * Whether the challenges over a trunk have had no right answer for long, as where its carrier knows no digest. Each
+   * call begins with one that has no answer yet, which is no refusal.
+   */
+  #isUnanswered({ name }: Trunk, verdict: DigestVerdict, now: number): boolean {
+    if (verdict === 'right') {
+      this.#unanswered.delete(name);
+      return false;
+    }
+    const { count, since } = this.#unanswered.get(name) ?? { count: 0, since: now };
+    this.#unanswered.set(name, { count: count + 1, since });
+    return count >= SIP_UNANSWERED.challenges && now - since >= SIP_UNANSWERED.ms;
   }
 
   #accounts(address: string): Accounts {
