@@ -23,6 +23,9 @@ import type { TrunkAddresses } from './trunk-addresses.ts';
 /** The realm of our challenges to carriers. */
 const REALM = 'sidetone';
 
+/** Carriers look at the first challenge only (Kamailio, SIPp), and give up where it is not MD5. */
+const ORDER = ['MD5', 'SHA-256'] as const;
+
 const WRONG: Why = {
   reason: 'The carrier does not answer the challenge with the user name and password of the trunk',
   remedy: 'Set the same at the carrier and at the trunk (auth_username, else username; password), or inbound_auth to false',
@@ -59,7 +62,7 @@ export class TrunkCallers {
 
   constructor(options: TrunkCallersOptions) {
     this.#options = options;
-    this.#digest = new DigestServer(REALM, hexHash, (text) => options.code(text), systemEntropy().token);
+    this.#digest = new DigestServer(REALM, hexHash, (text) => options.code(text), systemEntropy().token, ORDER);
   }
 
   /** The trunk of an address: of several that have its range, the first. */

@@ -24,6 +24,7 @@ export type DigestVerdict = 'right' | 'stale' | 'wrong' | 'missing';
 const MD5_ONLY = /^(?:baresip v[01]\.|.*\blibre[ /]v?[01]\.)/;
 
 const HASHES = { 'SHA-256': 'sha256', MD5: 'md5' } as const;
+type HashName = keyof typeof HASHES;
 
 /** The secrets of a user in a realm. */
 export const digestSecrets = (hash: Hash, username: string, realm: string, password: string): DigestSecrets => ({
@@ -36,28 +37,36 @@ export class DigestServer {
   readonly #hash: Hash;
   readonly #code: (text: string) => string;
   readonly #token: () => string;
+  readonly #order: readonly HashName[];
   /** The highest count of each nonce that was answered rightly, the one answered longest ago first. */
   readonly #used = new Map<string, number>();
   /** The latest time at which a nonce was issued that was given up: one of before may have been answered. */
   #forgottenTo = -Infinity;
 
-  /** `code` makes a message authentication code of a text, under a key of this process; `token` is random. */
-  constructor(realm: string, hash: Hash, code: (text: string) => string, token: () => string) {
+  /**
+   * `code` makes a message authentication code of a text, under a key of this process; `token` is random. Challenges
+   * come in the order of `order`, the preferred one first (RFC 8760 §2.3).
+   */
+  constructor(
+    realm: string,
+    hash: Hash,
+    code: (text: string) => string,
+    token: () => string,
+    order: readonly HashName[] = ['SHA-256', 'MD5'],
+  ) {
+    this.#order = order;
     this.#realm = realm;
     this.#hash = hash;
     this.#code = code;
     this.#token = token;
   }
 
-  /**
-   * The challenges for an address, the strongest first (RFC 8760 §2.3). Time in milliseconds. `userAgent` is that of
-   * the request.
-   */
+  /** The challenges for an address. Time in milliseconds. `userAgent` is that of the request. */
   challenges(host: string, stale: boolean, now: number, userAgent = ''): readonly (readonly [string, string])[] {
     const at = Math.floor(now / 1000).toString(36);
     const random = this.#token().slice(0, 16);
     const nonce = `${at}.${random}.${this.#code(`${at}.${random} ${host}`)}`;
-    const names = MD5_ONLY.test(userAgent) ? ['MD5'] : Object.keys(HASHES);
+    const names = MD5_ONLY.test(userAgent) ? ['MD5'] : this.#order;
     return names.map((name) => [
       'www-authenticate',
       `Digest realm="${this.#realm}", nonce="${nonce}", algorithm=${name}, qop="auth"${stale ? ', stale=true' : ''}`,
@@ -102,7 +111,7 @@ export class DigestServer {
   }
 
   /** The `response` of RFC 7616 §3.4.1; without qop that of RFC 2069, for old devices. */
-  #isRight(answer: ReadonlyMap<string, string>, name: keyof typeof HASHES, secret: string, request: SipRequest): boolean {
+  #isRight(answer: ReadonlyMap<string, string>, name: HashName, secret: string, request: SipRequest): boolean {
     const h = (text: string) => this.#hash(name, text);
     const nonce = answer.get('nonce') ?? '';
     const a2 = h(`${request.method}:${answer.get('uri') ?? ''}`);
