@@ -9,6 +9,7 @@ import type { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { RecordingRegistry } from '../call/recording/recording-registry.ts';
 import type { RoomRegistry } from '../call/room/room-registry.ts';
 import { Mover } from '../call/session/handover/mover.ts';
+import { OwnCalls } from '../call/session/handover/own-calls.ts';
 import { TakenCalls } from '../call/session/handover/taken-calls.ts';
 import { Takeover } from '../call/session/handover/takeover.ts';
 import type { SessionRegistry } from '../call/session/session-registry.ts';
@@ -27,7 +28,7 @@ import type { Config } from '../config.ts';
 import type { NodeAbout } from '../database/node/nodes.ts';
 import type { Store } from '../database/store.ts';
 import type { TrunkRow } from '../database/trunk/trunks.ts';
-import { NODE_DEAD_GRACE_MS } from '../limits.ts';
+import { NODE_DEAD_GRACE_MS, OWN_CALLS_WAIT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { tryAddress } from '../media/leg/try-address.ts';
 import type { NativeMediaEngine } from '../media/media-engine.ts';
@@ -54,11 +55,14 @@ interface Entry {
 }
 
 /**
- * Enters this process into the database, alone or as a node, and frees what its predecessor held. Throws in one line
- * where MASTER_KEY is another than that of the database.
+ * Enters this process into the database, alone or as a node, and frees what its predecessor held. `before` is that
+ * predecessor. Throws in one line where MASTER_KEY is another than that of the database.
  */
-export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
-  const { nodes, idempotency, credentials, sessions } = store;
+export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<{
+  readonly cluster: Cluster | undefined;
+  readonly before: string | undefined;
+}> {
+  const { nodes, idempotency, credentials } = store;
   const { dataDir, natsUrls, node, rtp, masterKey } = settings;
   const about: NodeAbout = {
     volumeId,
@@ -79,13 +83,13 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   const pipeHost = natsUrls === undefined ? '' : await addressOf(node.host);
   const name = natsUrls === undefined ? '' : await clusterName(nodes, masterKey);
   if (natsUrls === undefined) await joinAlone(nodes, about);
-  else await joinCluster({ nodes, about, before, hasCalls: node.takesOver ? sessions.hasCalls : undefined, clock, log });
+  else await joinCluster({ nodes, about, before, clock, log });
   leaveNodeId(dataDir, nodes.nodeId);
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'gave back the idempotency keys that an earlier process left in flight');
-  if (natsUrls === undefined) return undefined;
-  const shared = sharedSettings(settings);
-  return new Cluster({ settings, shared, open: natsTransport(natsUrls), name, pipeHost, nodes, clock, log });
+  if (natsUrls === undefined) return { cluster: undefined, before };
+  const [shared, open] = [sharedSettings(settings), natsTransport(natsUrls)];
+  return { cluster: new Cluster({ settings, shared, open, name, pipeHost, nodes, clock, log }), before };
 }
 
 /**
@@ -179,7 +183,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
 /** What this node does as a member: it tells its load, and answers to the life and death of nodes. */
 function membership(parts: ClusterParts, cluster: Cluster): ClusterWork {
   const { settings, clock, log, sessions, rooms, recordings, charges, drain } = parts;
-  const takeover = takeoverOf(parts, cluster);
+  const takeover = takeoverOf(parts);
   const takenCalls = takenCallsOf(parts, cluster);
   return {
     load: loadOf(parts, cluster),
@@ -308,21 +312,49 @@ function takenCallsOf({ store, clock, sessions, rooms }: ClusterParts, cluster: 
   return takenCalls;
 }
 
+/** Takes the calls of the process before, where CALL_TAKEOVER is on, before whatever nobody has becomes an orphan. */
+export async function takeOwnCalls(
+  {
+    settings,
+    store,
+    log,
+  }: {
+    readonly settings: Pick<Config, 'node'>;
+    readonly store: { readonly sessions: Pick<Store['sessions'], 'takeCalls'>; readonly trunks: Pick<Store['trunks'], 'list'> };
+    readonly log: Log;
+  },
+  sessions: SessionRegistry,
+  before: string | undefined,
+): Promise<OwnCalls | undefined> {
+  if (!settings.node.takesOver || before === undefined) return undefined;
+  const own = new OwnCalls({
+    ...{ sessions, log, takeCalls: store.sessions.takeCalls },
+    trunks: async () => (await store.trunks.list()).map(({ name }) => name),
+  });
+  await own.take(before);
+  return own;
+}
+
+/** Goes on with them. Resolves when that is done, or OWN_CALLS_WAIT_MS later: silent far ends hold up no start. */
+export async function goOnWithOwnCalls(own: OwnCalls, parts: ClusterParts): Promise<void> {
+  await Promise.race([own.goOn(takeoverOf(parts)), sleep(parts.clock, OWN_CALLS_WAIT_MS)]);
+}
+
 /** What goes on with the calls of lost nodes. */
-function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks }: ClusterParts, cluster: Cluster): Takeover {
+function takeoverOf({ settings, store, clock, log, sessions, carrier, trunks, cluster }: ClusterParts): Takeover {
   return new Takeover({
     dialer: carrier,
     clock,
     log,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
-    lead: (nodeId) => cluster.lead(nodeId),
+    lead: (nodeId) => cluster?.lead(nodeId),
     takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
     trunks: () =>
       trunks()
         .filter((trunk) => isPinnedTo(trunk.settings, settings.node.labels))
         .map(({ name }) => name),
     hold: () => sessions.adoption.holdAll(),
-    tell: (taken) => cluster.tellTaken(taken),
+    tell: (taken) => cluster?.tellTaken(taken),
     goOn: (state, leg, epoch) => sessions.goOn(state, leg, epoch, ''),
     orphan: (row) => sessions.orphan(row),
   });

@@ -42,7 +42,7 @@ import { newTraceparent, type Tracing } from '../tracing/tracing.ts';
 import { createRelay, type Relay } from '../webhook/relay.ts';
 import { WebrtcDoor } from '../webrtc/browser-calls.ts';
 import { WebSocketLeg } from '../websocket/websocket-leg.ts';
-import { clusterReadings, connectCluster, endWhenDead, enter, registerLease } from './cluster.ts';
+import { clusterReadings, connectCluster, endWhenDead, enter, goOnWithOwnCalls, registerLease, takeOwnCalls } from './cluster.ts';
 import { DeviceUsers } from './device-users.ts';
 import { Drain, operatorNodes } from './drain.ts';
 import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
@@ -58,6 +58,8 @@ export interface Platform extends Engines, Heart, Doors {
 }
 
 interface Base {
+  /** The process that used this DATA_DIR last. */
+  readonly before: string | undefined;
   /** The part of a cluster that this process is, or undefined where it owns its database alone. */
   readonly cluster: Cluster | undefined;
   readonly settings: Config;
@@ -126,6 +128,7 @@ export async function compose(
   const heart = makeHeart(engines);
   engines.callTraces.of = (sessionUuid, operationUuid) => heart.sessions.find(sessionUuid)?.traces.of(operationUuid) ?? '';
   endWhenDead({ ...engines, ...heart, exit: () => process.exit(1) });
+  const ownCalls = await takeOwnCalls(engines, heart.sessions, engines.before);
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
   let app: HttpApp | undefined;
@@ -141,6 +144,7 @@ export async function compose(
     readings,
     draining,
   );
+  if (ownCalls !== undefined) await goOnWithOwnCalls(ownCalls, parts);
   return { ...parts, app };
 }
 
@@ -153,7 +157,7 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
   starting.catch(() => undefined);
   const store = await opening.store;
   const volumeId = volumeIdOf(settings.dataDir);
-  const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
+  const { cluster, before } = await enter({ settings, log, clock, store, volumeId, httpPort: port });
   const media = await starting;
   const appOf = async (recordingUuid: string) => (await store.recordings.get(recordingUuid))?.appUuid;
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log, appOf });
@@ -168,6 +172,7 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
     nodeId,
     volumeId,
     cluster,
+    before,
     outbound,
     store,
     media,

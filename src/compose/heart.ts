@@ -164,7 +164,7 @@ function makeSessions(
     tokens,
     recordings,
     history: engines.history,
-    keepsCalls: engines.cluster !== undefined && settings.node.takesOver,
+    keepsCalls: settings.node.takesOver,
     onSipCall: (callId, sessionUuid, side) => engines.sipTrace?.bind(callId, sessionUuid, side),
     payments: hasPayments
       ? {

@@ -6,12 +6,6 @@ export const NODE_BEAT_MS = 1_000;
 export const NODE_SUSPECT_MS = 3_000;
 /** A node whose own readings were further apart than this buries nobody for a while. */
 export const NODE_POLL_GAP_MAX_MS = 2_500;
-/**
- * Where calls of a lost node are taken over, one that starts again leaves its own to the others for so long at most:
- * they take it for lost after NODE_SUSPECT_MS. It looks so often whether there are any left.
- */
-export const NODE_CALLS_LEFT_MS = 10_000;
-export const NODE_CALLS_LEFT_LOOK_MS = 250;
 /** What a buried node still had under way in the database is over by then: what it left is looked for again, twice. */
 export const NODE_LEFT_LOOK_MS = 5_000;
 /** A node that was declared dead hangs up its calls, and ends after this. */
@@ -83,6 +77,10 @@ export const MOVES_MAX = 20;
 export const MOVE_LOOK_MS = 500;
 export const MOVE_RETRY_MS = 5_000;
 export const MOVE_RETRY_MAX_MS = 160_000;
+/** A call whose process was lost goes on at the next one, unless it has changed hands so often. */
+export const OWN_CALL_EPOCH_MAX = 8;
+/** A start waits so long at most for the calls that go on before it takes commands. */
+export const OWN_CALLS_WAIT_MS = 2_000;
 /** Calls of a lost node that one node takes over at a time; it asks for more when half of them are. */
 export const TAKEOVERS_MAX = 50;
 /** A node that ends gives those with members in its Rooms so long to take them. */

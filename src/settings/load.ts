@@ -99,7 +99,7 @@ function configOf(env: Environment, keep: KeepSecret): Config {
       host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
       labels: labels(env),
       burialSec: whole(env, 'NODE_BURIAL_SEC', 15, 2, 3600),
-      takesOver: takesOver(env),
+      takesOver: word(env, 'CALL_TAKEOVER', 'off', ['off', 'on']) === 'on',
     },
     logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
     orphanTimeoutSec: whole(env, 'ORPHAN_TIMEOUT_SEC', 120, 1, DAY_SEC),
@@ -151,14 +151,6 @@ function natsUrls(env: Environment): readonly string[] | undefined {
   if (text(env, 'DATABASE_URL') === undefined)
     throw new SettingError('DATABASE_URL', 'the database of the cluster, because NATS_URL is set');
   return given;
-}
-
-/** Calls go on at another node, so that a process without others is told that it has none. */
-function takesOver(env: Environment): boolean {
-  const isOn = word(env, 'CALL_TAKEOVER', 'off', ['off', 'on']) === 'on';
-  if (isOn && text(env, 'NATS_URL') === undefined)
-    throw new SettingError('NATS_URL', 'where the nodes of the cluster meet, because CALL_TAKEOVER is on');
-  return isOn;
 }
 
 /** The address of this machine that others can reach, where HTTP listens on every address: of IPv4, if it has one. */

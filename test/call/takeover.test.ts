@@ -163,3 +163,31 @@ test('A call whose far end follows goes on under new numbers, by the clock of th
   await takeover.take('lost');
   expect(gone.at(-1)?.[0]).toBe('later');
 });
+
+test('Calls that are this node’s already are asked for a limited number at a time, and silent far ends hold up no other.', async () => {
+  const clock = new VirtualClock();
+  const judged: string[] = [];
+  let underWay = 0;
+  let most = 0;
+  const takeover = new Takeover({
+    dialer: {
+      resume: async ({ call }) => {
+        most = Math.max(most, ++underWay);
+        await (Number(call.dialog.callId) % 40 === 0 ? sleep(clock, MOVE_PREPARED_MS) : Promise.resolve());
+        underWay--;
+        return { failed: 'the far end refused with 481', asked: true };
+      },
+    },
+    ...{ clock, log: silentLog, orphanTimeoutMs: 120_000, lead: () => 4_000, trunks: () => [], tell: () => {} },
+    takeCalls: async () => [],
+    hold: () => () => {},
+    goOn: async () => {},
+    orphan: ({ sessionUuid }) => void judged.push(sessionUuid),
+  });
+  const gone = takeover.goOnWith(Array.from({ length: 400 }, (_, at) => rowOf(`${at}`)));
+  await settled();
+  expect(judged.length).toBe(390);
+  await clock.advance(MOVE_PREPARED_MS);
+  await gone;
+  expect([new Set(judged).size, most]).toEqual([400, TAKEOVERS_MAX]);
+});

@@ -46,12 +46,6 @@ describe('a process without NATS_URL', () => {
       'sidetone: DATABASE_URL: expected the database of the cluster, because NATS_URL is set',
     );
   });
-
-  test('is refused where it should take over the calls of other nodes, and has none', async () => {
-    expect(await refusal({ CALL_TAKEOVER: 'on' })).toBe(
-      'sidetone: NATS_URL: expected where the nodes of the cluster meet, because CALL_TAKEOVER is on',
-    );
-  });
 });
 
 test('with another MASTER_KEY than its database a process is refused, until what was sealed is removed as the documentation says', async () => {

@@ -395,7 +395,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(receiver.badSignatures).toBe(0);
   }, 60_000);
 
-  test('with CALL_TAKEOVER goes on at another where its node is killed and starts again at once', async () => {
+  test('with CALL_TAKEOVER goes on at its node where that is killed and starts again at once', async () => {
     const restarted = await cluster.add();
     const { platform } = restarted;
     const { caller, sessionUuid } = await call(cluster.nodes.indexOf(restarted), 440);

@@ -327,7 +327,7 @@ export function planOf(seed: number, nodes = nodesOf(seed)): Plan {
   const faults = Array.from({ length: random.int(0, 6) }, () => fault(random, nodes, activeMs));
   const isShared = random.chance(0.5);
   const paid = random.chance(0.12) ? payment(random, CALLS_MAX, nodes, activeMs) : [];
-  const takesOver = nodes > 1 && random.chance(0.5);
+  const takesOver = nodes > 1 ? random.chance(0.5) : seed % 4 === 0;
   const drains = Array.from({ length: nodes > 1 && random.chance(0.4) ? random.int(1, 3) : 0 }, () =>
     drain(random, nodes, activeMs),
   );

@@ -4,7 +4,7 @@ import type { Peers } from '../../src/call/ports/peers.ts';
 import type { Clock } from '../../src/clock.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/membership/join.ts';
-import { connectCluster, endWhenDead } from '../../src/compose/cluster.ts';
+import { connectCluster, endWhenDead, goOnWithOwnCalls, takeOwnCalls } from '../../src/compose/cluster.ts';
 import { Drain } from '../../src/compose/drain.ts';
 import { type Heart, makeHeart, recover } from '../../src/compose/heart.ts';
 import type { NodeAbout } from '../../src/database/node/nodes.ts';
@@ -141,10 +141,16 @@ export class Process {
     const connection = database.connect(this.#link, isShared || network !== undefined);
     const lock = network === undefined ? 'one' : 'node';
     const store = await storeOn(connection, SETTINGS, { log, clock, nodeId: this.nodeId, lock, turn: () => this.#turn() });
+    const before = this.#before;
     const cluster = await this.#enter(store);
     this.#cluster = cluster;
     const heart = this.#heart(store, cluster);
     endWhenDead({ ...heart, store, log, clock, exit: () => this.#exit() });
+    const ownCalls = await takeOwnCalls(
+      { settings: this.#settings, store: { sessions: store.sessions, trunks: { list: async () => [TRUNK] } }, log },
+      heart.sessions,
+      before,
+    );
     await recover({ log }, heart);
     const relay = createRelay({
       ...{ outbox: store.outbox, apps: store.apps, credentials: store.credentials },
@@ -159,11 +165,13 @@ export class Process {
     });
     relay.start();
     let app: HttpApp | undefined;
-    const peers = await this.#connect(store, heart, cluster, () => open());
+    const parts = this.#parts(store, heart, cluster);
+    const peers = await connectCluster(parts, (operation, until) => open().perform(operation, until));
     const open = () => {
       app ??= this.#http(store, heart, peers);
       return app;
     };
+    if (ownCalls !== undefined) await goOnWithOwnCalls(ownCalls, parts);
     this.#running = { ...heart, store, relay, app: open };
   }
 
@@ -195,15 +203,7 @@ export class Process {
     };
     const name = network === undefined ? '' : await clusterName(nodes, MASTER_KEY);
     if (network === undefined) await joinAlone(nodes, about);
-    else
-      await joinCluster({
-        nodes,
-        about,
-        before,
-        hasCalls: this.#world.takesOver ? store.sessions.hasCalls : undefined,
-        clock,
-        log,
-      });
+    else await joinCluster({ nodes, about, before, clock, log });
     this.#hasEntered = true;
     if (before !== undefined) await store.idempotency.releaseLeft(before);
     if (network === undefined) return undefined;
@@ -217,9 +217,9 @@ export class Process {
     this.#world.onExit(this);
   }
 
-  /** Takes part in the cluster, where there is one. */
-  async #connect(store: Store, heart: Heart, cluster: Cluster | undefined, app: () => HttpApp): Promise<Peers | undefined> {
-    const parts = {
+  /** What the cluster needs of the platform. */
+  #parts(store: Store, heart: Heart, cluster: Cluster | undefined) {
+    return {
       ...heart,
       settings: this.#settings,
       cluster,
@@ -233,7 +233,6 @@ export class Process {
       reloadTrunks: async () => {},
       refreshDevice: async () => {},
     };
-    return await connectCluster(parts, (operation, until) => app().perform(operation, until));
   }
 
   #carrier() {

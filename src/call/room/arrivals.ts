@@ -66,18 +66,23 @@ export class Arrivals {
 
   /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
   #seat(room: RoomActor, actor: SessionActor, mostMembers: number): void {
-    const { sessionUuid, type } = actor.state;
-    const { roomId } = room.state;
-    this.#options.guests.release(room, sessionUuid);
-    const isOut = !room.has(sessionUuid);
-    const isFull = isOut && room.places.length >= mostMembers;
-    // A Room that is being deleted waits until it has left.
-    if (isOut && !isFull) room.take(sessionUuid);
-    if (isFull || room.state.phase !== 'open') {
-      actor.signal({ type: 'room_closed', roomId });
-      return;
-    }
-    room.confirm(sessionUuid, type === 'websocket');
-    actor.signal({ type: 'room_moved', roomId, room: room.media.number });
+    this.#options.guests.release(room, actor.state.sessionUuid);
+    seatAgain(room, actor, mostMembers);
   }
+}
+
+/** Seats a Session of this process in a Room of this process, in which it was a member before. */
+export function seatAgain(room: RoomActor, actor: SessionActor, mostMembers: number): void {
+  const { sessionUuid, type } = actor.state;
+  const { roomId } = room.state;
+  const isOut = !room.has(sessionUuid);
+  const isFull = isOut && room.places.length >= mostMembers;
+  // A Room that is being deleted waits until it has left.
+  if (isOut && !isFull) room.take(sessionUuid);
+  if (isFull || room.state.phase !== 'open') {
+    actor.signal({ type: 'room_closed', roomId });
+    return;
+  }
+  room.confirm(sessionUuid, type === 'websocket');
+  actor.signal({ type: 'room_moved', roomId, room: room.media.number });
 }

@@ -25,6 +25,7 @@ import type {
 } from '../ports/sessions.ts';
 import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { seatAgain } from '../room/arrivals.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
 import { AbsentSessions } from './absent-sessions.ts';
 import { AudioCommands } from './audio-commands.ts';
@@ -291,7 +292,18 @@ export class SessionRegistry implements Sessions {
     if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
     listen(actor.listener);
     actor.storeCall();
-    await this.#rooms?.span?.follow(actor);
+    const span = this.#rooms?.span;
+    if (span !== undefined) await span.follow(actor);
+    else this.#backInRoom(actor);
+  }
+
+  /** One that was a member of a Room here, where there is no other node, has its place in it again. */
+  #backInRoom(actor: SessionActor): void {
+    const { membership } = actor.state;
+    if (membership === undefined) return;
+    const room = this.#rooms?.find(membership.roomId);
+    if (room !== undefined) seatAgain(room, actor, Infinity);
+    else actor.signal({ type: 'room_closed', roomId: membership.roomId });
   }
 
   /** A call that another node took from this one may be back before this one has let it go. */

@@ -4,9 +4,9 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { type Clock, sleep } from '../../clock.ts';
-import type { NodeAbout, NodeRow, NodeStore } from '../../database/node/nodes.ts';
+import type { NodeAbout, NodeStore } from '../../database/node/nodes.ts';
 import { newUuid } from '../../id.ts';
-import { NODE_BEAT_MS, NODE_CALLS_LEFT_LOOK_MS, NODE_CALLS_LEFT_MS } from '../../limits.ts';
+import { NODE_BEAT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { formatHostPort } from '../../sip/message/uri.ts';
 
@@ -25,12 +25,10 @@ export async function joinAlone(nodes: NodeStore, about: NodeAbout): Promise<voi
 }
 
 export interface JoinOptions {
-  readonly nodes: Pick<NodeStore, 'onVolume' | 'bury' | 'get' | 'list' | 'join'>;
+  readonly nodes: NodeStore;
   readonly about: NodeAbout;
   /** The process that used this DATA_DIR last. */
   readonly before: string | undefined;
-  /** Whether a node has calls that others would take over if it were lost. Undefined: nobody takes any over. */
-  readonly hasCalls: ((nodeId: string) => Promise<boolean>) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -45,18 +43,14 @@ export async function clusterName(nodes: NodeStore, masterKey: Uint8Array): Prom
 
 /**
  * Enters this process as a node. The process that used the DATA_DIR before is gone, since two may not share one: it is
- * declared dead, at once or when others have taken its calls, unless its beat still moves. So is one on a copy of the
- * DATA_DIR, as on a cloned machine: recordings are found, and taken up after a crash, by the name of their DATA_DIR.
- * Throws in one line.
+ * declared dead at once, unless its beat still moves. So is one on a copy of the DATA_DIR, as on a cloned machine:
+ * recordings are found, and taken up after a crash, by the name of their DATA_DIR. Throws in one line.
  */
-export async function joinCluster(options: JoinOptions): Promise<void> {
-  const { nodes, about, before, clock, log } = options;
+export async function joinCluster({ nodes, about, before, clock, log }: JoinOptions): Promise<void> {
   const formers = await nodes.onVolume(before ?? '', about.volumeId);
   // Two beats of time, so that a living process has raised its own.
   if (formers.length > 0) await sleep(clock, NODE_BEAT_MS * 1.5);
-  for (const former of formers) {
-    const { nodeId, beat, host, httpPort } = former;
-    await leaveCalls(options, former);
+  for (const { nodeId, beat, host, httpPort } of formers) {
     if (!(await nodes.bury(nodeId, beat)) && (await nodes.get(nodeId))?.deadAt === undefined)
       throw new Error(
         nodeId === before
@@ -67,28 +61,3 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
   }
   await nodes.join(about);
 }
-
-/**
- * Leaves the calls of the process before to the other nodes, which go on with them (CALL_TAKEOVER): until it has none
- * left, for NODE_CALLS_LEFT_MS at most, and no longer than another node lives. Declared dead, it would leave orphans.
- */
-async function leaveCalls({ nodes, hasCalls, clock, log }: JoinOptions, former: NodeRow): Promise<void> {
-  if (hasCalls === undefined || !(await hasCalls(former.nodeId))) return;
-  let beats = await beatsOf(nodes);
-  // It lives, or others have declared it dead, or there are no others.
-  if (beats.get(former.nodeId) !== former.beat || beats.size < 2) return;
-  log.warn({ node_id: former.nodeId }, 'the other nodes go on with the calls of the process that used this DATA_DIR before');
-  const until = clock.now() + NODE_CALLS_LEFT_MS;
-  let movedAt = clock.now();
-  while (clock.now() < until && clock.now() - movedAt < 3 * NODE_BEAT_MS && (await hasCalls(former.nodeId))) {
-    await sleep(clock, NODE_CALLS_LEFT_LOOK_MS);
-    const now = await beatsOf(nodes);
-    if (now.get(former.nodeId) !== former.beat) return;
-    if ([...now].some(([nodeId, beat]) => beats.has(nodeId) && beats.get(nodeId) !== beat)) movedAt = clock.now();
-    beats = now;
-  }
-}
-
-/** The beat of each node that was not declared dead. */
-const beatsOf = async (nodes: Pick<NodeStore, 'list'>): Promise<ReadonlyMap<string, number>> =>
-  new Map((await nodes.list()).filter(({ deadAt }) => deadAt === undefined).map(({ nodeId, beat }) => [nodeId, beat]));

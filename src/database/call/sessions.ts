@@ -50,8 +50,6 @@ export interface SessionStore {
    * node can go on. A call in which a card is keyed in stays: its keys would be told.
    */
   takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
-  /** Whether a node has a call that `takeCalls` would take, over whatever trunk. */
-  hasCalls(of: string): Promise<boolean>;
   /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */
   adopt(): Promise<readonly SessionRow[]>;
   /** The live Sessions that are this node's by their rows. */
@@ -79,11 +77,9 @@ const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
   RETURNING ${COLUMNS}`;
 
 const MINE = `SELECT ${COLUMNS} FROM sessions WHERE node_id = $1 AND ended_at IS NULL`;
-/** A live call that was stored so that another node can go on, and in which no card is keyed in. */
-const GOES_ON = `ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0 AND position('"secure":' IN running) = 0`;
-const HAS_CALLS = `SELECT EXISTS (SELECT FROM sessions WHERE node_id = $1 AND ${GOES_ON}) AS has`;
 const TAKE_CALLS = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid IN (
-    SELECT session_uuid FROM sessions WHERE node_id = $2 AND ${GOES_ON} AND trunk IN (SELECT json_array_elements_text($4::text::json))
+    SELECT session_uuid FROM sessions WHERE node_id = $2 AND ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0
+      AND position('"secure":' IN running) = 0 AND trunk IN (SELECT json_array_elements_text($4::text::json))
     ORDER BY created_at LIMIT $3::int FOR UPDATE SKIP LOCKED)
   AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE) RETURNING ${COLUMNS}`;
 const TAKE = `UPDATE sessions SET node_id = $1, epoch = $4::int + 1
@@ -134,7 +130,6 @@ export function sessionStore(database: Database, nodeId: string, now: () => numb
     take: async (sessionUuid, from, epoch) => (await database.query(TAKE, [nodeId, sessionUuid, from, epoch])).length > 0,
     takeCalls: async (from, most, trunks) =>
       (await database.query(TAKE_CALLS, [nodeId, from, most, JSON.stringify(trunks)])).map(sessionRow),
-    hasCalls: async (of) => (await database.query<{ has: boolean }>(HAS_CALLS, [of]))[0]?.has === true,
     mine: async () => (await database.query(MINE, [nodeId])).map(sessionRow),
     adopt: async () => (await database.query(ADOPT, [nodeId])).map(sessionRow).sort((a, b) => a.createdAt - b.createdAt),
   };

@@ -33,17 +33,17 @@ const liveRoom = ({ tables }: Execution, roomId: string): RoomRecord | undefined
   return row?.deleted_at === null ? row : undefined;
 };
 
-/** The calls of a node that was stored so that another may go on with them. */
-const goingOn = ({ tables }: Execution, from: string): readonly SessionRecord[] =>
-  [...tables.sessions.values()]
-    .filter(({ node_id, ended_at, state }) => node_id === from && ended_at === null && state === 'answered')
-    .filter(({ running }) => running.includes('"call":') && !running.includes('"secure":'));
-
 /** The calls of a lost node that another may take, as many as are asked for, without those that are locked. */
 function keptCalls(execution: Execution): readonly SessionRecord[] {
+  const from = textAt(execution, 2);
   const trunks = new Set(listAt(execution, 4));
-  return goingOn(execution, textAt(execution, 2))
-    .filter(({ trunk, session_uuid }) => trunks.has(trunk) && !execution.isLocked(`session ${session_uuid}`))
+  return [...execution.tables.sessions.values()]
+    .filter(({ node_id, ended_at, state }) => node_id === from && ended_at === null && state === 'answered')
+    .filter(({ trunk }) => trunks.has(trunk))
+    .filter(
+      ({ running, session_uuid }) =>
+        running.includes('"call":') && !running.includes('"secure":') && !execution.isLocked(`session ${session_uuid}`),
+    )
     .sort(byCreation)
     .slice(0, numberAt(execution, 3));
 }
@@ -64,9 +64,6 @@ const sessionStatements: readonly Statement[] = [
     });
     return [{ rows: shown.length === 0 ? null : JSON.stringify(shown) }];
   }),
-  read(/^SELECT EXISTS \(SELECT FROM sessions WHERE node_id = \$1 AND .*\) AS has$/s, (execution) => [
-    { has: goingOn(execution, textAt(execution, 1)).length > 0 },
-  ]),
   write(/^UPDATE sessions AS s SET node_id = \$1, epoch = epoch \+ 1/, (execution) => {
     const { tables } = execution;
     const nodeId = textAt(execution, 1);
@@ -346,11 +343,6 @@ const nodeStatements: readonly Statement[] = [
     const row = execution.tables.nodes.get(textAt(execution, 1));
     return row === undefined ? NONE : [row];
   }),
-  read(/^SELECT n\.node_id.* WHERE n\.dead_at IS NULL OR n\.dead_at > .* ORDER BY n\.started_at, n\.node_id$/s, (execution) =>
-    [...execution.tables.nodes.values()]
-      .filter(({ dead_at }) => dead_at === null || dead_at > execution.now - 86_400_000)
-      .sort((a, b) => Number(a.started_at) - Number(b.started_at)),
-  ),
   read(/^SELECT n\.node_id.* WHERE n\.dead_at IS NULL AND \(n\.node_id = \$1 OR n\.volume_id = \$2\)$/s, (execution) =>
     [...execution.tables.nodes.values()]
       .filter((row) => row.dead_at === null)

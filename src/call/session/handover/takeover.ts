@@ -1,5 +1,6 @@
 /**
  * Goes on with the calls of a node that is lost, where CALL_TAKEOVER is on: their dialogs were stored with the answer.
+ * Those of the process before on this DATA_DIR are taken as this one starts (own-calls.ts).
  *
  *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
  */
@@ -63,6 +64,19 @@ export class Takeover {
     const under = this.#under.get(nodeId) ?? this.#takeAll(nodeId).finally(() => this.#under.delete(nodeId));
     this.#under.set(nodeId, under);
     return under;
+  }
+
+  /** Goes on with calls that are this node's by their rows already. Resolves when each has gone on or is an orphan. */
+  async goOnWith(rows: readonly SessionRow[]): Promise<void> {
+    const asked = new FarEndsAsked(this.#options.clock, TAKEOVERS_MAX);
+    const going: Promise<void>[] = [];
+    for (const row of rows) {
+      if (asked.free === 0) await asked.untilHalfFree();
+      const one = this.#goOn(row, 0).catch((error: unknown) => this.#warn(error, row.nodeId));
+      going.push(one);
+      asked.add(one);
+    }
+    await Promise.all(going);
   }
 
   async #takeAll(nodeId: string): Promise<void> {
