@@ -395,7 +395,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(receiver.badSignatures).toBe(0);
   }, 60_000);
 
-  test('with CALL_TAKEOVER goes on at its node where that is killed and starts again at once', async () => {
+  test('with CALL_TAKEOVER goes on where its node is killed and starts again at once', async () => {
     const restarted = await cluster.add();
     const { platform } = restarted;
     const { caller, sessionUuid } = await call(cluster.nodes.indexOf(restarted), 440);
@@ -403,7 +403,6 @@ describe.skipIf(!natsInstalled)('A call', () => {
     await platform.kill();
     const started = platform.start();
     expect(await follows(caller, killedAt)).toBeLessThan(7_000);
-    // A slow start finds them taken already; that a quick one leaves them is seen in joining.test.ts.
     await started;
     expect(await caller.ask('BYE')).toBe(200);
     expect((await receiver.event('session.ended', sessionUuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
