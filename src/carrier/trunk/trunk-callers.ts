@@ -5,7 +5,7 @@
  *   INVITE of a trunk that wants proof → challenge (stateless) → again with an answer → accepted
  */
 import { hexHash } from '../../hash.ts';
-import { SIP_REFUSED_SOURCES_MAX, SIP_UNANSWERED } from '../../limits.ts';
+import { SIP_REFUSED_SOURCES_MAX, SIP_UNANSWERED, TRUNKS_MAX } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { DigestServer, type DigestVerdict, digestSecrets } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
@@ -55,7 +55,7 @@ export class TrunkCallers {
   readonly #digest: DigestServer;
   /** The wrong passwords of each source for each trunk. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
-  /** The challenges over each trunk since the last right answer. */
+  /** The challenges over each trunk since the last right answer: of as many names as there may be trunks. */
   readonly #unanswered = new Map<string, { readonly count: number; readonly since: number }>();
   /** The trunks that share addresses, by the list of their names, of which a change of trunks makes another. */
   readonly #sharing = new WeakMap<readonly string[], Accounts>();
@@ -125,6 +125,8 @@ export class TrunkCallers {
     }
     const { count, since } = this.#unanswered.get(name) ?? { count: 0, since: now };
     this.#unanswered.set(name, { count: count + 1, since });
+    const [oldest] = this.#unanswered.keys();
+    if (this.#unanswered.size > TRUNKS_MAX && oldest !== undefined) this.#unanswered.delete(oldest);
     return count >= SIP_UNANSWERED.challenges && now - since >= SIP_UNANSWERED.ms;
   }
 
