@@ -13,6 +13,7 @@ test('All are taken at once, go on when there are sockets, and one that changed 
   const asked: unknown[] = [];
   const lost: string[] = [];
   const gone: string[] = [];
+  const expected: string[] = [];
   /** What `adoption` finds that is this node's by its row: all of them, while nobody here has them. */
   const found: (readonly string[])[] = [];
   const adoption = new Adoption<SessionRow>({
@@ -25,7 +26,11 @@ test('All are taken at once, go on when there are sockets, and one that changed 
     found.push((await adoption.take()).map(({ sessionUuid }) => sessionUuid));
   };
   const own = new OwnCalls({
-    sessions: { adoption, orphan: ({ sessionUuid }) => void lost.push(sessionUuid) },
+    sessions: {
+      adoption,
+      expect: ({ sessionUuid }) => void expected.push(sessionUuid),
+      orphan: ({ sessionUuid }) => void lost.push(sessionUuid),
+    },
     log: silentLog,
     takeCalls: async (...which) => {
       asked.push(which);
@@ -38,6 +43,8 @@ test('All are taken at once, go on when there are sockets, and one that changed 
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const going = own.goOn({
     goOnWith: async (these) => {
+      // All have their places by then.
+      expect(expected).toEqual(rows.map(({ sessionUuid }) => sessionUuid));
       gone.push(...these.map(({ sessionUuid }) => sessionUuid));
       await answered;
     },

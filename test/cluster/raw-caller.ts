@@ -44,6 +44,8 @@ export class RawCaller {
    * request is answered as by a far end.
    */
   refusal: ((request: string) => string | undefined) | undefined;
+  /** It answers nothing. */
+  isDeaf = false;
 
   private constructor(socket: Socket, ear: RtpPeer, hz: number, port: number, number: string) {
     this.#socket = socket;
@@ -132,7 +134,7 @@ export class RawCaller {
 
   #hear(message: string): void {
     this.heard.push(message);
-    if (!message.startsWith('SIP/2.0 ')) this.#answer(message);
+    if (!message.startsWith('SIP/2.0 ') && !this.isDeaf) this.#answer(message);
     for (const look of this.#waiting.splice(0)) look();
   }
 

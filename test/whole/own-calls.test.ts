@@ -89,6 +89,23 @@ test('Calls go on by one re-INVITE each, in their Room too; what ran in them has
   expect(receiver.badSignatures).toBe(0);
 }, 90_000);
 
+test('A member whose far end is silent has its place until that is over: a Room that is deleted meanwhile waits for it.', async () => {
+  const { caller, sessionUuid } = await call(440);
+  const room = String((await api('POST', '/api/v1/rooms', {})).body.room_id);
+  expect((await api('POST', `/api/v1/rooms/${room}/members`, { session_uuid: sessionUuid })).status).toBe(202);
+  await receiver.event('room.member.joined', sessionUuid);
+  caller.isDeaf = true;
+  await platform.kill();
+  await platform.start();
+  expect((await api('DELETE', `/api/v1/rooms/${room}`)).status).toBe(202);
+  await receiver.until(
+    () => receiver.events.some(({ event, body }) => event === 'room.deleted' && body.room_id === room),
+    'its end',
+  );
+  const told = receiver.events.filter(({ body }) => body.room_id === room).map(({ event }) => event);
+  expect(told.slice(-2)).toEqual(['room.member.left', 'room.deleted']);
+}, 90_000);
+
 test('A call whose far end is gone meanwhile is an orphan, which ends as without CALL_TAKEOVER.', async () => {
   const { caller, sessionUuid } = await call(440);
   caller.refusal = () => '481 Call/Transaction Does Not Exist';

@@ -297,6 +297,14 @@ export class SessionRegistry implements Sessions {
     else this.#backInRoom(actor);
   }
 
+  /**
+   * A Session that is about to go on here, or to become an orphan, keeps its place in its Room. Where there are other
+   * nodes the Room itself sees to it (`room/takeovers.ts`).
+   */
+  expect({ roomId, sessionUuid }: SessionRow): void {
+    if (this.#rooms?.span === undefined) this.#rooms?.find(roomId)?.take(sessionUuid);
+  }
+
   /** One that was a member of a Room here, where there is no other node, has its place in it again. */
   #backInRoom(actor: SessionActor): void {
     const { membership } = actor.state;

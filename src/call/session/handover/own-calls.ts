@@ -12,7 +12,7 @@ import type { SessionRegistry } from '../session-registry.ts';
 import type { Takeover } from './takeover.ts';
 
 interface OwnCallsOptions {
-  readonly sessions: Pick<SessionRegistry, 'adoption' | 'orphan'>;
+  readonly sessions: Pick<SessionRegistry, 'adoption' | 'expect' | 'orphan'>;
   readonly log: Log;
   takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
   /** The trunks that this node may use. */
@@ -42,7 +42,9 @@ export class OwnCalls {
    */
   async goOn(takeover: Pick<Takeover, 'goOnWith'>): Promise<void> {
     const isWorn = ({ epoch }: SessionRow) => epoch > OWN_CALL_EPOCH_MAX;
-    for (const row of this.#rows.filter(isWorn)) this.#options.sessions.orphan(row);
+    const { sessions } = this.#options;
+    for (const row of this.#rows) sessions.expect(row);
+    for (const row of this.#rows.filter(isWorn)) sessions.orphan(row);
     await takeover.goOnWith(this.#rows.filter((row) => !isWorn(row))).finally(this.#taken);
     this.#rows = [];
   }
