@@ -114,6 +114,9 @@ describe('a digest answer', () => {
     const nonce = nonceOf(at);
     const verdict = (made: SipRequest) => at.check(made, 'alice', SECRETS, HOST, NOW);
     expect([verdict(written(nonce, '')), verdict(written(nonce, ''))]).toEqual(['right', 'stale']);
+    // Its response covers no count: whoever has read it could add one to it, and a higher one each time.
+    for (const nc of ['00000002', 'ffffffff', '']) expect([nc, verdict(written(nonce, '', `, nc=${nc}`))]).toEqual([nc, 'stale']);
+    expect(verdict(written(nonceOf(at), '', ', nc=00000007, cnonce="c"'))).toBe('right');
     expect(verdict(written(nonceOf(at), '', ', algorithm=md5', (right) => right.toUpperCase()))).toBe('right');
     expect(verdict(written(nonceOf(at), '', '', (right) => `${right.slice(0, -1)}${right.endsWith('0') ? '1' : '0'}`))).toBe(
       'wrong',

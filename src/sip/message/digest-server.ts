@@ -121,9 +121,12 @@ export class DigestServer {
     return h(`${secret}:${middle}:${a2}`) === answer.get('response')?.toLowerCase();
   }
 
-  /** Whether the count is higher than any before it under this nonce. Without qop a nonce is good once. */
+  /**
+   * Whether the count is higher than any before it under this nonce. Without qop a nonce is good once: the response
+   * covers no count then, so that anybody may have added one.
+   */
   #isFresh(nonce: string, answer: ReadonlyMap<string, string>): boolean {
-    const text = answer.get('nc') ?? '1';
+    const text = (answer.has('qop') ? answer.get('nc') : undefined) ?? '1';
     const count = /^[0-9a-f]{1,8}$/i.test(text) ? Number.parseInt(text, 16) : 0;
     const before = this.#used.get(nonce) ?? (timeOf(nonce) > this.#forgottenTo ? 0 : Infinity);
     if (count <= before) return false;
