@@ -5,7 +5,7 @@ import type { MovePeers, MoveReply, MoveRequest } from '../../src/call/ports/ses
 import { Mover } from '../../src/call/session/handover/mover.ts';
 import { Traces } from '../../src/call/traces.ts';
 import { sleep } from '../../src/clock.ts';
-import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVES_MAX } from '../../src/limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { inbound, type SessionState } from '../../src/machine/session/session.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -72,6 +72,39 @@ test('A call goes on at the node that has committed it, or that has its row thou
   expect(await handOver(failed(false))).toEqual([asked, abort]);
   expect(await handOver(failed(true))).toEqual([asked, abort, 'reclaimed']);
   expect(await handOver(undefined)).toEqual([asked, abort, 'reclaimed']);
+});
+
+test('A call that no node may take yet, or whose dialog is at no rest, is looked at every 5 s, and its far end is left alone.', async () => {
+  for (const lacks of ['node', 'rest']) {
+    const clock = new VirtualClock();
+    const begun = clock.now();
+    const [looks, done]: [number[], string[]] = [[], []];
+    const look = () => looks.push(clock.now() - begun) > 0;
+    const call = {
+      ...{ state: stateAt(begun), epoch: 4, traces: new Traces(), reclaim: () => void done.push('reclaimed') },
+      snapshot: () => (look() && lacks === 'rest' ? undefined : snapshot),
+      handOver: async () => true,
+    };
+    const ask: MovePeers['ask'] = async (_, { type }) => {
+      done.push(type);
+      return undefined;
+    };
+    const mover = new Mover({
+      ...nothing,
+      peers: { serve() {}, ask, place: async () => (lacks === 'node' ? undefined : 'other') },
+      dialer: {},
+      clock,
+      all: () => [call],
+      find: () => call,
+      take: async () => false,
+    });
+    mover.moveAll(true);
+    await settle();
+    await clock.advance(3 * MOVE_RETRY_MS);
+    expect([lacks, looks, done]).toEqual([lacks, [0, 1, 2, 3].map((nth) => nth * MOVE_RETRY_MS), []]);
+    mover.moveAll(false);
+    await clock.advance(MOVE_LOOK_MS);
+  }
 });
 
 /** Hands so many calls over to node `other`, which answers at once but for those of silent far ends, the first ones. */
