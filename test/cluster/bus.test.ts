@@ -1,9 +1,10 @@
 /** Messages between nodes whose carrier is calls, so that it loses, delays and repeats what the test says. */
 import { expect, test } from 'bun:test';
 import { Bus } from '../../src/cluster/bus/bus.ts';
+import { Envelopes } from '../../src/cluster/bus/envelope.ts';
 import type { Transport, TransportMessage } from '../../src/cluster/bus/transport.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import { NODE_MESSAGE_AGE_MAX_MS, NODE_OFFSET_KEPT_MS } from '../../src/limits.ts';
+import { NODE_MESSAGE_AGE_MAX_MS, NODE_NONCES_MAX, NODE_OFFSET_KEPT_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -132,6 +133,17 @@ test('A request that comes twice, too late, or from who has another key does not
   deliver(subject, late, (answer) => void answers.push(answer));
   await settle();
   expect([await lost, done, b.bus.load().dropped, answers]).toEqual([{ outcome: 'unknown' }, 1, 3, []]);
+});
+
+test('A message that came before is known for as long as so many others have not come, whose oldest is forgotten first.', () => {
+  const envelopes = new Envelopes(new Uint8Array(32), 'a');
+  const isFresh = (nonce: number) =>
+    envelopes.isFresh({ subject: 's', from: 'a', nonce: `${nonce}`, time: 0, answers: '', body: {} }, NODE_MESSAGE_AGE_MAX_MS);
+  for (let nonce = 0; nonce < NODE_NONCES_MAX; nonce++) isFresh(nonce);
+  expect([isFresh(0), isFresh(NODE_NONCES_MAX - 1)]).toEqual([false, false]);
+  expect([isFresh(NODE_NONCES_MAX), isFresh(1), isFresh(NODE_NONCES_MAX)]).toEqual([true, false, false]);
+  expect([isFresh(0), isFresh(1), isFresh(2)]).toEqual([true, true, true]);
+  expect(isFresh(4)).toBe(false);
 });
 
 test('News reach all other nodes, those that listen since the start and later ones, once each.', async () => {

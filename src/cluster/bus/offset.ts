@@ -25,7 +25,8 @@ export class Offsets {
     // The fastest ping of the last while is the best one.
     const isKept = known !== undefined && !known.isDoubtful && now - known.at < NODE_OFFSET_KEPT_MS;
     if (isKept && known.errorMs <= errorMs) return;
-    for (const [each, { at }] of this.#known) if (now - at >= NODE_OFFSET_KEPT_MS) this.#known.delete(each);
+    // A node whose fastest ping is old may have answered a slower one since, and be lost only now (`lead`).
+    for (const [each, { at }] of this.#known) if (now - at >= 2 * NODE_OFFSET_KEPT_MS) this.#known.delete(each);
     this.#known.set(nodeId, { ms: theirs - (asked + now) / 2, errorMs, at: now, isDoubtful: false });
   }
 
