@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { sleep } from '../../src/clock.ts';
 import { ChannelQuota, type ChannelQuotaOptions } from '../../src/cluster/placement/channel-quota.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
 import { NODE_BEAT_MS } from '../../src/limits.ts';
@@ -16,6 +17,8 @@ class Nodes {
   readonly held = new Map<string, number>();
   /** What becomes of a question: it is not heard, or only its answer is lost. */
   lost: 'nothing' | 'questions' | 'answers' = 'nothing';
+  /** How long a question that is asked now, and its answer, are under way, in milliseconds. */
+  slow = { question: 0, answer: 0 };
   /** A node that was just killed: it is up by its row, and says nothing. */
   killed: string | undefined;
   /** The nodes that are up, as all of them see it, and when one has come or gone. */
@@ -35,10 +38,14 @@ class Nodes {
             if (this.lost === 'questions') return { outcome: 'not_delivered' };
             const late = Promise.withResolvers<{ readonly outcome: 'unknown' }>();
             const cancel = this.clock.at(this.clock.now() + timeoutMs, () => late.resolve({ outcome: 'unknown' }));
-            const answer = async () =>
-              to === this.killed
-                ? late.promise
-                : ({ outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId) } as const);
+            const { slow } = this;
+            const answer = async () => {
+              if (slow.question > 0) await sleep(this.clock, slow.question);
+              if (to === this.killed) return await late.promise;
+              const said = { outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body }, nodeId) } as const;
+              if (slow.answer > 0) await sleep(this.clock, slow.answer);
+              return said;
+            };
             const result = await Promise.race([answer(), late.promise]);
             cancel();
             return this.lost === 'answers' ? { outcome: 'unknown' } : result;
@@ -83,6 +90,60 @@ class Nodes {
 describe('a channel of a trunk that the nodes share', () => {
   const [home = '', ...ids] = IDS.toSorted((a) => (a === homeOf('narrow', IDS) ? -1 : 1));
   const [near = '', far = ''] = ids;
+
+  test('is not taken by a question that a later one has overtaken', async () => {
+    const nodes = new Nodes();
+    expect(await nodes.hold(far, 0)).toBe(0);
+    nodes.slow = { question: 100, answer: 0 };
+    const overtaken = nodes.hold(near, 1);
+    nodes.slow = { question: 0, answer: 0 };
+    expect(await nodes.hold(near, 0)).toBe(0);
+    await nodes.clock.advance(100);
+    expect([await overtaken, await nodes.hold(far, 1)]).toEqual([0, 1]);
+  });
+
+  test('is granted once all nodes have read of the last change, and not before', async () => {
+    const nodes = new Nodes();
+    nodes.members.changedAt = nodes.clock.now();
+    const granted: number[] = [];
+    for (const nodeId of [near, home]) void nodes.hold(nodeId, 1).then((channels) => granted.push(channels));
+    await nodes.clock.advance(2 * NODE_BEAT_MS - 1);
+    expect(granted).toEqual([]);
+    await nodes.clock.advance(1);
+    expect(granted.toSorted()).toEqual([0, 1]);
+  });
+
+  test('that a node is being granted is not told as free by the same node, which is to tell what it holds', async () => {
+    const nodes = new Nodes();
+    nodes.lost = 'answers';
+    expect(await nodes.hold(near, 0)).toBe(0);
+    nodes.lost = 'nothing';
+    await nodes.clock.advance(NODE_BEAT_MS - 100);
+    nodes.slow = { question: 0, answer: 200 };
+    const granted = nodes.hold(near, 1);
+    await settle();
+    nodes.slow = { question: 0, answer: 0 };
+    await nodes.clock.advance(150);
+    expect(await nodes.hold(far, 1)).toBe(0);
+    await nodes.clock.advance(50);
+    expect(await granted).toBe(1);
+  });
+
+  test('that was given back is told for as long as its trunk exists', async () => {
+    for (const [names, free] of [
+      [['narrow'], 1],
+      [[], 0],
+    ] as const) {
+      const nodes = new Nodes();
+      expect(await nodes.hold(near, 1)).toBe(1);
+      nodes.lost = 'questions';
+      await nodes.hold(near, 0);
+      nodes.lost = 'nothing';
+      nodes.quotas.get(near)?.keep(new Set(names));
+      await nodes.clock.advance(2 * NODE_BEAT_MS);
+      expect(await nodes.hold(far, 1)).toBe(free);
+    }
+  });
 
   test('that was given back while NATS was away is free for the other nodes when it is back', async () => {
     const nodes = new Nodes();
