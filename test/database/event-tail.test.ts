@@ -239,6 +239,19 @@ test('who follows is told on when another one leaves, of the end and of the byte
   expect(told).toEqual([[4, 20]]);
 });
 
+test('who asks for the end while another follows is told it at once, and takes nothing from the other', async () => {
+  const { clock, committed, tail, database } = world();
+  await tail.position();
+  const told: number[][] = [];
+  tail.follow((...news) => told.push(news));
+  await clock.advance(EVENT_TAIL_LOOK_MS);
+  const before = database.queries;
+  committed.push(3, 4);
+  expect([await tail.position(), database.queries]).toEqual([2, before]);
+  await clock.advance(EVENT_TAIL_LOOK_MS);
+  expect(told).toEqual([[4, 20]]);
+});
+
 test('what wakes the tail is told at once, and a hundred of it cost one reading', async () => {
   const { clock, committed, tail, told, database } = world();
   await tail.position();
