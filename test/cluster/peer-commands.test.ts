@@ -24,10 +24,12 @@ function nodes(
   const rows = ['a', 'b', 'c'].map((nodeId) => nodeRow(nodeId, { load: JSON.stringify({ load: nodeId === 'a' ? load : 1 }) }));
   const owner: { now: string | undefined } = { now: 'b' };
   /** The home of each Room, and nodes that are suspect. */
-  const home: { now: string | undefined } = { now: undefined };
+  const home: { now: string | null | undefined } = { now: undefined };
   const suspects: string[] = [];
   const tokens = new Map(['a', 'b', 'c'].map((nodeId) => [nodeId, new TokenBuckets()]));
   const released: string[] = [];
+  /** Nodes that NATS knows nobody of, those that were found so, and the Rooms that were given a home. */
+  const [unknown, away, settled]: [string[], string[], string[]] = [[], [], []];
   const node = (nodeId: string) =>
     new PeerCommands({
       bus: {
@@ -35,11 +37,11 @@ function nodes(
         answer: (kind, answer) => void answers.set(`${nodeId} ${kind}`, answer),
         ask: async (to, kind, body, _timeoutMs, deadlineMs) => {
           const until = clock.now() + (isLate ? 0 : deadlineMs);
-          if (!connected) return { outcome: 'not_delivered' };
+          if (!connected || unknown.includes(to)) return { outcome: 'not_delivered' };
           return { outcome: 'answered', body: await answers.get(`${to} ${kind}`)?.({ ...body, until }, nodeId) };
         },
       },
-      members: { rows, isSuspect: (id) => suspects.includes(id), isAway() {} },
+      members: { rows, isSuspect: (id) => suspects.includes(id), isAway: (id) => void away.push(id) },
       nodeId,
       clock,
       sessions: {
@@ -50,7 +52,11 @@ function nodes(
         replacement: () => undefined,
         named: () => undefined,
       },
-      rooms: { isHere: () => home.now === nodeId, home: async () => home.now, settle: async () => {} },
+      rooms: {
+        isHere: () => home.now === nodeId,
+        home: async () => home.now,
+        settle: async (_, roomId) => void settled.push(roomId),
+      },
       tokens: tokens.get(nodeId) ?? new TokenBuckets(),
       trunks: () => [],
       flows: async () => [],
@@ -65,7 +71,7 @@ function nodes(
   };
   const isEmpty = (nodeId: string, name: BucketName, whose: string) =>
     typeof tokens.get(nodeId)?.take([bucketOf(name, whose)], clock.now()) === 'number';
-  return { clock, a, owner, home, suspects, released, takeAll, isEmpty };
+  return { clock, a, owner, home, suspects, released, unknown, away, settled, takeAll, isEmpty };
 }
 
 const operation: Operation = {
@@ -195,6 +201,24 @@ test('A command that the other node has no more is to be asked for elsewhere, an
   expect(await a.forward('b', operation, false)).toEqual({ outcome: 'moved' });
   suspects.push('b');
   expect(await a.forward('b', operation, false)).toEqual({ outcome: 'not_delivered' });
+});
+
+test('A node that NATS knows nobody of takes nothing new until its next beat, unless it is this one that NATS is away for.', async () => {
+  const { a, unknown, away } = nodes();
+  await a.forward('b', operation, false);
+  unknown.push('b');
+  expect([await a.forward('b', operation, false), away]).toEqual([{ outcome: 'not_delivered' }, ['b']]);
+  const cut = nodes({}, { connected: false });
+  expect([await cut.a.forward('b', operation, false), cut.away]).toEqual([{ outcome: 'not_delivered' }, []]);
+});
+
+test('A Room that has no home gets this node for one, and one that is not there gets none.', async () => {
+  const { a, home, settled } = nodes();
+  for (const now of [undefined, null]) {
+    home.now = now;
+    expect(await a.nodeOf({ kind: 'room', roomId: `${now}` }, 'app', [])).toBeUndefined();
+  }
+  expect(settled).toEqual(['null']);
 });
 
 test('What another node says that it has no more is looked up anew, and a member of no call is asked for at its Room.', async () => {
