@@ -18,6 +18,7 @@ type Answer = Parameters<PeerCommandsOptions['bus']['answer']>[1];
 function nodes(
   served: Partial<PeerCommandsOptions> = {},
   { load = 0, connected = true, isDraining = false, isLate = false } = {},
+  own: Partial<PeerCommandsOptions> = {},
 ) {
   const clock = new VirtualClock();
   const answers = new Map<string, Answer>();
@@ -63,6 +64,7 @@ function nodes(
       release: async ({ key }, marker) => void released.push(`${marker} ${key}`),
       perform: async () => problems.nodeAway('this call'),
       ...(nodeId === 'b' ? served : {}),
+      ...(nodeId === 'a' ? own : {}),
     });
   const [a] = [node('a'), node('b'), node('c')];
   /** Takes tokens of one bucket until there is none left, and gives their number. */
@@ -136,10 +138,12 @@ test('A call that is on its way to this node is away for a bot or a transfer, an
 
 test('An order of a bot is obeyed where its Session is, unless it comes too late, and a refusal comes back with its reason.', async () => {
   const obeyed: string[] = [];
+  const leftMs: number[] = [];
   const sessions: PeerCommandsOptions['sessions'] = {
     ...{ isDraining: false, isHere: () => true, owner: async () => 'b' },
-    obey: async (_appUuid, sessionUuid) => {
+    obey: async (_appUuid, sessionUuid, _order, _traceparent, until = 0) => {
       obeyed.push(sessionUuid);
+      leftMs.push(until - on.clock.now());
       return sessionUuid === 'ended' ? 'no such Session' : undefined;
     },
     ...{ replacement: () => ({ referTo: '<sip:far>', trunk: 'trunk' }), named: () => 'named' },
@@ -148,6 +152,8 @@ test('An order of a bot is obeyed where its Session is, unless it comes too late
     await a.order('app', sessionUuid, { type: 'hangup', sessionUuid: undefined }, '');
   const on = nodes({ sessions });
   expect([await order(on), await order(on, 'ended'), obeyed]).toEqual([undefined, 'no such Session', ['live', 'ended']]);
+  // It is refused before whoever gave it has given it up.
+  expect(leftMs.every((left) => left > 0 && left < NODE_COMMAND_TIMEOUT_MS)).toBe(true);
   expect(await order(nodes({ sessions }, { isLate: true }))).toBe('the order came too late');
   expect(await order(nodes({ sessions }, { connected: false }))).toBe('the node of the Session cannot be reached');
   expect(obeyed).toHaveLength(2);
@@ -235,6 +241,21 @@ test('What another node says that it has no more is looked up anew, and a member
   expect(await a.nodeOf(member, 'app', ['b'])).toBe('c');
   home.now = 'a';
   expect(await a.nodeOf(room, 'app', ['c'])).toBeUndefined();
+});
+
+test('A call to a device is made on the node that has its connection, and needs no trunk; another phone call needs one.', async () => {
+  const binding = {
+    ...{ key: 'k', uri: 'sip:desk@192.0.2.1;transport=tcp', transport: 'tcp' as const, host: '192.0.2.1', port: 5060, path: '' },
+    ...{ callId: 'c', cseq: 1, expiresAt: 1, userAgent: '', instance: '', regId: 0 },
+  } as const;
+  const trunks: PeerCommandsOptions['trunks'] = () => [{ name: 'pinned', nodes: ['edge'], maxChannels: undefined }];
+  const { a } = nodes({}, {}, { trunks, flows: async () => [{ nodeId: 'c', binding }] });
+  const call = { kind: 'new', near: [], trunk: undefined, isPhone: true } as const;
+  expect(await a.nodeOf({ ...call, device: 'desk' }, 'app', [])).toBe('c');
+  const elsewhere = nodes({}, { load: 5 }, { trunks });
+  expect(await elsewhere.a.nodeOf({ ...call, device: 'desk' }, 'app', [])).toMatch(/^[bc]$/);
+  // No node has the label of the trunk, which this one says.
+  expect(await elsewhere.a.nodeOf(call, 'app', [])).toBeUndefined();
 });
 
 test('A call of this node goes to the node of the Room that it is to be near, unless that may take none.', async () => {
