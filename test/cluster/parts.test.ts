@@ -11,6 +11,7 @@ import { RoomMessages } from '../../src/cluster/peer/room-messages.ts';
 import { choose } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import {
   NATS_FIRST_MS,
   NODE_BEAT_MS,
@@ -167,6 +168,31 @@ test('a lease that another node has by now is lost at once, and one that is not 
   expect([changes, given]).toEqual([['messages,relay,trunk', 'messages,trunk', 'messages'], ['trunk']]);
   await keeper.stop();
   expect([given, holds(), clock.armed]).toEqual([['trunk', 'messages'], '', 0]);
+});
+
+test('a lease that the database refuses to renew is held for as long as its time lasts, and then told as lost', async () => {
+  const clock = new VirtualClock();
+  const start = clock.now();
+  let isAway = false;
+  const changes: [atMs: number, isHeld: boolean][] = [];
+  const keeper: LeaseKeeper = new LeaseKeeper({
+    leases: {
+      takeAll: async (names) => (isAway ? Promise.reject(new StoreUnavailable('away')) : names),
+      give: async () => {},
+    },
+    clock,
+    log: silentLog,
+    wanted: () => ['messages'],
+    onChange: () => changes.push([clock.now() - start, keeper.holds('messages')]),
+  });
+  keeper.start();
+  await settle();
+  isAway = true;
+  await clock.advance(NODE_LEASE_MS - 1);
+  expect([changes, keeper.holds('messages')]).toEqual([[[0, true]], true]);
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  expect([changes.length, changes[1]?.[1], keeper.holds('messages')]).toEqual([2, false, false]);
+  await keeper.stop();
 });
 
 test('a lease that is being asked for at a stop is held no more, and given back once it is taken', async () => {

@@ -69,6 +69,22 @@ describe('the turns of a trunk with max_cps', () => {
     expect(await nodes.turns([near, near, near, far, home])).toEqual([0, 300, 600, 0, 0]);
   });
 
+  test('are half of them for each of two nodes that do not see the same home yet', async () => {
+    const nodes = new Nodes();
+    nodes.members.rows = [home, near].map((nodeId) => nodeRow(nodeId));
+    nodes.members.changedAt = nodes.clock.now();
+    expect(await nodes.turns([home, home, near, near])).toEqual([0, 200, 0, 200]);
+    nodes.members.rows = [nodeRow(near)];
+    expect(await nodes.turns([near, near])).toEqual([300, 400]);
+  });
+
+  test('that a node had of the home come before those of its share once the home says nothing', async () => {
+    const nodes = new Nodes();
+    expect(await nodes.turns([far, far, far, near])).toEqual([0, 100, 200, 300]);
+    nodes.deaf.add(home);
+    expect((await nodes.turns([near]))[0]).toBeGreaterThan(300);
+  });
+
   test('are shared evenly while a node has just come or gone, and follow those that were given when that is over', async () => {
     const nodes = new Nodes();
     nodes.members.changedAt = nodes.clock.now();

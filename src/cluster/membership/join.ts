@@ -25,7 +25,7 @@ export async function joinAlone(nodes: NodeStore, about: NodeAbout): Promise<voi
 }
 
 export interface JoinOptions {
-  readonly nodes: NodeStore;
+  readonly nodes: Pick<NodeStore, 'onVolume' | 'bury' | 'get' | 'join'>;
   readonly about: NodeAbout;
   /** The process that used this DATA_DIR last. */
   readonly before: string | undefined;
