@@ -88,28 +88,31 @@ test('a home moves only with its node, and homes are spread over all nodes', () 
   expect(homeOf('app', [])).toBeUndefined();
 });
 
-/** A keeper of one lease, whose questions are answered when the test says so, and when it told which change. */
-function keeping() {
+/** A keeper of one lease, and when it told which change. */
+function keepingBy(takeAll: (names: readonly string[]) => Promise<readonly string[]>) {
   const clock = new VirtualClock();
   const start = clock.now();
-  const answers: (() => void)[] = [];
   const changes: [atMs: number, isHeld: boolean][] = [];
   const keeper: LeaseKeeper = new LeaseKeeper({
-    leases: {
-      takeAll: (names) => new Promise((resolve) => answers.push(() => resolve(names))),
-      give: async () => {},
-    },
+    leases: { takeAll, give: async () => {} },
     clock,
     log: silentLog,
     wanted: () => ['messages'],
     onChange: () => changes.push([clock.now() - start, keeper.holds('messages')]),
   });
   keeper.start();
+  return { clock, keeper, changes };
+}
+
+/** The same, whose questions are answered when the test says so. */
+function keeping() {
+  const answers: (() => void)[] = [];
+  const kept = keepingBy((names) => new Promise((resolve) => answers.push(() => resolve(names))));
   const answer = async () => {
     answers.shift()?.();
     await settle();
   };
-  return { clock, keeper, changes, answer };
+  return { ...kept, answer };
 }
 
 test('a lease whose answer took longer than the lease is told as held with the next answer', async () => {
@@ -171,21 +174,8 @@ test('a lease that another node has by now is lost at once, and one that is not 
 });
 
 test('a lease that the database refuses to renew is held for as long as its time lasts, and then told as lost', async () => {
-  const clock = new VirtualClock();
-  const start = clock.now();
   let isAway = false;
-  const changes: [atMs: number, isHeld: boolean][] = [];
-  const keeper: LeaseKeeper = new LeaseKeeper({
-    leases: {
-      takeAll: async (names) => (isAway ? Promise.reject(new StoreUnavailable('away')) : names),
-      give: async () => {},
-    },
-    clock,
-    log: silentLog,
-    wanted: () => ['messages'],
-    onChange: () => changes.push([clock.now() - start, keeper.holds('messages')]),
-  });
-  keeper.start();
+  const { clock, keeper, changes } = keepingBy(async (names) => (isAway ? Promise.reject(new StoreUnavailable('away')) : names));
   await settle();
   isAway = true;
   await clock.advance(NODE_LEASE_MS - 1);
