@@ -11,7 +11,7 @@ import {
   methodsOf,
   refName,
 } from './document.ts';
-import { PYTHON_TYPES } from './python-types.ts';
+import { argumentType, bodyFields } from './python-arguments.ts';
 
 /** `sdk/python/sidetone/_api.py`. */
 export function pythonApi(document: Document): string {
@@ -26,17 +26,21 @@ export function pythonApi(document: Document): string {
 
 const KEYWORDS = new Set(['from', 'type', 'to']);
 
-function pythonMethod(document: Document, { name, described, verb, path, parameters, query, body, answer }: Method): string {
-  const fields = bodyFields(body);
+function pythonMethod(document: Document, method: Method): string {
+  const { name, described, verb, path, parameters, query, body, answer } = method;
+  const fields = bodyFields(method);
   const args = [
     'self',
     ...parameters.map((each) => `${each}: str`),
     '*',
     ...fields.map((each) => {
-      const type = pythonType(each.schemas);
+      const type = argumentType(each);
       return `${pythonName(each.name)}: ${each.isRequired ? type : `Optional[${type}] = None`}`;
     }),
-    ...query.map((each) => `${pythonName(each.name)}: Optional[${pythonType([each.schema])}] = None`),
+    ...query.map(
+      (each) =>
+        `${pythonName(each.name)}: Optional[${argumentType({ className: capital(each.name), schemas: [each.schema] })}] = None`,
+    ),
     'idempotency_key: Optional[str] = None',
     'operation_id: Optional[str] = None',
     'timeout: Optional[float] = None',
@@ -84,44 +88,5 @@ function itemName(document: Document, answer: Json | undefined, list: string): s
 
 /** A word of the language gets an underscore, as PEP 8 has it. */
 const pythonName = (name: string): string => (KEYWORDS.has(name) && name === 'from' ? 'from_' : name);
-
-/** A value of any of these schemas as a type of Python. An object is a mapping, whatever its fields are. */
-function pythonType(schemas: readonly Json[]): string {
-  const words = new Set<string>();
-  const types = new Set<string>();
-  const add = (schema: Json): void => {
-    const choices = schema.anyOf ?? schema.oneOf;
-    const values: readonly unknown[] = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : [];
-    if (values.length > 0) for (const value of values) words.add(JSON.stringify(value));
-    else if (Array.isArray(choices)) choices.map(asJson).forEach(add);
-    else if (schema.type === 'array') types.add(`Sequence[${pythonType([asJson(schema.items)])}]`);
-    else if (schema.type === 'object') types.add('Mapping[str, Any]');
-    else types.add(PYTHON_TYPES[String(schema.type)] ?? 'Any');
-  };
-  schemas.forEach(add);
-  const all = [...(words.size === 0 ? [] : [`Literal[${[...words].join(', ')}]`]), ...types];
-  if (all.includes('Any')) return 'Any';
-  return all.length === 1 ? (all[0] ?? 'Any') : `Union[${all.join(', ')}]`;
-}
-
-/** The fields of a body: of one with several shapes, all of them, and required is what each shape requires. */
-function bodyFields(
-  body: Json | undefined,
-): readonly { readonly name: string; readonly isRequired: boolean; readonly schemas: readonly Json[] }[] {
-  if (body === undefined) return [];
-  const shapes = Array.isArray(body.anyOf) ? body.anyOf.map(asJson) : [body];
-  const names = [...new Set(shapes.flatMap((shape) => Object.keys(asJson(shape.properties))))];
-  const isRequired = (name: string) => shapes.every(({ required }) => Array.isArray(required) && required.includes(name));
-  return names
-    .map((name) => ({
-      name,
-      isRequired: isRequired(name),
-      schemas: shapes.flatMap((shape) => {
-        const properties = asJson(shape.properties);
-        return name in properties ? [asJson(properties[name])] : [];
-      }),
-    }))
-    .sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
-}
 
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

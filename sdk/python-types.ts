@@ -1,5 +1,5 @@
 /**
- * The answers and events as types of Python: a TypedDict for each object (PEP 589). A field that may be absent is in a
+ * The answers, events and objects of requests as types of Python: a TypedDict for each object (PEP 589). A field that may be absent is in a
  * class that is not total, as Python has no other word for it before 3.11.
  */
 import {
@@ -15,16 +15,9 @@ import {
   refName,
   valuesOf,
 } from './document.ts';
+import { argumentClasses, bodyFields, PYTHON_TYPES } from './python-arguments.ts';
 
 const IMPORTS = 'from typing import Any, Dict, List, Literal, TypedDict, Union';
-/** The types of Python that those of JSON Schema are. */
-export const PYTHON_TYPES: Readonly<Record<string, string>> = {
-  string: 'str',
-  integer: 'int',
-  number: 'float',
-  boolean: 'bool',
-  null: 'None',
-};
 /** Words of the language that no field of a class may be named. */
 const KEYWORDS = new Set(['from']);
 
@@ -37,13 +30,16 @@ interface Written {
 /** `sdk/python/sidetone/types.py`. */
 export function pythonTypes(document: Document): string {
   const written: Written = { classes: [], unions: [] };
-  for (const name of answerSchemas(document, methodsOf(document))) {
+  const methods = methodsOf(document);
+  for (const field of methods.flatMap(bodyFields))
+    for (const [name, schema] of argumentClasses(field)) typeOf(schema, name, written);
+  for (const name of answerSchemas(document, methods)) {
     const type = typeOf(document.components.schemas[name] ?? {}, name, written);
     if (type !== name) written.unions.push(`${name} = ${type}`);
   }
   const events = unionOf(postedSchemas(document).map((schema) => typeOf(schema, 'WebhookEvent', written)));
   const parts = [...written.classes, `${written.unions.join('\n')}\nWebhookEvent = ${events}`];
-  return `# ${HEAD}\n"""The answers and events of the platform."""\nfrom __future__ import annotations\n\n${IMPORTS}\n\n\n${parts.join('\n\n\n')}\n`;
+  return `# ${HEAD}\n"""The answers and events of the platform, and the objects of requests."""\nfrom __future__ import annotations\n\n${IMPORTS}\n\n\n${parts.join('\n\n\n')}\n`;
 }
 
 /** A JSON Schema as a type of Python. Its objects are written as classes, whose names begin with `name`. */

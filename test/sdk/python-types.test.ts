@@ -23,7 +23,10 @@ print(typing.get_type_hints(types.SessionEndedEvent)["quality"] is types.CallQua
 const USED = `from sidetone import Sidetone, verify_webhook
 
 client = Sidetone(base_url="http://127.0.0.1", app_uuid="app_1", api_key="key")
-call = client.sessions.dial(from_="+15550100", to="+15550199", ring_timeout_sec=30)
+call = client.sessions.dial(
+    from_="+15550100", to="+15550199", ring_timeout_sec=30, machine_detection={"timeout_ms": 2000}, sip_headers={"X-Tag": "a"}
+)
+client.sessions.play(call["session_uuid"], type="push", media_format={"encoding": "pcm_s16le", "sample_rate": 16000})
 uuid: str = call["session_uuid"]
 for session in client.sessions.list(state=["answered"]):
     print(session["state"], session["created_at"].upper())
@@ -41,6 +44,8 @@ if fields["event"] == "payment.card.collected":
 const MISUSED = `${USED}
 number: int = call["session_uuid"]
 print(call["session"])
+client.sessions.dial(from_="+15550100", to="+15550199", ring_timeout_sec=30, machine_detection={"timeout": 2000})
+client.sessions.dial(from_="+15550100", to="+15550199", ring_timeout_sec=30, sip_headers={"X-Tag": 1})
 if fields["event"] == "session.held":
     print(fields["duration_seconds"])
 `;
@@ -74,12 +79,14 @@ describe.skipIf(!hasMypy)('mypy', () => {
       .map((line) => line.replace(/^\S*?program(\d)\.py:\d+: /, '$1: ').replace(/ {2}\[.*\]$/, ''));
   };
 
-  test('takes what answers and events have, and nothing else', () => {
+  test('takes what requests, answers and events have, and nothing else', () => {
     const errors = found(USED, MISUSED);
     expect(errors.filter((line) => line.startsWith('0'))).toEqual([]);
     expect(errors.slice(0, -1)).toEqual([
       '1: error: Incompatible types in assignment (expression has type "str", variable has type "int")',
       '1: error: TypedDict "SessionOperation" has no key "session"',
+      '1: error: Argument "machine_detection" to "dial" of "Sessions" has incompatible type "Dict[str, int]"; expected "Optional[DialMachineDetection]"',
+      '1: error: Dict entry 0 has incompatible type "str": "int"; expected "str": "str"',
       '1: error: TypedDict "SessionHeldEvent" has no key "duration_seconds"',
     ]);
   }, 60_000);

@@ -58,7 +58,7 @@ class Sessions:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def dial(self, *, from_: str, ring_timeout_sec: int, to: str, client_state: Optional[str] = None, display_name: Optional[str] = None, machine_detection: Optional[Mapping[str, Any]] = None, max_duration_sec: Optional[int] = None, near: Optional[str] = None, room_id: Optional[str] = None, room_muted: Optional[bool] = None, send_digits: Optional[str] = None, sip_headers: Optional[Mapping[str, Any]] = None, trunk: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.SessionOperation:
+    def dial(self, *, from_: str, ring_timeout_sec: int, to: str, client_state: Optional[str] = None, display_name: Optional[str] = None, machine_detection: Optional[types.DialMachineDetection] = None, max_duration_sec: Optional[int] = None, near: Optional[str] = None, room_id: Optional[str] = None, room_muted: Optional[bool] = None, send_digits: Optional[str] = None, sip_headers: Optional[Mapping[str, str]] = None, trunk: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.SessionOperation:
         """Place an outbound call."""
         answer: types.SessionOperation = self._transport.request("POST", "/v1/sessions:dial", body={"from": from_, "ring_timeout_sec": ring_timeout_sec, "to": to, "client_state": client_state, "display_name": display_name, "machine_detection": machine_detection, "max_duration_sec": max_duration_sec, "near": near, "room_id": room_id, "room_muted": room_muted, "send_digits": send_digits, "sip_headers": sip_headers, "trunk": trunk}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
         return answer
@@ -108,12 +108,12 @@ class Sessions:
         answer: types.Operation = self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/transfer", body={"timeout_sec": timeout_sec, "to": to, "to_session_uuid": to_session_uuid}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
         return answer
 
-    def connect_websocket(self, *, media_format: Mapping[str, Any], websocket: Mapping[str, Any], client_state: Optional[str] = None, near: Optional[str] = None, parameters: Optional[Mapping[str, Any]] = None, phone_session_uuid: Optional[str] = None, room_id: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.SessionOperation:
+    def connect_websocket(self, *, media_format: types.ConnectWebsocketMediaFormat, websocket: types.ConnectWebsocketWebsocket, client_state: Optional[str] = None, near: Optional[str] = None, parameters: Optional[Mapping[str, str]] = None, phone_session_uuid: Optional[str] = None, room_id: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.SessionOperation:
         """Connect a Session to a WebSocket server."""
         answer: types.SessionOperation = self._transport.request("POST", "/v1/sessions:connectWebsocket", body={"media_format": media_format, "websocket": websocket, "client_state": client_state, "near": near, "parameters": parameters, "phone_session_uuid": phone_session_uuid, "room_id": room_id}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
         return answer
 
-    def play(self, uuid: str, *, type: Literal["push", "files", "silence", "stream"], media_format: Optional[Mapping[str, Any]] = None, volume: Optional[int] = None, urls: Optional[Sequence[str]] = None, loop: Optional[int] = None, url: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.PlaybackOperation:
+    def play(self, uuid: str, *, type: Literal["push", "files", "silence", "stream"], media_format: Optional[Union[types.PlayMediaFormat, types.PlayMediaFormat2]] = None, volume: Optional[int] = None, urls: Optional[Sequence[str]] = None, loop: Optional[int] = None, url: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.PlaybackOperation:
         """Play audio to the Session."""
         answer: types.PlaybackOperation = self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/play", body={"type": type, "media_format": media_format, "volume": volume, "urls": urls, "loop": loop, "url": url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
         return answer
@@ -298,7 +298,7 @@ class Recordings:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, uuid: str, *, channels: Literal["mono", "stereo"], direction: Literal["both", "session_in", "session_out"], enable_voice_activity_events: Optional[bool] = None, include_gaps: Optional[bool] = None, voice_activity_config: Optional[Mapping[str, Any]] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.RecordingOperation:
+    def create(self, uuid: str, *, channels: Literal["mono", "stereo"], direction: Literal["both", "session_in", "session_out"], enable_voice_activity_events: Optional[bool] = None, include_gaps: Optional[bool] = None, voice_activity_config: Optional[types.CreateRecordingVoiceActivityConfig] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> types.RecordingOperation:
         """Record a Session."""
         answer: types.RecordingOperation = self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings", body={"channels": channels, "direction": direction, "enable_voice_activity_events": enable_voice_activity_events, "include_gaps": include_gaps, "voice_activity_config": voice_activity_config}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
         return answer

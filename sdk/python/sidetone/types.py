@@ -1,8 +1,71 @@
 # Written by sdk/generate.ts from the OpenAPI document. Do not edit.
-"""The answers and events of the platform."""
+"""The answers and events of the platform, and the objects of requests."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, TypedDict, Union
+
+
+class DialMachineDetection(TypedDict, total=False):
+    # 1000 to 30000; 5000 when left out.
+    timeout_ms: int
+
+
+class ConnectWebsocketMediaFormatFromSession1(TypedDict):
+    encoding: Literal["mulaw"]
+    sample_rate: Literal[8000]
+
+
+class ConnectWebsocketMediaFormatFromSession2(TypedDict):
+    encoding: Literal["pcm_s16le"]
+    sample_rate: Literal[16000, 24000, 48000, 8000]
+
+
+class ConnectWebsocketMediaFormatToSession1(TypedDict):
+    encoding: Literal["mulaw"]
+    sample_rate: Literal[8000]
+
+
+class ConnectWebsocketMediaFormatToSession2(TypedDict):
+    encoding: Literal["pcm_s16le"]
+    sample_rate: Literal[16000, 24000, 48000, 8000]
+
+
+class ConnectWebsocketMediaFormat(TypedDict):
+    from_session: Union[ConnectWebsocketMediaFormatFromSession1, ConnectWebsocketMediaFormatFromSession2]
+    to_session: Union[ConnectWebsocketMediaFormatToSession1, ConnectWebsocketMediaFormatToSession2]
+
+
+class _ConnectWebsocketWebsocket(TypedDict):
+    # A ws or wss URL of at most 2048 characters.
+    url: str
+
+
+class ConnectWebsocketWebsocket(_ConnectWebsocketWebsocket, total=False):
+    # 1 to 30; 10 when left out.
+    connect_timeout_sec: int
+    # At most 20 fields.
+    headers: Dict[str, str]
+    # A token of at most 64 characters; `sidetone.v1` and `twilio` (mulaw both ways) are understood.
+    subprotocol: str
+
+
+class PlayMediaFormat(TypedDict):
+    encoding: Literal["mulaw"]
+    sample_rate: Literal[8000]
+
+
+class PlayMediaFormat2(TypedDict):
+    encoding: Literal["pcm_s16le"]
+    sample_rate: Literal[16000, 24000, 48000, 8000]
+
+
+class CreateRecordingVoiceActivityConfig(TypedDict, total=False):
+    # 0 to 1; 0.5 when left out.
+    sensitivity: float
+    # 20 to 3600000; 500 when left out.
+    silence_duration_ms: int
+    # 20 to 5000; 100 when left out.
+    speech_duration_ms: int
 
 
 class ApplicationSettingsWebhookStatus(TypedDict):
