@@ -88,7 +88,7 @@ Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
 
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, eventClockHz,
 // ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, maxBitrate | 0, send, receive, held, ringing, holding,
-// learnFrom, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
+// learnFrom, firstSequence | -1, firstTimestamp, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -111,11 +111,13 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   agreed.ringing = arguments.boolean();
   agreed.holding = arguments.boolean();
   agreed.learn_from = AddressRange::parse_list(arguments.text());
+  agreed.first_sequence = arguments.integer();
+  agreed.first_timestamp = arguments.number();
   const auto is_type = [](int32_t type) { return type >= -1 && type <= 127; };
   if (!arguments.ok() || codec > codec_max || payload_type > 127 || !is_type(agreed.event_payload_type) ||
       !is_type(agreed.own_payload_type) || !is_type(agreed.own_event_payload_type) ||
       (agreed.event_clock_hz != 8000 && agreed.event_clock_hz != opus_rate_hz) || agreed.ptime_ms < 10 ||
-      agreed.ptime_ms > 60) {
+      agreed.ptime_ms > 60 || agreed.first_sequence < -1 || agreed.first_sequence > 0xffff) {
     return arguments.refuse();
   }
   SrtpKeys keys;

@@ -5,6 +5,7 @@ import type { OtherDialogs, OwnDialogs } from '../call/ports/other-dialogs.ts';
 import type { CarrierReadings } from '../call/ports/trunks.ts';
 import type { Clock } from '../clock.ts';
 import type { SipListen } from '../config.ts';
+import type { Seal } from '../database/vault/seal.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -40,6 +41,8 @@ export interface CarrierOptions {
   /** The address that RTP ports are bound to. It tells their IP version, which is both for `::`. Absent: IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites' | 'codecs'>;
+  /** Seals the keys of audio under MASTER_KEY, for those who go on with a call. */
+  readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
   /** When addresses of nobody that we know are banned. Absent: never. */

@@ -22,6 +22,7 @@ import { DEVICE_PROFILE, DEVICE_TRUNK } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
+import { legBefore } from './leg/kept-key.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
@@ -305,10 +306,8 @@ class SipCarrier implements Carrier {
       release();
       return { failed: 'too many calls', asked: false };
     }
-    const leg = new ResumedPhoneLeg(
-      { ...this.#legOptions(trunk, () => host, transport, release), before: snapshot.origin },
-      call,
-    );
+    const before = legBefore(snapshot, this.#options.seal);
+    const leg = new ResumedPhoneLeg({ ...this.#legOptions(trunk, () => host, transport, release), before }, call);
     this.#driver.listen(call, (event) => leg.take(event));
     const failed = await leg.follow(timeoutMs);
     if (failed === '') return { leg, listen: (listener) => leg.listen(listener) };
@@ -467,7 +466,7 @@ class SipCarrier implements Carrier {
     transport: Peer['transport'] | undefined,
     release: () => void,
   ): PhoneLegOptions {
-    const { clock, media, advertise = [], rtpHost = '127.0.0.1' } = this.#options;
+    const { clock, media, seal, advertise = [], rtpHost = '127.0.0.1' } = this.#options;
     const ports = this.#sockets?.ports ?? [];
     const own = advertisedHost(trunk);
     const advertised = own === undefined ? advertise : [own];
@@ -476,7 +475,7 @@ class SipCarrier implements Carrier {
     return {
       family: versionOf(sdpHost()) === 6 ? 6 : 4,
       driver: this.#driver,
-      media,
+      ...{ media, seal },
       trunk: trunk.name,
       isLoopback: isLoopback(trunk),
       transfers: transfersOf(trunk),

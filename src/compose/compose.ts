@@ -14,6 +14,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Config } from '../config.ts';
 import type { Store } from '../database/store.ts';
 import type { TrunkRow } from '../database/trunk/trunks.ts';
+import { createSeal } from '../database/vault/seal.ts';
 import { examining } from '../doctor/examine.ts';
 import { CallHistory } from '../history/call-history.ts';
 import { SipTrace } from '../history/sip-trace.ts';
@@ -241,6 +242,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     advertise: settings.sip.advertise,
     media,
+    seal: createSeal(settings.masterKey),
     clock,
     log,
     trunks: () => trunks.rows,

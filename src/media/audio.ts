@@ -45,6 +45,8 @@ export interface RtpParameters {
   readonly isRinging?: boolean | undefined;
   /** We hold the far end, whether or not it holds us as well: it is neither heard nor recorded. */
   readonly isHolding?: boolean | undefined;
+  /** What our packets begin with. It counts with the first terms of a leg; left out, it is random. */
+  readonly numbers?: { readonly sequence: number; readonly timestamp: number };
   /** The keys that encrypt the stream. Undefined means that it is in clear. */
   readonly srtp?: SrtpKeys | undefined;
 }

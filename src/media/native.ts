@@ -46,7 +46,8 @@ interface Native {
   legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
   /**
    * Starts or changes the stream. `learnFrom` are addresses and CIDRs, separated by commas, from which another source
-   * may be learnt (native/plane/leg/latch.h). A `maxBitrate` of 0 is none. The suite is 0 for a stream in clear, and
+   * may be learnt (native/plane/leg/latch.h). A `maxBitrate` of 0 is none. With a `firstSequence` of -1 the leg's first
+   * packet has numbers of its own. The suite is 0 for a stream in clear, and
    * the keys are empty then.
    */
   legNegotiate(
@@ -69,6 +70,8 @@ interface Native {
     ringing: boolean,
     holding: boolean,
     learnFrom: string,
+    firstSequence: number,
+    firstTimestamp: number,
     srtpSuite: number,
     sendKey: Uint8Array,
     receiveKey: Uint8Array,

@@ -11,6 +11,9 @@ const FACTS: Readonly<Record<AudioCodec, { readonly payloadType: number; readonl
     G722: { payloadType: 9, clockHz: 8000, channels: 1 },
     opus: { payloadType: 111, clockHz: 48_000, channels: 2 },
   };
+
+/** The clock of a codec's RTP timestamps. */
+export const clockHzOf = (codec: AudioCodec): number => FACTS[codec].clockHz;
 const OPUS_PARAMETERS = 'minptime=10;useinbandfec=1';
 /** The payload types of telephone-event in our offers, by its clock (contract §2). */
 const EVENT_PAYLOAD_TYPES: ReadonlyMap<number, number> = new Map([

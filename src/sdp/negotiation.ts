@@ -20,7 +20,7 @@ import {
 } from './codec.ts';
 import { type Addresses, type Description, type Direction, type Media, parseDescription } from './description.ts';
 import { PTIME_MS } from './packet-time.ts';
-import { KeyExchange, type SrtpKeys, type SrtpTerms } from './sdes.ts';
+import { KeyExchange, type OwnKey, type SrtpKeys, type SrtpTerms } from './sdes.ts';
 
 export type { AudioCodec };
 
@@ -79,6 +79,8 @@ interface NegotiationOptions {
   readonly before?: Omit<Described, 'sessionId'> | undefined;
   /** Whether audio is encrypted. Undefined: never. */
   readonly srtp?: SrtpTerms;
+  /** The key that another node has sent with. Absent: there was none, or it is not known. */
+  readonly ownKey?: OwnKey | undefined;
   /**
    * Whether a first offer of ours also permits an answer in clear: RTP/AVP with keys (RFC 8643) in place of RTP/SAVP.
    */
@@ -92,6 +94,8 @@ export interface Described {
   /** Every m-line, and the numbers that our answers agreed to. Absent where a node of an older release described it. */
   readonly slots?: readonly Slot[];
   readonly agreed?: Formats;
+  /** Whether the audio is encrypted. Absent where it is not agreed on, and where it is in clear by an older release. */
+  readonly isEncrypted?: boolean | undefined;
 }
 
 /** One m-line: our audio stream with its transport protocol, or the line of a stream that is refused. */
@@ -135,19 +139,28 @@ export class Negotiation {
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
-    const { srtp, isOpportunistic = false, before } = options;
+    const { srtp, isOpportunistic = false, before, ownKey } = options;
     this.#version = before?.version ?? 0;
     this.#agreed = before?.agreed ?? { codecs: [], events: [] };
     this.#host = options.host;
-    this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp);
-    const first = { protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' };
-    // What another node described was in clear: only such calls go on at others.
-    this.#slots = (srtp === undefined ? before?.slots : undefined) ?? [first];
+    this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp, ownKey);
+    if (before !== undefined && isOnTermsOf(before, srtp)) this.#isEncrypted = before.isEncrypted ?? false;
+    const isClear = srtp === undefined || isOpportunistic || this.#isEncrypted === false;
+    const first = { protocol: isClear ? 'RTP/AVP' : 'RTP/SAVP' };
+    const isKept = this.#isEncrypted !== undefined;
+    this.#slots = before?.slots?.map((slot) => (isKept || 'refused' in slot ? slot : first)) ?? [first];
   }
 
   /** Our last description. */
   get described(): Described {
-    return { sessionId: this.#options.sessionId, version: this.#version, slots: this.#slots, agreed: this.#agreed };
+    const { sessionId } = this.#options;
+    const isEncrypted = this.#isEncrypted;
+    return { sessionId, version: this.#version, slots: this.#slots, agreed: this.#agreed, isEncrypted };
+  }
+
+  /** The key that we send with. Undefined while the audio is in clear, or not agreed on. */
+  get ownKey(): OwnKey | undefined {
+    return this.#isEncrypted === true ? this.#keys?.inUse : undefined;
   }
 
   /** Our offer after another node has described the session once: its version is higher than that one's. */
@@ -305,6 +318,10 @@ export class Negotiation {
     return encoder.encode(`v=0\r\no=- ${sessionId} ${this.#version} IN ${family} ${host}\r\n${rest}`);
   }
 }
+
+/** Whether audio as another node has described it is within the terms of the trunk as they are now. */
+const isOnTermsOf = ({ isEncrypted = false }: Pick<Described, 'isEncrypted'>, srtp: SrtpTerms | undefined): boolean =>
+  isEncrypted ? srtp !== undefined : srtp?.mode !== 'required';
 
 /**
  * The agreement where the far end sends another of the codecs in its answer: so do we then. Undefined where that

@@ -34,6 +34,12 @@ export interface SrtpKeys {
   readonly receiveKey: Uint8Array;
 }
 
+/** A key that we send with. */
+export interface OwnKey {
+  readonly suite: SrtpSuite;
+  readonly key: Uint8Array;
+}
+
 /** One usable line. */
 export interface CryptoLine {
   readonly tag: number;
@@ -94,18 +100,35 @@ export interface SrtpTerms {
 /** The keys of one stream over all its offers and answers. */
 export class KeyExchange {
   readonly #terms: SrtpTerms;
+  /** The suite in use. Our offers name it first, so that a stream that goes on keeps it. */
+  #suite: SrtpSuite | undefined;
   /** The keys that we send with. Each is made when it is first written. */
   readonly #own = new Map<SrtpSuite, Uint8Array>();
   /** The key that the far end sends with, as it was told last. */
   #theirs: Uint8Array | undefined;
 
-  constructor(terms: SrtpTerms) {
+  /** `before`: the key that another node has sent with in this session. */
+  constructor(terms: SrtpTerms, before?: OwnKey) {
     this.#terms = terms;
+    if (before === undefined) return;
+    this.#own.set(before.suite, before.key);
+    this.#suite = before.suite;
+  }
+
+  /** The key that we send with. Undefined before any was agreed on. */
+  get inUse(): OwnKey | undefined {
+    const suite = this.#suite;
+    return suite === undefined || this.#theirs === undefined ? undefined : { suite, key: this.#key(suite) };
   }
 
   /** The lines of our offer. The keys are those of the offer before, so that a stream that goes on keeps its own. */
   offer(): string {
-    return this.#terms.suites.map((suite, at) => lineOf(at + 1, suite, this.#key(suite))).join('');
+    const lines = this.#terms.suites.map((suite, at) => ({ suite, line: lineOf(at + 1, suite, this.#key(suite)) }));
+    const [first, rest] = [
+      lines.filter(({ suite }) => suite === this.#suite),
+      lines.filter(({ suite }) => suite !== this.#suite),
+    ];
+    return [...first, ...rest].map(({ line }) => line).join('');
   }
 
   /**
@@ -136,6 +159,7 @@ export class KeyExchange {
 
   #agreed({ suite, key }: CryptoLine): SrtpKeys {
     this.#theirs = key;
+    this.#suite = suite;
     return { suite, sendKey: this.#key(suite), receiveKey: key };
   }
 

@@ -8,6 +8,7 @@ import type { DialOptions, IncomingCall, LegListener, LegSignal } from '../../sr
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';
 import { loadNumberPlans } from '../../src/carrier/trunk/number-plan.ts';
 import { systemClock } from '../../src/clock.ts';
+import { createSeal } from '../../src/database/vault/seal.ts';
 import { mayReach } from '../../src/destinations.ts';
 import { hexHash } from '../../src/hash.ts';
 import { silentLog } from '../../src/log.ts';
@@ -143,6 +144,7 @@ export class TestCarrier {
         { transport: 'tcp', host: '127.0.0.1', port: 0 },
       ],
       media: test.media,
+      seal: createSeal(new Uint8Array(32)),
       clock: systemClock(),
       log: silentLog,
       trunks: () => test.trunks,

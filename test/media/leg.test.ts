@@ -243,6 +243,19 @@ describe('a leg', () => {
     expect(peer.heard.every((packet) => packet.payload.length === 160)).toBe(true);
   });
 
+  test('begins with the numbers that it is given, and goes on from them whatever is agreed on later', async () => {
+    await using call = await harness.call();
+    const { peer, leg } = call;
+    leg.negotiate(peer.parameters({ numbers: { sequence: 65_534, timestamp: 4_294_967_200 } }));
+    await peer.until(() => peer.heard.length >= 4);
+    leg.negotiate(peer.parameters({ numbers: { sequence: 7, timestamp: 7 } }));
+    const before = peer.heard.length;
+    await peer.until(() => peer.heard.length >= before + 4);
+    const numbers = peer.heard.map(({ sequence }) => sequence);
+    expect(numbers).toEqual(numbers.map((_, at) => (65_534 + at) % 65_536));
+    expect(peer.heard[0]?.timestamp).toBe(4_294_967_200);
+  });
+
   test('has lost nothing where the first packet is overtaken by the second', async () => {
     const { peer, leg } = await harness.call();
     leg.negotiate(peer.parameters());

@@ -269,12 +269,14 @@ describe('the addon', () => {
       port?: number;
       codec?: number;
       own?: number;
+      first?: number;
       suite?: number;
       key?: Uint8Array;
     }) => {
-      const { host = '127.0.0.1', port = 1, codec = 0, own = -1, suite = 0, key = none } = wrong;
+      const { host = '127.0.0.1', port = 1, codec = 0, own = -1, first = -1, suite = 0, key = none } = wrong;
       const ways = [true, true, false, false, false] as const;
-      return native.legNegotiate(plane, 1, host, port, 2, codec, 0, -1, 8000, -1, own, 20, 0, ...ways, '', suite, key, key);
+      const numbersAndKeys = [first, 0, suite, key, key] as const;
+      return native.legNegotiate(plane, 1, host, port, 2, codec, 0, -1, 8000, -1, own, 20, 0, ...ways, '', ...numbersAndKeys);
     };
     for (const wrong of [
       { codec: 7 },
@@ -283,6 +285,8 @@ describe('the addon', () => {
       { suite: 1, key: new Uint8Array(29) },
       { suite: 5 },
       { own: 128 },
+      { first: -2 },
+      { first: 65_536 },
     ])
       expect(() => negotiate(wrong)).toThrow(TypeError);
     expect(negotiate({ own: 127 })).toBe(false);

@@ -173,6 +173,39 @@ describe('our later offer', () => {
     expect(mLines(text(goneOn({ sessionId, version }).offer()))).toHaveLength(1);
   });
 
+  test('goes on encrypted or in clear as another node has agreed, where the trunk still permits that', () => {
+    const terms = (mode: 'optional' | 'required') => ({
+      mode,
+      suites: ['AES_CM_128_HMAC_SHA1_80'] as const,
+      random: (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)),
+    });
+    const options = { host: '198.51.100.2', port: 20_000, codecs: ['PCMU'] as const, sessionId: 7 };
+    const key = 'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+    /** What the node before describes after it has answered an audio stream by that protocol, beside video. */
+    const described = (protocol: 'RTP/AVP' | 'RTP/SAVP') => {
+      const before = new Negotiation({ ...options, srtp: terms('optional') });
+      const lines = protocol === 'RTP/SAVP' ? `\r\n${key}` : '';
+      expect(before.answer(description(['m=video 4002 RTP/AVP 97', `m=audio 4000 ${protocol} 0${lines}`]))).toHaveProperty(
+        'body',
+      );
+      return JSON.parse(JSON.stringify(before.described));
+    };
+    const offered = (before: object, srtp?: ReturnType<typeof terms>) => {
+      const offer = text(
+        new Negotiation({ ...options, before: Object(before), ...(srtp === undefined ? {} : { srtp }) }).offer(),
+      );
+      return [/m=audio [0-9]+ (\S+)/.exec(offer)?.[1], offer.includes('a=crypto:'), mLines(offer)?.[0]];
+    };
+    const refused = 'm=video 0 RTP/AVP 97';
+    expect(offered(described('RTP/SAVP'), terms('required'))).toEqual(['RTP/SAVP', true, refused]);
+    expect(offered(described('RTP/SAVP'), terms('optional'))).toEqual(['RTP/SAVP', true, refused]);
+    expect(offered(described('RTP/SAVP'))).toEqual(['RTP/AVP', false, refused]);
+    expect(offered(described('RTP/AVP'), terms('optional'))).toEqual(['RTP/AVP', false, refused]);
+    expect(offered(described('RTP/AVP'), terms('required'))).toEqual(['RTP/SAVP', true, refused]);
+    // A node of an older release gave on calls in clear only, and told less.
+    expect(offered({ version: 3 }, terms('optional'))).toEqual(['RTP/AVP', false, 'm=audio 20000 RTP/AVP 0 101']);
+  });
+
   test('gives a number one meaning for the whole of a session, whatever is agreed on', () => {
     const payloadType = fc.integer({ min: 96, max: 127 });
     const media = fc

@@ -113,6 +113,10 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
     timed_out_ = false;
   }
   if (!negotiated_) rtcp_.begin(now);
+  if (!negotiated_ && parameters.first_sequence >= 0) {
+    sequence_ = static_cast<uint16_t>(parameters.first_sequence);
+    timestamp_ = parameters.first_timestamp;
+  }
   negotiated_ = true;
 }
 

@@ -45,6 +45,8 @@ struct Negotiated {
   int32_t own_payload_type = -1;   // by which the far end may send as well
   int32_t own_event_payload_type = -1;
   uint32_t ptime_ms = 20;
+  int32_t first_sequence = -1;  // of the leg's first packet; -1: at random, as its timestamp is then
+  uint32_t first_timestamp = 0;
   uint32_t max_bitrate = 0;  // that the far end takes of Opus on average; 0: it has not said
   bool send = true;
   bool receive = true;

@@ -139,13 +139,17 @@ struct SrtpSession::Library {
 
   /**
    * The index that a first packet may have besides its number. A far end whose first packets were lost, or came before
-   * its key, may have rolled over in them; not every packet is tried, as the attempt makes a context.
+   * its key, may have rolled over in them; one of a call that another node had may have done so any number of times.
+   * Not every packet is tried, as the attempt makes a context.
    */
   int64_t unheard_index(uint16_t sequence) {
     constexpr uint16_t unheard_most = 0x2000;
-    constexpr uint32_t tried_each = 4;
-    if (!sources.none() || sequence >= unheard_most || unheard++ % tried_each != 0) return sequence;
-    return 0x10000 + sequence;
+    constexpr uint32_t tried_each = 4, long_ago = 2, rolled_over_most = 128;  // 46 hours of 50 packets a second
+    if (!sources.none()) return sequence;
+    const uint32_t attempt = unheard++;
+    if (attempt % tried_each == 0) return sequence < unheard_most ? 0x10000 + sequence : sequence;
+    if (attempt % tried_each != long_ago) return sequence;
+    return static_cast<int64_t>(1 + attempt / tried_each % rolled_over_most) << 16 | sequence;
   }
 
   Verdict open_rtcp(uint32_t ssrc, uint8_t* bytes, size_t& count) {

@@ -66,6 +66,21 @@ TEST("sources beyond those that are kept in mind are refused: a source that is f
   CHECK(opened(*in, sealed(*out, 1, 2)) == SrtpSession::Verdict::ok);
 }
 
+TEST("a far end that has used its key for long before it is heard here is heard within some packets") {
+  if (!able()) return;
+  for (const uint32_t rolled_over : {1u, 3u, 66u}) {  // 22 minutes, an hour, a day of 50 packets a second
+    auto out = sender(suites[0], Key(1));
+    auto in = receiver(suites[0], Key(1));
+    for (uint32_t i = 0; i < 3 * rolled_over; i++) CHECK(!sealed(*out, 7, static_cast<uint16_t>(0x5555 * i)).empty());
+    uint16_t sequence = 0x3000;
+    uint32_t unheard = 0;
+    CHECK(!sealed(*out, 7, 0x2000).empty());
+    while (unheard < 1000 && opened(*in, sealed(*out, 7, ++sequence)) != SrtpSession::Verdict::ok) unheard++;
+    CHECK(unheard == 4 * rolled_over - 2);
+    CHECK(opened(*in, sealed(*out, 7, ++sequence)) == SrtpSession::Verdict::ok);
+  }
+}
+
 TEST("a far end whose numbers rolled over before it could be heard is heard, and nobody else") {
   if (!able()) return;
   using Verdict = SrtpSession::Verdict;

@@ -8,6 +8,7 @@ import type { CallQuality, SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio } from '../../media/engine.ts';
+import type { StreamBegin } from '../../media/leg/packet-numbers.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
 import type { Described } from '../../sdp/negotiation.ts';
@@ -103,6 +104,10 @@ export interface LegSnapshot {
   readonly call: CallSnapshot;
   /** Our last description. */
   readonly origin: Described;
+  /** The key that we encrypt the audio with, sealed under MASTER_KEY. Absent while it is in clear. */
+  readonly audioKey?: string | undefined;
+  /** What our packets began with. Absent where nothing was agreed on, and where a node of an older release told it. */
+  readonly stream?: StreamBegin;
 }
 
 export interface LegTransfers {

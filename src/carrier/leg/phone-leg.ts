@@ -5,6 +5,7 @@
 import { isIP } from 'node:net';
 import { LegSignals } from '../../call/leg-signals.ts';
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
+import type { Seal } from '../../database/vault/seal.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import { DEVICE_RESTARTED_MS } from '../../limits.ts';
@@ -12,10 +13,11 @@ import type { TransferTarget } from '../../machine/session/input.ts';
 import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import { EarlyAudio } from '../../media/leg/early-audio.ts';
+import { type StreamBegin, streamAfter } from '../../media/leg/packet-numbers.ts';
 import { ToneListening } from '../../media/leg/tone-listening.ts';
 import { isToldByEnd } from '../../notice/signal.ts';
 import type { Addresses } from '../../sdp/description.ts';
-import { type AudioAgreement, type AudioCodec, type Described, followed, isRefused, Negotiation } from '../../sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, followed, isRefused, Negotiation } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
@@ -24,6 +26,7 @@ import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
 import { Holds } from './holds.ts';
 import { digitOfInfo, InfoKeys } from './info-digit.ts';
+import { KeptKey, type LegBefore } from './kept-key.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
 import { SignsOfLife } from './signs-of-life.ts';
 import { sipFacts } from './sip-facts.ts';
@@ -46,6 +49,8 @@ export interface PhoneLegOptions {
   readonly codecs: readonly AudioCodec[];
   /** How the audio is encrypted. Undefined: it is in clear. */
   readonly srtp: SrtpTerms | undefined;
+  /** Seals the key of its audio for a node that goes on with the call. */
+  readonly seal: Seal;
   /** The address to write into SDP: of the IP version of the far end's signalling, where our RTP ports speak it. */
   sdpHost(): string;
   /** The same for audio that goes there. Undefined where our RTP ports do not speak its IP version. */
@@ -53,8 +58,8 @@ export interface PhoneLegOptions {
   /** The IP version of the first of these. */
   readonly family: 4 | 6;
   readonly sessionId: number;
-  /** The last description of the session by another node. */
-  readonly before?: Described;
+  /** What the node before had of the call. */
+  readonly before?: LegBefore;
   /** The signalling address of the far end and the ranges of its trunk, from which its RTP may come. */
   rtpSources(): readonly string[];
   /** Calls `then` after `ms`, unless the result is called before. */
@@ -85,6 +90,9 @@ export abstract class PhoneLeg implements Leg {
   readonly #twins = new TwinKeys();
   readonly #infoKeys = new InfoKeys();
   readonly #life = new SignsOfLife();
+  readonly #keptKey = new KeptKey();
+  /** What our packets began with. */
+  #stream: StreamBegin | undefined;
   readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
   #rang = false;
 
@@ -157,7 +165,7 @@ export abstract class PhoneLeg implements Leg {
   }
 
   #newNegotiation(rtp: RtpLeg, isClear: boolean, far?: string): Negotiation {
-    const { srtp } = this.options;
+    const { srtp, before } = this.options;
     // An offer of ours in the 200 to an INVITE without one cannot be made again in clear.
     const isOpportunistic = this.#direction === 'inbound' && srtp?.mode === 'optional';
     return new Negotiation({
@@ -165,9 +173,9 @@ export abstract class PhoneLeg implements Leg {
       hostTowards: (remote) => this.options.sdpHostTowards(remote),
       port: rtp.port,
       codecs: this.options.codecs,
-      sessionId: this.options.before?.sessionId ?? this.options.sessionId,
-      before: this.options.before,
-      ...(srtp === undefined || isClear ? {} : { srtp, isOpportunistic }),
+      sessionId: before?.origin.sessionId ?? this.options.sessionId,
+      before: before?.origin,
+      ...(srtp === undefined || isClear ? {} : { srtp, isOpportunistic, ownKey: before?.ownKey }),
     });
   }
 
@@ -178,7 +186,8 @@ export abstract class PhoneLeg implements Leg {
     // A phone that has moved to another network since is where its messages come from now.
     const seen = this.call?.farEnd.dialog?.peer.host ?? '';
     const sources = new Set([...this.options.rtpSources(), ...(isIP(seen) === 0 ? [] : [seen])]);
-    this.#rtp.negotiate({ ...agreement, learnFrom: [...sources], isRinging: !this.answered });
+    this.#stream ??= streamAfter(this.options.before?.stream, agreement, this.options.driver.now);
+    this.#rtp.negotiate({ ...agreement, learnFrom: [...sources], isRinging: !this.answered, numbers: this.#stream });
     this.#tones.agreed(agreement.telephoneEventPayloadType !== undefined);
     this.#holds.far(agreement.held);
     this.#early.handOver(this.#rtp);
@@ -299,13 +308,21 @@ export abstract class PhoneLeg implements Leg {
     return { snapshot, kept, release: () => this.#release(), reclaim: () => this.#reclaim() };
   }
 
-  /** Encrypted audio and connections stay where they are, and what has its far end there, which would move as well. */
+  /** What is reached on its flow stays with it, and so does what has its far end here, which would move as well. */
   #snapshot(settled: boolean): LegSnapshot | undefined {
     const call = this.call?.snapshot(settled);
     const origin = this.#negotiation?.described;
-    const isPlain = this.options.srtp === undefined && call?.peer.transport === 'udp';
-    if (call === undefined || origin === undefined || !isPlain || this.options.isLoopback === true) return undefined;
-    return { trunk: this.options.trunk, call, origin };
+    const isOnFlow = call?.peer.profile?.staysOnFlow !== undefined;
+    if (call === undefined || origin === undefined || isOnFlow || this.options.isLoopback === true) return undefined;
+    const audioKey = this.#keptKey.sealed(this.options.seal, call.dialog.callId, this.#negotiation?.ownKey);
+    const stream = this.#stream;
+    return {
+      trunk: this.options.trunk,
+      call,
+      origin,
+      ...(audioKey === undefined ? {} : { audioKey }),
+      ...(stream && { stream }),
+    };
   }
 
   #release(): void {

@@ -9,7 +9,7 @@
 import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
-import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
+import { canDescribe, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 export class ResumedPhoneLeg extends PhoneLeg {
   readonly #call: Call;
@@ -26,6 +26,7 @@ export class ResumedPhoneLeg extends PhoneLeg {
 
   /** Asks the far end to follow. Resolves with `""` once it has, or with why it did not. */
   async follow(timeoutMs: number): Promise<string> {
+    if (!canDescribe(this.options)) return 'its audio cannot be encrypted here';
     const negotiation = await this.describe();
     if (negotiation === undefined) return 'no media ports are free';
     const { promise, resolve } = Promise.withResolvers<string>();

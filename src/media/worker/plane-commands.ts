@@ -139,6 +139,8 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.isRinging ?? false,
     agreed.isHolding ?? false,
     agreed.learnFrom.join(','),
+    agreed.numbers?.sequence ?? -1,
+    agreed.numbers?.timestamp ?? 0,
     agreed.srtp === undefined ? 0 : SRTP_SUITE_NUMBER[agreed.srtp.suite],
     agreed.srtp?.sendKey ?? NO_KEY,
     agreed.srtp?.receiveKey ?? NO_KEY,

@@ -1,0 +1,36 @@
+/** `kill -9` with CALL_TAKEOVER while baresip is in a call, over TCP or with encrypted audio: the call goes on. */
+import { afterAll, afterEach, beforeAll, describe, test } from 'bun:test';
+import { baresipInstalled } from '../support/baresip.ts';
+import { PhoneCalls } from './phone-calls.ts';
+
+describe.skipIf(!baresipInstalled)('A platform that is killed and starts again goes on with a call', () => {
+  let calls: PhoneCalls;
+  beforeAll(async () => {
+    calls = await PhoneCalls.open({ CALL_TAKEOVER: 'on', ORPHAN_TIMEOUT_SEC: '8' });
+  }, 60_000);
+  afterEach(() => calls.hangUpPhones());
+  afterAll(() => calls?.close());
+
+  const SECRET = { srtp: 'required', srtp_without_tls: true };
+  test.each([
+    { what: 'with encrypted audio', transport: 'udp', mediaenc: ';mediaenc=srtp-mand', terms: SECRET },
+    { what: 'over TCP', transport: 'tcp', mediaenc: '', terms: {} },
+    { what: 'with encrypted audio over TCP', transport: 'tcp', mediaenc: ';mediaenc=srtp-mand', terms: SECRET },
+    { what: 'plain', transport: 'udp', mediaenc: '', terms: {} },
+  ] as const)(
+    '$what',
+    async ({ transport, mediaenc, terms }) => {
+      for (const isIncoming of [true, false]) {
+        const phone = await calls.phone({ transport, account: `${mediaenc}${isIncoming ? '' : ';answermode=auto'}` });
+        await calls.trunk(`sip:127.0.0.1:${phone.port};transport=${transport}`, terms);
+        const host = transport === 'udp' ? calls.platform.sipUdp : `${calls.platform.sipTcp};transport=tcp`;
+        const uuid = isIncoming ? await calls.callIn(phone, host) : await calls.callOut(phone);
+        await calls.platform.kill();
+        await calls.platform.start();
+        await calls.hearEachOther(uuid, phone);
+        await calls.hangUpPhones();
+      }
+    },
+    60_000,
+  );
+});
