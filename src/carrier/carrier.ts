@@ -4,7 +4,7 @@
  */
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Device, type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
-import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
+import type { DialOptions, DialRefused, Leg } from '../call/ports/leg.ts';
 import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
@@ -22,11 +22,10 @@ import { DEVICE_PROFILE, DEVICE_TRUNK } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
-import { legBefore } from './leg/kept-key.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
-import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
 import { refusedBy, TOO_BUSY } from './refusals.ts';
+import { resume } from './resume.ts';
 import { type BoundPort, type Listener, openListener } from './socket/listener.ts';
 import { audioAddress, versionOf } from './socket/own-address.ts';
 import { SourceScreen } from './source-screen.ts';
@@ -291,28 +290,16 @@ class SipCarrier implements Carrier {
     return isDevice(order.to) ? this.#deviceDial.dial(order) : await dial(this.#outbound, order);
   }
 
-  async resume(
-    snapshot: LegSnapshot,
-    ahead: number,
-    timeoutMs: number,
-  ): Promise<ResumedLeg | { readonly failed: string; readonly asked: boolean }> {
-    const trunk = this.#callers.named(snapshot.trunk);
-    const { host, transport } = snapshot.call.peer;
-    if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
-    const release = this.#channels.carryOn(trunk);
-    const now = this.#options.clock.now();
-    const call = this.#agent.resume(snapshot.call, ahead, this.#credentials(trunk), now);
-    if (call === undefined) {
-      release();
-      return { failed: 'too many calls', asked: false };
-    }
-    const before = legBefore(snapshot, this.#options.seal);
-    const leg = new ResumedPhoneLeg({ ...this.#legOptions(trunk, () => host, transport, release), before }, call);
-    this.#driver.listen(call, (event) => leg.take(event));
-    const failed = await leg.follow(timeoutMs);
-    if (failed === '') return { leg, listen: (listener) => leg.listen(listener) };
-    leg.leave();
-    return { failed, asked: true };
+  resume(...call: Parameters<NonNullable<Carrier['resume']>>): ReturnType<NonNullable<Carrier['resume']>> {
+    return resume(
+      {
+        ...{ driver: this.#driver, channels: this.#channels, seal: this.#options.seal },
+        isDraining: () => this.#draining,
+        named: (trunk) => this.#callers.named(trunk),
+        legOptions: (...leg) => this.#legOptions(...leg),
+      },
+      ...call,
+    );
   }
 
   channelsHeld(): Readonly<Record<string, number>> {

@@ -15,6 +15,7 @@ import { Takeover } from '../call/session/handover/takeover.ts';
 import type { SessionRegistry } from '../call/session/session-registry.ts';
 import { untilStored } from '../call/until-stored.ts';
 import type { Carrier } from '../carrier/carrier.ts';
+import { DEVICE_TRUNK } from '../carrier/device/device-trunk.ts';
 import { trunksOf } from '../carrier/trunk/route.ts';
 import { isPinnedTo } from '../carrier/trunk/trunk.ts';
 import { type Clock, sleep } from '../clock.ts';
@@ -329,7 +330,7 @@ export async function takeOwnCalls(
   if (!settings.node.takesOver || before === undefined) return undefined;
   const own = new OwnCalls({
     ...{ sessions, log, takeCalls: store.sessions.takeCalls },
-    trunks: async () => (await store.trunks.list()).map(({ name }) => name),
+    trunks: async () => [DEVICE_TRUNK.name, ...(await store.trunks.list()).map(({ name }) => name)],
   });
   await own.take(before);
   return own;

@@ -86,9 +86,9 @@ export class PhoneCalls {
   }
 
   /** The platform calls a telephone, which answers. Returns the Session. */
-  async callOut(phone: Baresip): Promise<string> {
+  async callOut(phone: Baresip, to = CALLEE): Promise<string> {
     phone.events.splice(0);
-    const dialled = await this.api('/v1/sessions:dial', { from: NUMBER, to: CALLEE, ring_timeout_sec: 20 });
+    const dialled = await this.api('/v1/sessions:dial', { from: NUMBER, to, ring_timeout_sec: 20 });
     const uuid = String(dialled.body.session_uuid);
     const over = this.receiver.event('session.ended', uuid).then(({ body }) => {
       throw new Error(`the call ended: ${JSON.stringify(body)}`);

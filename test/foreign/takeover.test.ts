@@ -1,5 +1,5 @@
-/** `kill -9` with CALL_TAKEOVER while baresip is in a call, over TCP or with encrypted audio: the call goes on. */
-import { afterAll, afterEach, beforeAll, describe, test } from 'bun:test';
+/** `kill -9` with CALL_TAKEOVER while baresip is in a call, over TCP and encrypted too: the call goes on. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { baresipInstalled } from '../support/baresip.ts';
 import { PhoneCalls } from './phone-calls.ts';
 
@@ -33,4 +33,20 @@ describe.skipIf(!baresipInstalled)('A platform that is killed and starts again g
     },
     60_000,
   );
+
+  test('with a device over UDP', async () => {
+    const PASSWORD = 'correct-horse-battery';
+    const device = `/apps/${calls.app.appUuid}/devices/alice`;
+    expect((await calls.platform.operator('PUT', device, { password: PASSWORD })).status).toBe(204);
+    for (const isIncoming of [true, false]) {
+      const account = `;auth_user=alice;auth_pass=${PASSWORD};regint=60;answermode=auto`;
+      const phone = await calls.phone({ address: `alice@${calls.platform.sipUdp}`, account });
+      await phone.registered();
+      const uuid = isIncoming ? await calls.callIn(phone) : await calls.callOut(phone, 'sip:alice');
+      await calls.platform.kill();
+      await calls.platform.start();
+      await calls.hearEachOther(uuid, phone);
+      await calls.hangUpPhones();
+    }
+  }, 60_000);
 });

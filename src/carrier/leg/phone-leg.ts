@@ -308,12 +308,15 @@ export abstract class PhoneLeg implements Leg {
     return { snapshot, kept, release: () => this.#release(), reclaim: () => this.#reclaim() };
   }
 
-  /** What is reached on its flow stays with it, and so does what has its far end here, which would move as well. */
+  /**
+   * What has its far end here would move as well, and stays. A device is on its flow, which no other node has: over UDP
+   * it is the same for the process after this one.
+   */
   #snapshot(settled: boolean): LegSnapshot | undefined {
     const call = this.call?.snapshot(settled);
     const origin = this.#negotiation?.described;
-    const isOnFlow = call?.peer.profile?.staysOnFlow !== undefined;
-    if (call === undefined || origin === undefined || isOnFlow || this.options.isLoopback === true) return undefined;
+    const stays = call?.peer.profile?.staysOnFlow !== undefined && (settled || call.peer.transport !== 'udp');
+    if (call === undefined || origin === undefined || stays || this.options.isLoopback === true) return undefined;
     const audioKey = this.#keptKey.sealed(this.options.seal, call.dialog.callId, this.#negotiation?.ownKey);
     const stream = this.#stream;
     return {

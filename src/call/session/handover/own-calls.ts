@@ -15,7 +15,7 @@ interface OwnCallsOptions {
   readonly sessions: Pick<SessionRegistry, 'adoption' | 'expect' | 'orphan'>;
   readonly log: Log;
   takeCalls(from: string, most: number, trunks: readonly string[]): Promise<readonly SessionRow[]>;
-  /** The trunks that this node may use. */
+  /** The trunks that this node may use, and what calls with devices have in place of one. */
   trunks(): Promise<readonly string[]>;
 }
 
