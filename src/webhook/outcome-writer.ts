@@ -26,7 +26,7 @@ export class OutcomeWriter {
   #waiting: Settlement[] = [];
   /** Outcomes that the database has refused by themselves. */
   readonly #refused: Settlement[] = [];
-  /** So many go into a statement. */
+  /** So many go into a statement: half as many after each that was refused, twice as many after each that was taken. */
   #most = SETTLE_BATCH_MAX_EVENTS;
   #writing: Promise<void> | undefined;
   #over = false;
@@ -73,6 +73,8 @@ export class OutcomeWriter {
         }
         unsure = Math.max(0, unsure - batch.length);
         this.#waiting = this.#waiting.slice(batch.length);
+        // What was refused for a moment, as by a deadlock, must not leave every statement after it small.
+        this.#most = Math.min(SETTLE_BATCH_MAX_EVENTS, 2 * this.#most);
         this.#options.onWritten();
       } catch (error) {
         warnUnlessAway(log, error, { waiting: this.waiting }, 'webhook outcomes wait for the database');

@@ -154,6 +154,20 @@ test('The end waits until all is written, and for a database that is away only a
   expect([calls.length, state.written, second.calls.length, second.state.lost]).toEqual([1, 1, SETTLE_LAST_TRIES, 0]);
 });
 
+test('Statements are as large as before a while after one was refused that is taken when it comes again', async () => {
+  const { outcomes, clock, calls, state } = writer();
+  const all = Array.from({ length: 4 * SETTLE_BATCH_MAX_EVENTS }, (_, id) => id);
+  state.answer = async () => {
+    if (calls.length <= 3) throw new Error('deadlock detected');
+    return true;
+  };
+  for (const id of all) outcomes.add(outcome(id));
+  await clock.advance(SETTLE_GATHER_MS);
+  const sizes = calls.map(({ ids }) => ids.length / SETTLE_BATCH_MAX_EVENTS);
+  expect(sizes.slice(0, 8)).toEqual([1, 1 / 2, 1 / 4, 1 / 8, 1 / 4, 1 / 2, 1, 1]);
+  expect(calls.slice(3).flatMap(({ ids }) => ids)).toEqual(all);
+});
+
 test('An outcome that the database refuses keeps no other from being written, and is tried again by itself', async () => {
   const { outcomes, clock, calls, state } = writer();
   let refused: number | undefined = 5;
