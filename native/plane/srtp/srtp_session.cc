@@ -1,5 +1,6 @@
 #include "plane/srtp/srtp_session.h"
 
+#include <array>
 #include <utility>
 
 #include "plane/srtp/openssl_primitives.h"
@@ -118,38 +119,48 @@ struct SrtpSession::Library {
     return verdict;
   }
 
+  /** Roll-overs to try a packet with, beside none; 0: no further one. */
+  using RollOvers = std::array<int64_t, 3>;
+
   /** Opens a packet of a source that has no context. */
   Verdict open_first(uint32_t ssrc, uint16_t sequence, uint8_t* bytes, size_t& count) {
     const SrtpSources::Past* const past = sources.past(ssrc);
     if (past == nullptr && sources.full()) return Verdict::forged;
-    const int64_t index = past != nullptr ? SrtpSources::index_of(past->last, sequence) : unheard_index(sequence);
     if (past != nullptr && past->replays) {
+      const int64_t index = SrtpSources::index_of(past->last, sequence);
       if (index <= past->last) return Verdict::replayed;
       return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
     }
+    const RollOvers known = {{past != nullptr ? SrtpSources::index_of(past->last, sequence) >> 16 : 0}};
+    const RollOvers guessed = past != nullptr ? known : unheard_roll_overs(sequence);
     uint8_t kept[Datagram::bytes_max];  // a packet that fails may be changed in the attempt
     if (count > sizeof kept) return Verdict::forged;
-    const bool again = index >> 16 != 0;
-    if (again) std::memcpy(kept, bytes, count);
-    const Verdict verdict = admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence);
-    if (verdict != Verdict::forged || !again) return verdict;
-    std::memcpy(bytes, kept, count);
-    return admitted(run_at(index >> 16, ssrc, bytes, count), ssrc, index);
+    std::memcpy(kept, bytes, count);
+    Verdict verdict = admitted(run(::srtp_unprotect, bytes, count), ssrc, sequence);
+    for (const int64_t rolled_over : guessed) {
+      if (verdict != Verdict::forged) break;
+      if (rolled_over == 0) continue;
+      std::memcpy(bytes, kept, count);
+      verdict = admitted(run_at(rolled_over, ssrc, bytes, count), ssrc, rolled_over << 16 | sequence);
+    }
+    return verdict;
   }
 
   /**
-   * The index that a first packet may have besides its number. A far end whose first packets were lost, or came before
-   * its key, may have rolled over in them; one of a call that another node had may have done so any number of times.
-   * Not every packet is tried, as the attempt makes a context.
+   * How often the numbers of a far end may have rolled over before its first packet. It may have done so once in
+   * packets that were lost or came before its key, and any number of times in a call that another node had: those are
+   * sought in the first packets, two with each, and later at leisure, as each attempt makes a context.
    */
-  int64_t unheard_index(uint16_t sequence) {
+  RollOvers unheard_roll_overs(uint16_t sequence) {
     constexpr uint16_t unheard_most = 0x2000;
-    constexpr uint32_t tried_each = 4, long_ago = 2, rolled_over_most = 128;  // 46 hours of 50 packets a second
-    if (!sources.none()) return sequence;
-    const uint32_t attempt = unheard++;
-    if (attempt % tried_each == 0) return sequence < unheard_most ? 0x10000 + sequence : sequence;
-    if (attempt % tried_each != long_ago) return sequence;
-    return static_cast<int64_t>(1 + attempt / tried_each % rolled_over_most) << 16 | sequence;
+    constexpr uint32_t tried_each = 4;
+    constexpr uint32_t sought_most = 128;  // 46 hours of 50 packets a second
+    if (!sources.none()) return {};
+    const uint32_t packet = unheard++;
+    const bool is_try = packet % tried_each == 0;
+    const int64_t once = is_try && sequence < unheard_most ? 1 : 0;
+    if (packet < sought_most / 2) return {{once, 1 + 2 * packet, 2 + 2 * packet}};
+    return {{once, is_try ? 1 + packet / tried_each % sought_most : 0}};
   }
 
   Verdict open_rtcp(uint32_t ssrc, uint8_t* bytes, size_t& count) {
