@@ -1,6 +1,9 @@
 // Options of a socket that the runtime has opened, and has no word for.
+#include <arpa/inet.h>
 #include <linux/sock_diag.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "addon/exports.h"
 
@@ -32,7 +35,46 @@ Napi::Value datagrams_dropped(const Napi::CallbackInfo& info) {
   return arguments.give(memory[SK_MEMINFO_DROPS]);
 }
 
-constexpr Export exported[] = {{"receiveBuffer", receive_buffer}, {"datagramsDropped", datagrams_dropped}};
+// mayFragment(fd): datagrams leave without "don't fragment", and over IPv6 in fragments that every path takes
+Napi::Value may_fragment(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const int fd = static_cast<int>(arguments.number());
+  if (!arguments.ok()) return arguments.refuse();
+  const int ipv4 = IP_PMTUDISC_DONT, ipv6 = IPV6_PMTUDISC_DONT;
+  const int least = 1280;  // RFC 8200 §5: no router makes fragments of IPv6
+  // Each option is refused where the socket does not speak that version of IP.
+  (void)::setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &ipv4, sizeof ipv4);
+  (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &ipv6, sizeof ipv6);
+  (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &least, sizeof least);
+  return info.Env().Undefined();
+}
+
+// addressTowards(host) -> our address in packets to it, by the routes of the system; "" where none leads there
+Napi::Value address_towards(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const std::string host = arguments.host();
+  if (!arguments.ok()) return arguments.refuse();
+  constexpr uint16_t any_port = 9;  // to connect a datagram socket sends nothing
+  char text[INET6_ADDRSTRLEN] = "";
+  Address far;
+  const int fd = far.parse(host.c_str(), any_port) ? ::socket(far.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+  Address own;
+  own.length = sizeof own.v6;
+  if (fd >= 0 && ::connect(fd, &far.any, far.length) == 0 && ::getsockname(fd, &own.any, &own.length) == 0) {
+    const bool is_v6 = own.any.sa_family == AF_INET6;
+    const void* bytes = is_v6 ? static_cast<const void*>(&own.v6.sin6_addr) : &own.v4.sin_addr;
+    (void)::inet_ntop(own.any.sa_family, bytes, text, sizeof text);
+  }
+  if (fd >= 0) ::close(fd);
+  return Napi::String::New(info.Env(), text);
+}
+
+constexpr Export exported[] = {
+    {"receiveBuffer", receive_buffer},
+    {"datagramsDropped", datagrams_dropped},
+    {"mayFragment", may_fragment},
+    {"addressTowards", address_towards},
+};
 
 }  // namespace
 

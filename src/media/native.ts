@@ -218,6 +218,12 @@ interface Native {
   receiveBuffer(fd: number, bytes: number): number;
   /** Returns the datagrams that the system dropped since the socket was opened, as its receive buffer was full. */
   datagramsDropped(fd: number): number;
+  /**
+   * Lets the datagrams of a socket be fragmented: on their way over IPv4, and here over IPv6, to what every path takes.
+   */
+  mayFragment(fd: number): void;
+  /** Returns our address in packets to an IP address, by the routes of the system; `""` where none leads there. */
+  addressTowards(host: string): string;
 }
 
 // A literal path, so that the one file of `npm run binary` carries the addon.

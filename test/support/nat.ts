@@ -13,7 +13,8 @@ const has = (program: string, ...args: string[]) => spawnSync(program, args, { s
 /** Whether this process may make namespaces, and has the programs for it. */
 export const natInstalled = process.getuid?.() === 0 && has('ip', 'netns') && has('nft', '--version');
 
-function run(program: string, ...args: string[]): void {
+/** Runs a program to its end. Throws what it complains of where it fails. */
+export function run(program: string, ...args: string[]): void {
   const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
 }

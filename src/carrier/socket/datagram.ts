@@ -48,7 +48,12 @@ export async function openDatagramSocket(
     },
   });
   const fd = descriptorOf(socket);
-  if (fd !== undefined) native.receiveBuffer(fd, SIP_RECEIVE_BUFFER_BYTES);
+  if (fd !== undefined) {
+    native.receiveBuffer(fd, SIP_RECEIVE_BUFFER_BYTES);
+    // A response may be longer than a path takes (RFC 3261 §18.1.1 shortens requests only). With "don't fragment" it is
+    // lost at each try where a firewall drops the ICMP message that would tell us.
+    native.mayFragment(fd);
+  }
   let dropped = 0;
   return {
     host,
@@ -79,10 +84,9 @@ const descriptorOf = (socket: object): number | undefined =>
   'fd' in socket && typeof socket.fd === 'number' && socket.fd >= 0 ? socket.fd : undefined;
 
 /**
- * Errors that an ICMP message about an earlier datagram leaves on the socket, perhaps from another peer. The next try
- * is free of them.
+ * An ICMP message about an earlier datagram, perhaps to another peer, leaves its error on the socket: ECONNREFUSED,
+ * EHOSTUNREACH, ENOPROTOOPT, EACCES over IPv6, and more. The next try is free of it.
  */
-const ERRORS_OF_EARLIER_DATAGRAMS = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);
 const TRIES = 4;
 
 function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
@@ -90,10 +94,8 @@ function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
     try {
       return send() ? 'sent' : 'full';
     } catch (error) {
-      const code = codeOf(error) ?? '';
       // Refused each time: nobody is there yet. The transaction's retransmissions will find out.
-      if (tries >= TRIES) return code === 'ECONNREFUSED' ? 'sent' : 'refused';
-      if (!ERRORS_OF_EARLIER_DATAGRAMS.has(code)) return 'refused';
+      if (tries >= TRIES) return codeOf(error) === 'ECONNREFUSED' ? 'sent' : 'refused';
     }
   }
 }

@@ -1,10 +1,11 @@
 /**
  * Which of our addresses a far end is told, and which of our sockets it is reached from, where we have several: one of
- * its IP version (RFC 6157), and of its network if we have one there.
+ * its IP version (RFC 6157), and the one that packets to it leave from, by the routes of the system.
  */
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { native } from '../../media/native.ts';
 import type { Peer } from '../../sip/flow.ts';
 
 /** A socket that is bound. */
@@ -93,8 +94,16 @@ const INTERFACES_KEPT_MS = 10_000;
 let interfaces = networkInterfaces();
 let interfacesReadAt = performance.now();
 
-/** The address of the interface whose network holds a peer, else of the first interface that is not loopback. */
+/**
+ * Our address on the way to a peer, by the routes of the system. Where none leads there, as to a name, it is that of
+ * the interface whose network holds the peer, else of the first one that is not loopback.
+ */
 function interfaceTowards(peer: string): string {
+  const routed = versionOf(peer) === 0 || peer.includes('%') ? '' : native.addressTowards(peer);
+  return routed === '' ? interfaceNear(peer) : routed;
+}
+
+function interfaceNear(peer: string): string {
   if (performance.now() - interfacesReadAt > INTERFACES_KEPT_MS) {
     interfaces = networkInterfaces();
     interfacesReadAt = performance.now();
