@@ -18,7 +18,7 @@ interface SourceScreenOptions {
   readonly addresses: Pick<TrunkAddresses, 'trunksOf' | 'has'>;
   readonly loopback: Pick<Loopback, 'trunkOf'>;
   /** The registrar of devices, which records its refusals here and so is made after this. */
-  devices(): Pick<Devices, 'screen' | 'isAt'>;
+  devices(): Pick<Devices, 'screen' | 'screenMoved' | 'isAt'>;
   /** Who calls over trunks, which records its refusals here as well. */
   callers(): Pick<TrunkCallers, 'screen'>;
   /** Whether a call with the far end at that address is up. */
@@ -61,6 +61,8 @@ export class SourceScreen {
     }
     // A carrier that only takes our calls may ask whether we are there.
     if (status === undefined && request.method === 'OPTIONS' && addresses.has(source.host)) return 'accept';
+    const ofMoved = status === undefined ? devices().screenMoved(request, source) : undefined;
+    if (ofMoved !== undefined) return ofMoved;
     // It only acknowledges what was refused, and is never answered: it does not count a second time.
     if (request.method === 'ACK') return 'ignore';
     this.refusals.record(request, source, 403, unknownSource(source.host), now);

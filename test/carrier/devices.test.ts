@@ -317,6 +317,32 @@ describe('a device', () => {
     expect(field(await alice.until(/^REFER /), 'Refer-To')).toBe('<sip:+972501112222@x>');
   });
 
+  test('whose public address changes in a call hangs up from there by its password, and nobody else does', async () => {
+    const { carrier } = await open();
+    carrier.onIncoming = ({ call }) => call.leg.answer();
+    const before = await peerOf(carrier, '127.0.0.7');
+    const { response, parts } = await asUser(before, 'INVITE', 'alice', { number: '100', body: sdp() });
+    const call = { ...parts, to: field(response, 'To'), body: '' };
+    before.send(before.request('ACK', { ...call, cseq: 2 }));
+    const [incoming] = carrier.incoming;
+    await incoming?.signals.until('leg.answered');
+    const after = await peerOf(carrier, '127.0.0.9');
+    after.send(after.request('BYE', { ...call, cseq: 3 }));
+    const challenge = await after.until(/^SIP\/2.0 401/);
+    const proof = (cseq: number, password?: string) =>
+      after.request('BYE', {
+        ...call,
+        cseq,
+        fields: answerTo(challenge, 'BYE', 'sip:100@127.0.0.1', 'alice', password, cseq),
+      });
+    after.send(proof(4, 'a guess'));
+    await after.until(/^SIP\/2.0 401[\s\S]*CSeq: 4/);
+    expect(incoming?.signals.all.map(({ type }) => type)).not.toContain('leg.ended');
+    after.send(proof(5));
+    await after.until(/^SIP\/2.0 200[\s\S]*CSeq: 5/);
+    await incoming?.signals.until('leg.ended');
+  });
+
   test('is challenged also from the address of a trunk, and a stranger without its name is refused', async () => {
     const { carrier } = await open();
     const known = await peerOf(carrier, '127.0.0.200');

@@ -171,6 +171,18 @@ export class Devices {
     return this.#authenticate(request, source, username, device);
   }
 
+  /**
+   * Decides about a request within a call from an address that nobody is known at: a phone whose public address has
+   * changed hangs up from there, or refreshes, before it registers again. Undefined when it is no device's.
+   */
+  screenMoved(request: SipRequest, source: Peer): Screened | undefined {
+    // These two are never challenged (RFC 3261 §22.1).
+    if (request.method === 'ACK' || request.method === 'CANCEL') return undefined;
+    const device = this.#options.directory.find(userOf(request, 'from'));
+    if (device === undefined || tagOf(request.headers.get('to')) === undefined) return undefined;
+    return this.#authenticate(request, source, device.username, device);
+  }
+
   /** Takes the REGISTER of a device that `screen` has let pass. False where it is no device's. */
   register(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): boolean {
     const username = userOf(transaction.request, 'to');
