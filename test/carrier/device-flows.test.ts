@@ -220,6 +220,21 @@ describe('a call with a device', () => {
     await carrier.idle();
   });
 
+  test.each(['udp', 'tcp'] as const)('is heard from the address that it registers from next, over %s', async (transport) => {
+    const { carrier, phone } = await open();
+    const contact = `<sip:alice@${INSIDE}:5060;transport=${transport}>;+sip.instance="<urn:uuid:1>"`;
+    const before = await phone(transport);
+    await register(before, contact);
+    const { leg } = await answered(carrier, before, contact);
+    expect(carrier.media.negotiated.at(-1)?.learnFrom).not.toContain('127.0.0.8');
+    const after = await phone(transport, '127.0.0.8');
+    await register(after, contact);
+    expect(carrier.media.negotiated.at(-1)?.learnFrom).toContain('127.0.0.8');
+    leg.hangup();
+    after.respond(await after.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
   test('goes on over the connection that its re-INVITE comes by', async () => {
     const { carrier, devices, phone } = await open();
     const contact = `<sip:alice@${INSIDE}:5060;transport=tcp>`;

@@ -196,6 +196,7 @@ export abstract class PhoneLeg implements Leg {
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
     if (isWordOfFarEnd(event)) this.#life.spoken();
+    if (event.type === 'moved') this.apply();
     switch (event.type) {
       case 'offer':
         this.#onOffer(event.body);
@@ -491,7 +492,7 @@ export abstract class PhoneLeg implements Leg {
 /** Whether an event is a message of the far end. A re-INVITE that it has not answered is told as refused with 408. */
 function isWordOfFarEnd(event: CallEvent): boolean {
   if (event.type === 'refer') return event.outcome.phase !== 'refused' || event.outcome.status !== 0;
-  return event.type !== 'doubted' && (event.type !== 'offer_refused' || event.status !== 408);
+  return event.type !== 'doubted' && event.type !== 'moved' && (event.type !== 'offer_refused' || event.status !== 408);
 }
 
 /** Whether we have anything to offer: not where encryption is required and impossible. */

@@ -86,6 +86,8 @@ export type CallEvent =
   | { readonly type: 'refer_requested'; readonly target: string; readonly replaces?: Replaces }
   /** The far end may have started anew: it has registered with another Call-ID. */
   | { readonly type: 'doubted' }
+  /** The far end, a device, is at another place, or has another connection. */
+  | { readonly type: 'moved' }
   /** The far end answered our probe. */
   | { readonly type: 'alive' }
   /** The last event of a call, exactly once. */

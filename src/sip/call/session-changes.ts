@@ -100,6 +100,7 @@ export class SessionChanges {
 
   /** The far end is at another place: what waits is sent there, once what has come from there is worked on. */
   moved(): void {
+    this.#owner.emit({ type: 'moved' });
     this.#request?.moved();
     if (this.#wanted === undefined) return;
     this.#offerAt = this.#context.layer.now;
