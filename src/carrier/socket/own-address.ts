@@ -5,6 +5,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { detached } from '../../bounds/detached.ts';
 import { native } from '../../media/native.ts';
 import type { Peer } from '../../sip/flow.ts';
 
@@ -90,6 +91,11 @@ export function audioAddress(
   return ownAddress(ports, advertised, { transport: 'udp', host: far, port: 0, flow: 0 }).host;
 }
 
+/** What the system is asked is kept for so long: each question costs four of its calls, and a call asks ten times. */
+const ROUTES_KEPT_MS = 1_000;
+const ROUTES_KEPT_MAX = 1_024;
+const routes = new Map<string, string>();
+let routesSince = performance.now();
 const INTERFACES_KEPT_MS = 10_000;
 let interfaces = networkInterfaces();
 let interfacesReadAt = performance.now();
@@ -99,8 +105,22 @@ let interfacesReadAt = performance.now();
  * the interface whose network holds the peer, else of the first one that is not loopback.
  */
 function interfaceTowards(peer: string): string {
-  const routed = versionOf(peer) === 0 || peer.includes('%') ? '' : native.addressTowards(peer);
+  const routed = versionOf(peer) === 0 || peer.includes('%') ? '' : routeTowards(peer);
   return routed === '' ? interfaceNear(peer) : routed;
+}
+
+function routeTowards(peer: string): string {
+  const now = performance.now();
+  if (now - routesSince > ROUTES_KEPT_MS || routes.size >= ROUTES_KEPT_MAX) {
+    routes.clear();
+    routesSince = now;
+  }
+  const known = routes.get(peer);
+  if (known !== undefined) return known;
+  const asked = native.addressTowards(peer);
+  // The peer may be a part of a message that came in.
+  routes.set(detached(peer), asked);
+  return asked;
 }
 
 function interfaceNear(peer: string): string {
