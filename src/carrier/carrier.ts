@@ -180,8 +180,8 @@ class SipCarrier implements Carrier {
       },
       onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
       onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
-      onProbed: ({ whom, name, status, tookMs }) =>
-        (whom === 'trunk' ? this.#monitor : this.#pings).onProbed(name, status, tookMs),
+      onProbed: ({ whom, name, status, tookMs, seenAt }) =>
+        (whom === 'trunk' ? this.#monitor : this.#pings).onProbed(name, status, tookMs, seenAt),
     });
   }
 

@@ -73,7 +73,8 @@ export const SIP_REGISTER_REFUSED_MAX_SEC = 600;
 export const SIP_REGISTER_SILENT_MS = 4_000;
 /** A stop waits so long for registrars to take the bindings of trunks back. */
 export const SIP_UNREGISTER_MAX_MS = 1_000;
-export const SIP_PROBE_INTERVAL_SEC = 30;
+/** A router before us forgets a mapping after some 30 s without a packet, and with it the way of calls to us. */
+export const SIP_PROBE_INTERVAL_SEC = 25;
 /** `Retry-After` of a 503: draining, or without the database. */
 export const SIP_RETRY_AFTER_SEC = 5;
 /** Stream connections that others have opened to us; a further one is closed at once. */

@@ -96,6 +96,11 @@ export class Registration implements RequestOwner, Timed {
     return this.#state === 'registered' ? this.#until : undefined;
   }
 
+  /** The peer that has taken the binding. Undefined while there is none. */
+  get boundAt(): Peer | undefined {
+    return this.#state === 'registered' ? this.#boundAt : undefined;
+  }
+
   /** The Route header fields of requests other than REGISTER while the binding lasts (RFC 3608 §5). */
   get serviceRoute(): readonly string[] {
     return this.#state === 'registered' ? this.#serviceRoute : [];

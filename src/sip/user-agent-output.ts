@@ -30,4 +30,4 @@ export type UserAgentOutput =
   | { readonly type: 'call'; readonly call: Call; readonly event: CallEvent }
   | { readonly type: 'registration'; readonly name: string; readonly state: RegistrationState; readonly status: number }
   /** The answer to `probe`. Status 0 means that none came. */
-  | ({ readonly type: 'probed'; readonly status: number; readonly tookMs: number } & Probed);
+  | ({ readonly type: 'probed'; readonly status: number; readonly tookMs: number; readonly seenAt: string } & Probed);

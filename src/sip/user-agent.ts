@@ -13,10 +13,11 @@ import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer, Place, SendFailure } from './flow.ts';
 import { ALLOWED, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
-import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
+import { Headers, NO_BODY, type SipRequest, type SipResponse } from './message/message.ts';
 import { readableInstead, withSessionDescription } from './message/multipart.ts';
 import { parseMessage } from './message/parser.ts';
 import { parseUri, tagOf } from './message/uri.ts';
+import { seenBy } from './message/via.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
 import { Registration, type RegistrationOptions } from './registration.ts';
 import { TransactionLayer } from './transaction/layer.ts';
@@ -291,9 +292,10 @@ export class UserAgent {
       .add('contact', contactFor(this.#context, peer))
       .add('accept', 'application/sdp')
       .add('user-agent', product);
-    const report = (status: number) => this.#outputs.push({ type: 'probed', ...probed, status, tookMs: this.#layer.now - began });
+    const report = (status: number, seenAt = '') =>
+      this.#outputs.push({ type: 'probed', ...probed, status, tookMs: this.#layer.now - began, seenAt });
     const owner = {
-      onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
+      onResponse: ({ status, headers }: SipResponse) => (status >= 200 ? report(status, seenBy(headers.get('via'))) : undefined),
       onFailure: () => report(0),
     };
     const request: SipRequest = { kind: 'request', method: 'OPTIONS', uri, headers, body: NO_BODY };

@@ -152,6 +152,7 @@ test('The address of a trunk stays known while its name cannot be looked up: the
   names?.close();
   await serve([]);
   await clock.advance(SIP_RESOLVED_TTL_MS);
+  carrier.carrier.probeTrunk('carrier');
   await isThere(false);
   expect(await asked('since')).toBe('SIP/2.0 200');
 }, 20_000);

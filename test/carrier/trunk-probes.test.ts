@@ -14,31 +14,36 @@ const SILENCE_MS = 64 * SIP_T1_MS;
 const peerAt = (host: string) => ({ transport: 'udp', host, port: 5060, flow: 0 }) as const;
 
 /** A monitor of trunks whose peers answer where `there` has their addresses. */
-function monitored(resolve: (trunk: Trunk) => readonly string[]) {
+function monitored(resolve: (trunk: Trunk) => readonly string[], lastUsed: (now: number) => number = () => 0) {
   const clock = new VirtualClock();
   const there = new Set<string>();
   const asked: string[] = [];
+  /** The methods of requests, and the port that a router before us gives to them. */
+  const sent: string[] = [];
+  const router = { port: 40_000 };
   const agent = countingAgent('192.0.2.200');
   const driver = new AgentDriver(agent, clock, silentLog, {
     ...{ onInvite() {}, onRefused() {}, onVia() {} },
-    onProbed: ({ name, status, tookMs }) => monitor.onProbed(name, status, tookMs),
+    onProbed: ({ name, status, tookMs, seenAt }) => monitor.onProbed(name, status, tookMs, seenAt),
     onMessage: (direction, bytes, peer) => {
       if (direction === 'in') return;
       asked.push(peer.host);
       const answer = Buffer.from(bytes)
         .toString()
-        .replace(/^.*\r\n/, 'SIP/2.0 200 OK\r\n');
+        .replace(/^.*\r\n/, 'SIP/2.0 200 OK\r\n')
+        .replace(/;rport/, `;received=198.51.100.1;rport=${router.port}`);
+      sent.push(/^[A-Z]+/.exec(Buffer.from(bytes).toString())?.[0] ?? '');
       if (there.has(peer.host)) queueMicrotask(() => driver.receive(Buffer.from(answer), peer));
     },
   });
   const monitor: TrunkMonitor = new TrunkMonitor({
     ...{ driver, clock, log: silentLog },
     resolve: async (trunk) => resolve(trunk).map(peerAt),
-    lastUsed: () => 0,
+    lastUsed: () => lastUsed(clock.now()),
     registers: () => true,
   });
   const told = () => ({ answers: monitor.status('carrier').lastProbe?.ok, down: monitor.down });
-  return { clock, monitor, there, asked, told };
+  return { clock, monitor, there, asked, sent, router, told };
 }
 
 test('A probe of an address that a trunk had before says nothing about the one that it has now', async () => {
@@ -79,4 +84,35 @@ test('A trunk whose probes overlap and are all unanswered is down, until one is 
   // Probes that began before it was back are over by now.
   await clock.advance(2 * SILENCE_MS);
   expect(told()).toEqual({ answers: true, down: 0 });
+});
+
+const REGISTERED = { register: true, username: 'me', password: 'secret' };
+
+test('A registered trunk that carries a call is asked all the same, so that a router keeps the way for its calls to us', async () => {
+  const { clock, monitor, there, sent, told } = monitored(
+    () => ['192.0.2.1'],
+    (now) => now,
+  );
+  there.add('192.0.2.1');
+  monitor.update([trunkTo('sip:192.0.2.1', REGISTERED)]);
+  await settle();
+  await clock.advance(4 * INTERVAL_MS + 1_000);
+  expect(sent).toEqual(['REGISTER', 'OPTIONS', 'OPTIONS', 'OPTIONS', 'OPTIONS']);
+  expect(INTERVAL_MS).toBeLessThan(30_000);
+  // It carries a call, so that it counts as there whatever it answers.
+  there.clear();
+  await clock.advance(2 * SILENCE_MS);
+  expect(told().down).toBe(0);
+});
+
+test('A trunk is registered anew when a router before us has given us another port, and once only', async () => {
+  const { clock, monitor, there, sent, router } = monitored(() => ['192.0.2.1']);
+  there.add('192.0.2.1');
+  monitor.update([trunkTo('sip:192.0.2.1', REGISTERED)]);
+  await settle();
+  await clock.advance(2 * INTERVAL_MS + 1_000);
+  expect(sent).toEqual(['REGISTER', 'OPTIONS', 'OPTIONS']);
+  router.port++;
+  await clock.advance(3 * INTERVAL_MS);
+  expect(sent).toEqual(['REGISTER', 'OPTIONS', 'OPTIONS', 'OPTIONS', 'REGISTER', 'OPTIONS', 'OPTIONS']);
 });

@@ -314,8 +314,8 @@ describe('a probe', () => {
     alice.agent.probe({ whom: 'device', name: 'down' }, 'sip:192.0.2.2', peer, network.now);
     network.run();
     expect(alice.outputs.filter((output) => output.type === 'probed')).toEqual([
-      { type: 'probed', whom: 'trunk', name: 'up', status: 200, tookMs: 2 },
-      { type: 'probed', whom: 'device', name: 'down', status: 0, tookMs: 32_000 },
+      { type: 'probed', whom: 'trunk', name: 'up', status: 200, tookMs: 2, seenAt: `${alice.host}:5060` },
+      { type: 'probed', whom: 'device', name: 'down', status: 0, tookMs: 32_000, seenAt: '' },
     ]);
   });
 });

@@ -28,6 +28,8 @@ interface Monitored {
   lastProbe: TrunkStatus['lastProbe'];
   /** The number of the probe that has told `answers`, 0 before the first one. */
   toldBy: number;
+  /** The peer that answered the last probe, and where it saw that come from. */
+  seen: { readonly by: Peer; readonly at: string } | undefined;
   cancelProbe: () => void;
   stopped: boolean;
 }
@@ -37,8 +39,11 @@ interface Probe {
   readonly monitored: Monitored;
   /** Later probes have higher numbers. */
   readonly number: number;
+  readonly peer: Peer | undefined;
   /** The peers of the trunk that are asked where those before them do not answer. */
   readonly untried: readonly Peer[];
+  /** Whether it only keeps the way to us open through a router: no answer to it says nothing. */
+  readonly isKeepalive: boolean;
 }
 
 interface TrunkMonitorOptions {
@@ -95,6 +100,7 @@ export class TrunkMonitor {
         answers: undefined,
         lastProbe: undefined,
         toldBy: 0,
+        seen: undefined,
         cancelProbe: () => {},
         stopped: false,
       };
@@ -162,13 +168,24 @@ export class TrunkMonitor {
 
   /**
    * The outcome of a probe. Status 0 means that no answer came: the next peer of the trunk is asked, as a call would go
-   * there.
+   * there. `seenAt` is where the peer saw it come from, or `""`.
    */
-  onProbed(ping: string, status: number, tookMs: number): void {
+  onProbed(ping: string, status: number, tookMs: number, seenAt = ''): void {
     const probe = this.#probes.get(ping);
     this.#probes.delete(ping);
-    if (probe !== undefined && !probe.monitored.stopped && (status !== 0 || !this.#askNext(probe)))
-      this.#tell(probe, status, tookMs);
+    if (probe === undefined || probe.monitored.stopped) return;
+    this.#see(probe, seenAt);
+    if (!probe.isKeepalive && (status !== 0 || !this.#askNext(probe))) this.#tell(probe, status, tookMs);
+  }
+
+  /** A router before us that has another address, or has another port for us now: the binding leads nowhere. */
+  #see({ monitored, peer }: Probe, at: string): void {
+    if (peer?.transport !== 'udp' || at === '') return;
+    const { seen, trunk } = monitored;
+    monitored.seen = { by: peer, at };
+    if (seen === undefined || seen.at === at || seen.by.host !== peer.host || seen.by.port !== peer.port) return;
+    this.#options.log.warn({ trunk: trunk.name, was: seen.at, is: at }, 'a router before us has changed our address');
+    this.flowLost(peer);
   }
 
   /** Tells what came of a probe, unless a later one has told already. */
@@ -275,30 +292,39 @@ export class TrunkMonitor {
     this.#options.driver.run((now) => found(peers, now));
   }
 
-  /** Probes the trunk when it has been idle, or has failed a call. One that carries calls shows that it is there. */
+  /**
+   * Probes the trunk when it has been idle, or has failed a call. One that carries calls shows that it is there; but a
+   * call may say nothing for an hour, while the registrar calls us through a router that forgets.
+   */
   async #probe(monitored: Monitored): Promise<void> {
     if (this.#options.clock.now() - this.#options.lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
       monitored.answers = undefined;
-      this.#probeLater(monitored);
-      return;
+      const registrar = monitored.registration?.boundAt;
+      if (registrar?.transport === 'udp') this.#askNext(this.#newProbe(monitored, [registrar], true));
+    } else {
+      await this.#ask(monitored);
     }
-    await this.#ask(monitored);
     if (!monitored.stopped) this.#probeLater(monitored);
   }
 
   /** Sends an OPTIONS to the first peer of the trunk. */
   async #ask(monitored: Monitored): Promise<void> {
-    const probe = { monitored, number: ++this.#asked, untried: await this.#options.resolve(monitored.trunk) };
+    const number = ++this.#asked;
+    const probe = this.#newProbe(monitored, await this.#options.resolve(monitored.trunk), false, number);
     if (!monitored.stopped && !this.#askNext(probe)) this.#tell(probe, 0, 0);
   }
 
+  #newProbe(monitored: Monitored, untried: readonly Peer[], isKeepalive: boolean, number = ++this.#asked): Probe {
+    return { monitored, number, peer: undefined, untried, isKeepalive };
+  }
+
   /** Sends an OPTIONS to the next peer. False: there is none. */
-  #askNext({ monitored, number, untried: [peer, ...untried] }: Probe): boolean {
+  #askNext({ monitored, number, untried: [peer, ...untried], isKeepalive }: Probe): boolean {
     if (peer === undefined) return false;
     const { trunk, address } = monitored;
     const { route } = routeOf(trunk);
     const name = String(number);
-    this.#probes.set(name, { monitored, number, untried });
+    this.#probes.set(name, { monitored, number, peer, untried, isKeepalive });
     this.#options.driver.run((now) =>
       this.#options.driver.agent.probe({ whom: 'trunk', name }, `sip:${trunkDomain(address)}`, peer, now, route),
     );

@@ -52,6 +52,16 @@ export const seenByProxies = (vias: readonly string[]): readonly string[] =>
   vias.slice(1, 1 + DEVICE_PATHS_MAX).flatMap((via) => parseVia(via)?.parameters.get('received') ?? []);
 
 /**
+ * The address and port that the far end saw our request come from, by the Via of its response (RFC 3581). `""` where it
+ * does not tell.
+ */
+export function seenBy(via: string | undefined): string {
+  const parameters = via === undefined ? undefined : parseVia(via)?.parameters;
+  const port = parameters?.get('rport') ?? '';
+  return port === '' ? '' : `${parameters?.get('received') ?? ''}:${port}`;
+}
+
+/**
  * The sent-by of a Via that is otherwise malformed, or of another protocol version: enough to answer its request with
  * 400 or 505 (RFC 4475 §3.1.2.1, §3.1.2.16). A well-formed Via is parsed whole. Undefined when not even the host can be
  * read.
