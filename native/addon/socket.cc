@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,6 +50,16 @@ Napi::Value may_fragment(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// userTimeout(fd, ms): a TCP connection ends when what was sent is not acknowledged for so long (RFC 5482)
+Napi::Value user_timeout(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const int fd = static_cast<int>(arguments.number());
+  const uint32_t ms = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+  return info.Env().Undefined();
+}
+
 // addressTowards(host) -> our address in packets to it, by the routes of the system; "" where none leads there
 Napi::Value address_towards(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -70,10 +81,8 @@ Napi::Value address_towards(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"receiveBuffer", receive_buffer},
-    {"datagramsDropped", datagrams_dropped},
-    {"mayFragment", may_fragment},
-    {"addressTowards", address_towards},
+    {"receiveBuffer", receive_buffer}, {"datagramsDropped", datagrams_dropped}, {"mayFragment", may_fragment},
+    {"userTimeout", user_timeout},     {"addressTowards", address_towards},
 };
 
 }  // namespace

@@ -152,6 +152,8 @@ export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
  * connection is taken for dead (RFC 5626 §4.4.1 waits as long for the answer to a ping).
  */
 export const SIP_FLOW_REPLY_MS = 10_000;
+/** A connection that we have opened ends when its far end acknowledges nothing for so long: TCP itself takes 15 min. */
+export const SIP_UNACKNOWLEDGED_MS = 10_000;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
 export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
 /**

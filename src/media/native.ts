@@ -222,6 +222,8 @@ interface Native {
    * Lets the datagrams of a socket be fragmented: on their way over IPv4, and here over IPv6, to what every path takes.
    */
   mayFragment(fd: number): void;
+  /** Ends a TCP connection when what was sent is not acknowledged for so long, in milliseconds. */
+  userTimeout(fd: number, ms: number): void;
   /** Returns our address in packets to an IP address, by the routes of the system; `""` where none leads there. */
   addressTowards(host: string): string;
 }

@@ -65,4 +65,43 @@ describe.skipIf(!natInstalled)('a machine with two networks', () => {
     );
     expect(refused).toBe('0');
   }, 20_000);
+
+  test('takes a connection to a carrier for dead when nothing is acknowledged for ten seconds', async () => {
+    const far = networks.script(
+      'far',
+      `import { createServer } from 'node:net';
+      createServer((socket) => socket.on('error', () => {}).once('data', () => socket.write('hello'))).listen(5060, '${FAR}');
+      setTimeout(() => process.exit(0), 14_000);`,
+    );
+    const told = await networks.script(
+      'machine',
+      `import { createConnection } from 'node:net';
+      const { Connection } = await import(${module('connection.ts')});
+      const { systemClock } = await import(${module('../../clock.ts')});
+      const nothing = () => {};
+      const open = () => {
+        const socket = createConnection({ host: '${FAR}', port: 5060 });
+        const connection = new Connection({
+          flow: 1, transport: 'tcp', socket, host: '${FAR}', port: 5060, kind: 'outbound', clock: systemClock(),
+          onMessage: nothing, onBacklog: nothing, isKnown: () => true, onKnown: nothing, onClosed: nothing,
+          onRefused: () => setTimeout(open, 50),
+        });
+        socket.once('data', () => {
+          process.stdin.once('data', () => connection.write(Buffer.from('OPTIONS'), (why) => {
+            console.log(why);
+            process.exit(0);
+          }));
+          console.log('up');
+        });
+        connection.write(Buffer.from('INVITE'), nothing);
+      };
+      open();`,
+      (machine) => {
+        networks.forgetConnections();
+        machine.stdin?.write('go');
+      },
+    );
+    expect(told.split('\n')).toEqual(['up', 'lost']);
+    await far;
+  }, 40_000);
 });

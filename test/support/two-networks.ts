@@ -7,7 +7,7 @@
  * The router has the machine's default route. The link behind it takes 1280 bytes at most, and nobody is told so. A
  * datagram to port 9 of the router is refused as of a protocol that it does not speak.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { run } from './nat.ts';
 
 const RULES = `
@@ -37,13 +37,25 @@ export class TwoNetworks implements Disposable {
     }
   }
 
-  /** Runs a module of TypeScript in a namespace, within 10 s. Resolves with what it prints. */
-  async script(at: Name, source: string): Promise<string> {
+  /**
+   * Runs a module of TypeScript in a namespace, within 20 s. Resolves with what it prints. `then` is called when it has
+   * printed something.
+   */
+  async script(at: Name, source: string, then?: (child: ChildProcess) => void): Promise<string> {
     const command = ['netns', 'exec', this.#name(at), process.execPath, '--eval', source];
-    const child = spawn('ip', command, { stdio: ['ignore', 'pipe', 'inherit'], timeout: 10_000 });
+    const child = spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'], timeout: 20_000 });
     let printed = '';
-    for await (const chunk of child.stdout) printed += String(chunk);
+    for await (const chunk of child.stdout) {
+      if (printed === '') then?.(child);
+      printed += String(chunk);
+    }
     return printed.trim();
+  }
+
+  /** The router drops all packets of TCP connections that are up, and tells nobody. */
+  forgetConnections(): void {
+    const rules = 'table ip forget { chain forw { type filter hook forward priority 0; tcp flags & syn == 0 drop; }; }';
+    run('ip', 'netns', 'exec', this.#name('router'), 'nft', rules);
   }
 
   [Symbol.dispose](): void {

@@ -21,8 +21,10 @@ import {
   SIP_FULL_READ_BYTES,
   SIP_LATE_MS,
   SIP_STRANGER_MESSAGES_MAX,
+  SIP_UNACKNOWLEDGED_MS,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
+import { native } from '../../media/native.ts';
 import type { SendFailure } from '../../sip/flow.ts';
 import { StreamFraming } from '../../sip/message/framing.ts';
 
@@ -117,6 +119,10 @@ export class Connection {
       this.#up = true;
       this.#quietSince = clock.now();
       this.#watch(SIP_CONNECTION_IDLE_MS);
+      // A firewall that has forgotten the connection drops what we send: the system would try for 15 minutes. A device
+      // may be out of reach for longer than this, and opens its connection itself.
+      const fd = descriptorOf(socket);
+      if (fd !== undefined) native.userTimeout(fd, SIP_UNACKNOWLEDGED_MS);
     });
     socket.on('data', (chunk: Buffer) => {
       this.#idlePeriods = 0;
@@ -349,4 +355,11 @@ function isAnswered(bytes: Uint8Array, isProxy: boolean): boolean {
   const start = String.fromCharCode(...bytes.subarray(0, 4));
   if (isProxy) return start === 'INVI';
   return start !== 'SIP/' && start !== 'ACK ' && /^[A-Z]/.test(start);
+}
+
+/** The descriptor of a socket of the runtime, which has it and does not declare it. */
+function descriptorOf(socket: object): number | undefined {
+  const handle: unknown = '_handle' in socket ? socket._handle : undefined;
+  const isHandle = typeof handle === 'object' && handle !== null && 'fd' in handle;
+  return isHandle && typeof handle.fd === 'number' && handle.fd >= 0 ? handle.fd : undefined;
 }
