@@ -63,12 +63,11 @@ Napi::Value user_timeout(const Napi::CallbackInfo& info) {
 // addressTowards(host) -> our address in packets to it, by the routes of the system; "" where none leads there
 Napi::Value address_towards(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
-  const std::string host = arguments.host();
-  if (!arguments.ok()) return arguments.refuse();
   constexpr uint16_t any_port = 9;  // to connect a datagram socket sends nothing
+  const Address far = arguments.address(arguments.host(), any_port);
+  if (!arguments.ok()) return arguments.refuse();
   char text[INET6_ADDRSTRLEN] = "";
-  Address far;
-  const int fd = far.parse(host.c_str(), any_port) ? ::socket(far.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+  const int fd = ::socket(far.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   Address own;
   own.length = sizeof own.v6;
   if (fd >= 0 && ::connect(fd, &far.any, far.length) == 0 && ::getsockname(fd, &own.any, &own.length) == 0) {

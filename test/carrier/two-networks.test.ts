@@ -103,5 +103,5 @@ describe.skipIf(!natInstalled)('a machine with two networks', () => {
     );
     expect(told.split('\n')).toEqual(['up', 'lost']);
     await far;
-  }, 40_000);
+  }, 60_000);
 });

@@ -38,12 +38,12 @@ export class TwoNetworks implements Disposable {
   }
 
   /**
-   * Runs a module of TypeScript in a namespace, within 20 s. Resolves with what it prints. `then` is called when it has
+   * Runs a module of TypeScript in a namespace, within 40 s. Resolves with what it prints. `then` is called when it has
    * printed something.
    */
   async script(at: Name, source: string, then?: (child: ChildProcess) => void): Promise<string> {
     const command = ['netns', 'exec', this.#name(at), process.execPath, '--eval', source];
-    const child = spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'], timeout: 20_000 });
+    const child = spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'], timeout: 40_000 });
     let printed = '';
     for await (const chunk of child.stdout) {
       if (printed === '') then?.(child);
