@@ -96,13 +96,19 @@ test('A name of thousands of addresses, which any application may name, takes no
   setServers([`${peer.host}:${peer.port}`]);
   try {
     expect((await lookUpForeign('first.test', 'app_first')).length).toBe(64);
+    let names = 0;
     const cost = async (look: (name: string, owner: string) => Promise<unknown>) => {
       const before = cpuMs();
-      for (let each = 0; each < 10; each++) await look(`n${each}.test`, `app_${each}`);
+      for (let each = 0; each < 5; each++) await look(`n${names++}.test`, `app_${each}`);
       return cpuMs() - before;
     };
-    // The name server has its part in both.
-    expect(await cost(lookUpForeign)).toBeLessThan((await cost((name) => lookUp(name))) / 1.5);
+    // The name server has its part in both. What else the machine does is in some rounds only.
+    const costs = { foreign: Infinity, all: Infinity };
+    for (let round = 0; round < 4; round++) {
+      costs.foreign = Math.min(costs.foreign, await cost(lookUpForeign));
+      costs.all = Math.min(costs.all, await cost((name) => lookUp(name)));
+    }
+    expect(costs.foreign).toBeLessThan(costs.all / 1.5);
   } finally {
     setServers(servers);
     peer.close();
